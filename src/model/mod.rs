@@ -1,0 +1,481 @@
+//! What is simulated: bodies in a tree, their joints and shapes, actuators, and which pairs may touch.
+//!
+//! A [`Model`] is checked once, when it is made, and constant from then on; all worlds of a batch share it. It is made by
+//! [`Model::from_mjcf_file`], [`Model::from_mjcf_str`] or a [`ModelBuilder`]. Units are SI, angles are rad, z is up.
+//!
+//! Conventions are MuJoCo's, so that numbers can be compared: quaternions are w x y z; a free joint has q = position (3) and
+//! quaternion (4), and v = linear velocity in world axes, then angular velocity in body axes; a ball joint has q = quaternion and
+//! v = angular velocity in the axes of its body.
+
+mod builder;
+mod check;
+mod pairs;
+
+pub use builder::{ModelBuilder, solid_inertia};
+
+use nalgebra::{Matrix3, UnitQuaternion, Vector3};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A robot, or several, and the things around them.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Name, for people.
+    pub name: String,
+    /// Default step Δt, s.
+    pub timestep: f64,
+    /// Gravity, m/s², world axes.
+    pub gravity: Vector3<f64>,
+    /// Bodies; the first is the world, and a parent stands before its children.
+    pub bodies: Vec<Body>,
+    /// Joints, in the order of their bodies; joints of one body act in order.
+    pub joints: Vec<Joint>,
+    /// Degrees of freedom, shape nv.
+    pub dofs: Vec<Dof>,
+    /// Moving trees: every body that hangs, through joints, from the same root.
+    pub trees: Vec<Tree>,
+    /// Shapes.
+    pub geoms: Vec<Geom>,
+    /// Named points.
+    pub sites: Vec<Site>,
+    /// Actuators, shape nu.
+    pub actuators: Vec<Actuator>,
+    /// Equality constraints (connect, weld, joint).
+    pub equalities: Vec<Equality>,
+    /// Geom pairs that are tested for contact, in a fixed order.
+    pub pairs: Vec<CollisionPair>,
+    /// Named states.
+    pub keyframes: Vec<Keyframe>,
+    /// Sensors, recorded by name and kind only.
+    pub sensors: Vec<Sensor>,
+    /// Position at rest, shape nq.
+    pub q0: Vec<f64>,
+    /// What the model file says that this crate reads but does not use, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A rigid body.
+#[derive(Debug, Clone)]
+pub struct Body {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Index of the parent body, less than its own; 0 for the world itself.
+    pub parent: usize,
+    /// Origin in the parent frame at rest, m.
+    pub position: Vector3<f64>,
+    /// Orientation in the parent frame at rest.
+    pub orientation: UnitQuaternion<f64>,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Centre of mass in the body frame, m.
+    pub com: Vector3<f64>,
+    /// Inertia about the centre of mass, body axes, kg·m².
+    pub inertia: Matrix3<f64>,
+    /// Its joints.
+    pub joints: Range<usize>,
+    /// Its degrees of freedom.
+    pub dofs: Range<usize>,
+    /// Its tree; none if it cannot move.
+    pub tree: Option<usize>,
+}
+
+/// The kinds of joints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointKind {
+    /// Six degrees of freedom; only on a child of the world. nq = 7, nv = 6.
+    Free,
+    /// Three rotations. nq = 4, nv = 3.
+    Ball,
+    /// Rotation about `axis`, rad. nq = nv = 1.
+    Hinge,
+    /// Translation along `axis`, m. nq = nv = 1.
+    Slide,
+}
+
+impl JointKind {
+    /// Number of position coordinates.
+    pub fn nq(self) -> usize {
+        match self {
+            Self::Free => 7,
+            Self::Ball => 4,
+            Self::Hinge | Self::Slide => 1,
+        }
+    }
+    /// Number of degrees of freedom.
+    pub fn nv(self) -> usize {
+        match self {
+            Self::Free => 6,
+            Self::Ball => 3,
+            Self::Hinge | Self::Slide => 1,
+        }
+    }
+}
+
+/// A joint between a body and its parent.
+#[derive(Debug, Clone)]
+pub struct Joint {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Kind.
+    pub kind: JointKind,
+    /// The body that it moves.
+    pub body: usize,
+    /// Anchor in the body frame, m.
+    pub anchor: Vector3<f64>,
+    /// Unit axis in the body frame (hinge and slide).
+    pub axis: Vector3<f64>,
+    /// First of its coordinates in q.
+    pub q_start: usize,
+    /// First of its coordinates in v.
+    pub v_start: usize,
+    /// Lower and upper limit (rad or m; for a ball joint 0 and the largest rotation angle), if limited.
+    pub range: Option<[f64; 2]>,
+    /// Distance from a limit within which it is looked at, rad or m.
+    pub limit_margin: f64,
+    /// Spring stiffness, N·m/rad or N/m.
+    pub stiffness: f64,
+    /// Position at which the spring is slack (hinge and slide; in the coordinates of q).
+    pub spring_reference: f64,
+    /// Coordinate q at which the body has its rest pose (hinge and slide).
+    pub reference: f64,
+    /// Viscous damping, N·m·s/rad or N·s/m; treated implicitly.
+    pub damping: f64,
+    /// Inertia added to the diagonal of the mass matrix, kg·m² or kg.
+    pub armature: f64,
+    /// Largest dry friction force or torque, N or N·m.
+    pub friction_loss: f64,
+    /// Lower and upper bound of the total actuator force on this joint, if bounded.
+    pub actuator_force_range: Option<[f64; 2]>,
+}
+
+/// One degree of freedom, an entry of v.
+#[derive(Debug, Clone)]
+pub struct Dof {
+    /// The joint that it belongs to.
+    pub joint: usize,
+    /// The body that it moves.
+    pub body: usize,
+    /// Its tree.
+    pub tree: usize,
+    /// The next degree of freedom towards the root.
+    pub parent: Option<usize>,
+    /// Start of its row in the packed mass matrix.
+    pub row_start: usize,
+    /// Itself and its ancestors, itself first, towards the root; the columns of its row in the packed mass matrix.
+    pub ancestors: Vec<usize>,
+}
+
+/// Bodies that hang from one root; the unit of islands.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    /// The first body; its origin is the reference point O of all spatial quantities of the tree.
+    pub root: usize,
+    /// The degrees of freedom (consecutive).
+    pub dofs: Range<usize>,
+}
+
+/// A convex hull in its own frame.
+#[derive(Debug, Clone)]
+pub struct Hull {
+    /// Name of the mesh.
+    pub name: String,
+    /// Corners of the hull, m.
+    pub vertices: Vec<Vector3<f64>>,
+    /// Triangles of the hull, counter-clockwise seen from outside.
+    pub triangles: Vec<[usize; 3]>,
+}
+
+/// The shape of a geom, in the geom's frame. Lengths in m.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// The half space z ≤ 0.
+    Plane,
+    /// A sphere.
+    Sphere {
+        /// Radius.
+        radius: f64,
+    },
+    /// A cylinder with round caps along z.
+    Capsule {
+        /// Radius.
+        radius: f64,
+        /// Half of the length between the centres of the caps.
+        half_length: f64,
+    },
+    /// An ellipsoid.
+    Ellipsoid {
+        /// Half axes.
+        radii: Vector3<f64>,
+    },
+    /// A cylinder along z.
+    Cylinder {
+        /// Radius.
+        radius: f64,
+        /// Half of the length.
+        half_length: f64,
+    },
+    /// A box.
+    Box {
+        /// Half of the edges.
+        half: Vector3<f64>,
+    },
+    /// A convex hull of points.
+    Hull(Arc<Hull>),
+}
+
+impl Shape {
+    /// The name that MJCF gives it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Plane => "plane",
+            Self::Sphere { .. } => "sphere",
+            Self::Capsule { .. } => "capsule",
+            Self::Ellipsoid { .. } => "ellipsoid",
+            Self::Cylinder { .. } => "cylinder",
+            Self::Box { .. } => "box",
+            Self::Hull(_) => "mesh",
+        }
+    }
+    /// Radius of the smallest sphere about the origin of the geom that holds the shape, m; infinite for a plane.
+    pub fn bounding_radius(&self) -> f64 {
+        match self {
+            Self::Plane => f64::INFINITY,
+            Self::Sphere { radius } => *radius,
+            Self::Capsule { radius, half_length } => radius + half_length,
+            Self::Ellipsoid { radii } => radii.max(),
+            Self::Cylinder { radius, half_length } => radius.hypot(*half_length),
+            Self::Box { half } => half.norm(),
+            Self::Hull(hull) => hull.vertices.iter().map(|v| v.norm()).fold(0.0, f64::max),
+        }
+    }
+    /// Place in the order plane < sphere < capsule < ellipsoid < cylinder < box < mesh: the first geom of a pair is the lower one.
+    pub fn rank(&self) -> usize {
+        match self {
+            Self::Plane => 0,
+            Self::Sphere { .. } => 1,
+            Self::Capsule { .. } => 2,
+            Self::Ellipsoid { .. } => 3,
+            Self::Cylinder { .. } => 4,
+            Self::Box { .. } => 5,
+            Self::Hull(_) => 6,
+        }
+    }
+}
+
+/// A shape fixed to a body.
+#[derive(Debug, Clone)]
+pub struct Geom {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// The body.
+    pub body: usize,
+    /// The shape, in the geom's frame.
+    pub shape: Shape,
+    /// Origin of the geom's frame in the body frame, m.
+    pub position: Vector3<f64>,
+    /// Orientation of the geom's frame in the body frame.
+    pub orientation: UnitQuaternion<f64>,
+    /// Sliding (μ), torsional (m) and rolling (m) friction.
+    pub friction: [f64; 3],
+    /// 1: no friction; 3: sliding friction; 4 and 6 are treated as 3, with a note.
+    pub condim: usize,
+    /// Contact bits: a pair may touch if `contype` of one meets `conaffinity` of the other.
+    pub contype: u32,
+    /// Contact bits.
+    pub conaffinity: u32,
+    /// Distance within which contacts are looked for, m.
+    pub margin: f64,
+    /// Part of `margin` that makes a contact known without force, m.
+    pub gap: f64,
+    /// Of two geoms the one with the higher priority gives friction, condim and restitution.
+    pub priority: i32,
+    /// Group, for people.
+    pub group: i32,
+    /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
+    pub restitution: Option<f64>,
+}
+
+/// A named frame on a body.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Name.
+    pub name: String,
+    /// The body.
+    pub body: usize,
+    /// Origin in the body frame, m.
+    pub position: Vector3<f64>,
+    /// Orientation in the body frame.
+    pub orientation: UnitQuaternion<f64>,
+}
+
+/// A force on a joint: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and
+/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q.
+#[derive(Debug, Clone)]
+pub struct Actuator {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// The joint that it acts on.
+    pub joint: usize,
+    /// Gear; the first entry for hinge and slide, three for a ball, six for a free joint.
+    pub gear: [f64; 6],
+    /// Bounds of the control, if bounded.
+    pub control_range: Option<[f64; 2]>,
+    /// Bounds of the force before the gear, if bounded.
+    pub force_range: Option<[f64; 2]>,
+    /// Coefficients g of the gain.
+    pub gain: [f64; 3],
+    /// Coefficients b of the bias.
+    pub bias: [f64; 3],
+}
+
+/// A constraint that holds with equality.
+#[derive(Debug, Clone)]
+pub struct Equality {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// What it holds.
+    pub kind: EqualityKind,
+    /// Whether it is switched on.
+    pub active: bool,
+}
+
+/// The kinds of equality constraints.
+#[derive(Debug, Clone)]
+pub enum EqualityKind {
+    /// A point of body a stays at a point of body b.
+    Connect {
+        /// First body.
+        body_a: usize,
+        /// Second body.
+        body_b: usize,
+        /// The point in the frame of body a, m.
+        anchor: Vector3<f64>,
+    },
+    /// Body b keeps its pose relative to body a.
+    Weld {
+        /// First body.
+        body_a: usize,
+        /// Second body.
+        body_b: usize,
+        /// The welded point in the frame of body b, m.
+        anchor: Vector3<f64>,
+        /// Pose of b in a (position, orientation); none: as at rest.
+        relative: Option<(Vector3<f64>, UnitQuaternion<f64>)>,
+    },
+    /// q₁ − q₁₀ is a polynomial (five coefficients) of q₂ − q₂₀, or the constant c₀ without a second joint.
+    Joint {
+        /// First joint.
+        joint_a: usize,
+        /// Second joint, if any.
+        joint_b: Option<usize>,
+        /// Coefficients, constant first.
+        polynomial: [f64; 5],
+    },
+}
+
+/// Two geoms that are tested for contact; the first has the lower [`Shape::rank`].
+#[derive(Debug, Clone)]
+pub struct CollisionPair {
+    /// First geom; normals point from it to the second.
+    pub geom_a: usize,
+    /// Second geom.
+    pub geom_b: usize,
+    /// How the friction of the two geoms is mixed.
+    pub friction: PairFriction,
+    /// 1: no friction; 3: sliding friction.
+    pub condim: usize,
+    /// Distance within which contacts are looked for, m.
+    pub margin: f64,
+    /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
+    pub restitution: Option<f64>,
+}
+
+/// Where the friction coefficient of a pair comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PairFriction {
+    /// The larger of the two geoms' coefficients.
+    Larger,
+    /// The first geom's (it has the higher priority).
+    First,
+    /// The second geom's (it has the higher priority).
+    Second,
+    /// Given for this pair: the coefficients along the two tangents (the first is used).
+    Fixed(f64),
+}
+
+/// A named state.
+#[derive(Debug, Clone)]
+pub struct Keyframe {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Time, s.
+    pub time: f64,
+    /// Position, shape nq.
+    pub q: Vec<f64>,
+    /// Velocity, shape nv.
+    pub v: Vec<f64>,
+    /// Control, shape nu.
+    pub control: Vec<f64>,
+}
+
+/// A sensor that the model file names.
+#[derive(Debug, Clone)]
+pub struct Sensor {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// The element's tag, such as `accelerometer`.
+    pub kind: String,
+}
+
+impl Model {
+    /// Number of position coordinates.
+    pub fn nq(&self) -> usize {
+        self.q0.len()
+    }
+    /// Number of degrees of freedom.
+    pub fn nv(&self) -> usize {
+        self.dofs.len()
+    }
+    /// Number of actuators.
+    pub fn nu(&self) -> usize {
+        self.actuators.len()
+    }
+    /// Number of entries of the packed mass matrix: one for each degree of freedom and each of its ancestors.
+    pub fn packed_len(&self) -> usize {
+        self.dofs.last().map_or(0, |d| d.row_start + d.ancestors.len())
+    }
+    /// Total mass of the moving bodies, kg.
+    pub fn moving_mass(&self) -> f64 {
+        self.bodies.iter().filter(|b| b.tree.is_some()).map(|b| b.mass).sum()
+    }
+    /// The last degree of freedom that moves `body`: the head of its chain towards the root.
+    pub fn last_dof(&self, body: usize) -> Option<usize> {
+        let mut b = body;
+        loop {
+            let body = &self.bodies[b];
+            if !body.dofs.is_empty() {
+                return Some(body.dofs.end - 1);
+            }
+            if b == 0 {
+                return None;
+            }
+            b = body.parent;
+        }
+    }
+    /// Index of the body called `name`.
+    pub fn body(&self, name: &str) -> Option<usize> {
+        self.bodies.iter().position(|b| b.name == name)
+    }
+    /// Index of the joint called `name`.
+    pub fn joint(&self, name: &str) -> Option<usize> {
+        self.joints.iter().position(|j| j.name == name)
+    }
+    /// Index of the geom called `name`.
+    pub fn geom(&self, name: &str) -> Option<usize> {
+        self.geoms.iter().position(|g| g.name == name)
+    }
+    /// Index of the keyframe called `name`.
+    pub fn keyframe(&self, name: &str) -> Option<usize> {
+        self.keyframes.iter().position(|k| k.name == name)
+    }
+}

@@ -1,0 +1,75 @@
+//! Which geom pairs are tested for contact, and how their parameters mix (MJCF's rules).
+
+use super::{CollisionPair, Geom, ModelBuilder, PairFriction};
+use crate::error::{Error, Result};
+
+/// Fills `model.pairs`: explicit pairs first, then every pair that the contact bits allow.
+///
+/// Left out: geoms of one body or of bodies welded together (so also everything that cannot move); a body and its parent, unless
+/// the parent cannot move or `parent_contacts` is set; excluded body pairs; two planes.
+pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
+    let m = &builder.model;
+    // The body that `b` is welded to: the nearest one towards the root that has joints, or the world.
+    let mut weld = vec![0; m.bodies.len()];
+    for b in 1..m.bodies.len() {
+        weld[b] = if m.bodies[b].joints.is_empty() { weld[m.bodies[b].parent] } else { b };
+    }
+    let mut pairs = Vec::new();
+    for pair in &builder.explicit_pairs {
+        let (a, b) = (pair.geom_a, pair.geom_b);
+        if a >= m.geoms.len() || b >= m.geoms.len() || a == b {
+            return Err(Error::model(format!("contact pair ({a}, {b})"), "needs two different geoms that exist"));
+        }
+        let mut pair = pair.clone();
+        if m.geoms[a].shape.rank() > m.geoms[b].shape.rank() {
+            (pair.geom_a, pair.geom_b) = (b, a);
+            pair.friction = match pair.friction {
+                PairFriction::First => PairFriction::Second,
+                PairFriction::Second => PairFriction::First,
+                other => other,
+            };
+        }
+        if m.geoms[b].shape.rank() > 0 || m.geoms[a].shape.rank() > 0 {
+            pairs.push(pair);
+        } else {
+            return Err(Error::model(format!("contact pair ({a}, {b})"), "two planes cannot touch"));
+        }
+    }
+    let explicit: Vec<(usize, usize)> = pairs.iter().map(|p| (p.geom_a, p.geom_b)).collect();
+    for i in 0..m.geoms.len() {
+        for j in i + 1..m.geoms.len() {
+            let (a, b) = if m.geoms[i].shape.rank() <= m.geoms[j].shape.rank() { (i, j) } else { (j, i) };
+            let (ga, gb) = (&m.geoms[a], &m.geoms[b]);
+            let (wa, wb) = (weld[ga.body], weld[gb.body]);
+            let related = wa != 0
+                && wb != 0
+                && (wa == weld[m.bodies[wb].parent] || wb == weld[m.bodies[wa].parent])
+                && !builder.parent_contacts;
+            let excluded =
+                (builder.excluded.iter()).any(|&(x, y)| (x, y) == (ga.body, gb.body) || (y, x) == (ga.body, gb.body));
+            let allowed = ga.contype & gb.conaffinity != 0 || gb.contype & ga.conaffinity != 0;
+            if wa == wb || related || excluded || !allowed || gb.shape.rank() == 0 || explicit.contains(&(a, b)) {
+                continue;
+            }
+            pairs.push(mix(a, b, ga, gb));
+        }
+    }
+    builder.model.pairs = pairs;
+    Ok(())
+}
+
+/// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins: the larger.
+fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
+    let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
+        std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
+        std::cmp::Ordering::Less => (PairFriction::Second, gb.condim, gb.restitution),
+        std::cmp::Ordering::Equal => {
+            let restitution = match (ga.restitution, gb.restitution) {
+                (Some(x), Some(y)) => Some(x.max(y)),
+                (x, y) => x.or(y),
+            };
+            (PairFriction::Larger, ga.condim.max(gb.condim), restitution)
+        }
+    };
+    CollisionPair { geom_a: a, geom_b: b, friction, condim, margin: ga.margin.max(gb.margin), restitution }
+}
