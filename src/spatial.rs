@@ -361,3 +361,36 @@ impl<R: Real> Add for Inertia<R> {
         }
     }
 }
+
+/// Position and orientation of a frame in the world.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pose<R> {
+    /// Origin, m.
+    pub position: Vec3<R>,
+    /// Axes, by columns.
+    pub rotation: Mat3<R>,
+}
+
+impl<R: Real> Pose<R> {
+    /// The world's own frame.
+    #[inline(always)]
+    pub fn identity() -> Self {
+        Self { position: Vec3::zero(), rotation: Mat3::identity() }
+    }
+    /// World coordinates of a point of the frame.
+    #[inline(always)]
+    pub fn point(&self, local: Vec3<R>) -> Vec3<R> {
+        self.position + self.rotation * local
+    }
+    /// Coordinates in the frame of a point of the world.
+    #[inline(always)]
+    pub fn inverse_point(&self, world: Vec3<R>) -> Vec3<R> {
+        self.rotation.transpose_mul(world - self.position)
+    }
+    /// The pose of one lane.
+    #[inline(always)]
+    pub fn get(&self, lane: usize) -> Pose<R::Scalar> {
+        let [a, b, c] = self.rotation.columns;
+        Pose { position: self.position.get(lane), rotation: Mat3 { columns: [a.get(lane), b.get(lane), c.get(lane)] } }
+    }
+}

@@ -1,0 +1,170 @@
+//! All blocks of a step, gathered by size, in tiles whose lanes are blocks.
+//!
+//! A block is one island's problem w = W λ + b. Its rows: first the contacts, three rows each (normal, two tangents), then the
+//! scalar rows, each with bounds lower ≤ λ ≤ upper. Blocks of like size form a [`Group`]; 16 (f32) of them share a tile, and every array is
+//! stored `[tile][entry][lane]`, one contiguous piece for a core and a coalesced read for a GPU. Rows that a block does not have are zero
+//! throughout, and stay zero.
+
+use crate::lane::Real;
+
+/// How many rows of which kind a block has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BlockSize {
+    /// Contacts, three rows each.
+    pub contact_count: usize,
+    /// Scalar rows: limits, dry friction, equalities, contacts without friction.
+    pub scalar_count: usize,
+}
+
+impl BlockSize {
+    /// 3 contacts + scalars.
+    pub fn row_count(self) -> usize {
+        3 * self.contact_count + self.scalar_count
+    }
+    /// The size class that holds blocks of this size: few classes, so that lanes fill, and near ones, so that little is padded.
+    ///
+    /// It depends on the block alone, so a block is solved to the same bits whatever else is in the batch.
+    pub fn class(self) -> Self {
+        // 0 1 2 3 4 6 8 12 16 24 32 48 …
+        let round = |n: usize| {
+            if n <= 4 {
+                return n;
+            }
+            let power = n.next_power_of_two();
+            if n <= power / 4 * 3 { power / 4 * 3 } else { power }
+        };
+        // 0 2 4 8 16 …
+        let scalars = if self.scalar_count == 0 { 0 } else { self.scalar_count.next_power_of_two().max(2) };
+        Self { contact_count: round(self.contact_count), scalar_count: scalars }
+    }
+}
+
+/// Where a block lives in a [`Batch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockPlace {
+    /// Index of the group.
+    pub group: usize,
+    /// Index of the block within its group; its tile is `block / LANES`, its lane `block % LANES`.
+    pub block: usize,
+}
+
+/// Entries of [`Group::report`], per tile.
+pub const REPORT_LEN: usize = 4;
+/// Natural-map residual of the final impulse, m/s (rad/s), largest over the rows of the block.
+pub const REPORT_RESIDUAL: usize = 0;
+/// Rounding floor of that residual, m/s: no smaller residual can be told from zero in this precision.
+pub const REPORT_FLOOR: usize = 1;
+/// Sweeps done.
+pub const REPORT_ITERATIONS: usize = 2;
+/// 1 while the residual is above the tolerance, 0 once it is not.
+pub const REPORT_LIVE: usize = 3;
+
+/// All blocks of one size class.
+#[derive(Debug, Clone)]
+pub struct Group<R> {
+    /// Room of every block.
+    pub size: BlockSize,
+    /// Number of blocks.
+    pub block_count: usize,
+    /// Delassus matrix W = J M⁻¹ Jᵀ, both triangles, shape `[tile][row][column][lane]`.
+    pub delassus: Vec<R>,
+    /// Constant term b, m/s, shape `[tile][row][lane]`.
+    pub bias: Vec<R>,
+    /// Constant term of the position problem, m/s, shape `[tile][row][lane]`: as `bias`, with the push-out of overlaps added.
+    pub position_bias: Vec<R>,
+    /// Friction coefficient μ, shape `[tile][contact][lane]`.
+    pub friction: Vec<R>,
+    /// Bounds of the scalar rows, N·s, shape `[tile][scalar][lower, upper][lane]`.
+    pub bounds: Vec<R>,
+    /// Impulse λ, N·s, shape `[tile][row][lane]`: the first guess before, the solution after.
+    pub impulse: Vec<R>,
+    /// Impulse of the position problem, N·s, shape `[tile][row][lane]`.
+    pub position_impulse: Vec<R>,
+    /// Certificate of the velocity problem, shape `[tile][REPORT_LEN][lane]`.
+    pub report: Vec<R>,
+    /// Certificate of the position problem, shape `[tile][REPORT_LEN][lane]`.
+    pub position_report: Vec<R>,
+}
+
+impl<R: Real> Group<R> {
+    fn new(size: BlockSize) -> Self {
+        Self {
+            size,
+            block_count: 0,
+            delassus: Vec::new(),
+            bias: Vec::new(),
+            position_bias: Vec::new(),
+            friction: Vec::new(),
+            bounds: Vec::new(),
+            impulse: Vec::new(),
+            position_impulse: Vec::new(),
+            report: Vec::new(),
+            position_report: Vec::new(),
+        }
+    }
+    /// Number of tiles.
+    pub fn tile_count(&self) -> usize {
+        self.block_count.div_ceil(R::LANES)
+    }
+    /// Makes room for all blocks, every entry 0.
+    fn allocate(&mut self) {
+        let tiles = self.tile_count();
+        let n = self.size.row_count();
+        let sized = [
+            (&mut self.delassus, n * n),
+            (&mut self.bias, n),
+            (&mut self.position_bias, n),
+            (&mut self.friction, self.size.contact_count),
+            (&mut self.bounds, 2 * self.size.scalar_count),
+            (&mut self.impulse, n),
+            (&mut self.position_impulse, n),
+            (&mut self.report, REPORT_LEN),
+            (&mut self.position_report, REPORT_LEN),
+        ];
+        for (array, entries) in sized {
+            array.clear();
+            array.resize(tiles * entries, R::zero());
+        }
+    }
+}
+
+/// All blocks of a step.
+#[derive(Debug, Clone, Default)]
+pub struct Batch<R> {
+    /// One group a size class, in the order in which the classes first appeared.
+    pub groups: Vec<Group<R>>,
+}
+
+impl<R: Real> Batch<R> {
+    /// A batch without blocks.
+    pub fn new() -> Self {
+        Self { groups: Vec::new() }
+    }
+    /// Forgets all blocks, keeps the memory.
+    pub fn clear(&mut self) {
+        for group in &mut self.groups {
+            group.block_count = 0;
+        }
+    }
+    /// Adds a block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
+    pub fn add(&mut self, size: BlockSize) -> BlockPlace {
+        let class = size.class();
+        let group = self.groups.iter().position(|g| g.size == class).unwrap_or_else(|| {
+            self.groups.push(Group::new(class));
+            self.groups.len() - 1
+        });
+        let block = self.groups[group].block_count;
+        self.groups[group].block_count += 1;
+        BlockPlace { group, block }
+    }
+    /// Makes room for all blocks that were added, every entry 0.
+    pub fn allocate(&mut self) {
+        for group in &mut self.groups {
+            group.allocate();
+        }
+    }
+    /// Number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.groups.iter().map(|g| g.block_count).sum()
+    }
+}
