@@ -5,6 +5,8 @@ pub mod contact;
 pub mod error;
 pub mod lane;
 pub mod model;
+pub mod kinematics;
+pub mod dynamics;
 pub mod solver;
 pub mod spatial;
 

@@ -1,0 +1,335 @@
+//! Stages 2–4 and 9–10: `mass_matrix`, `bias_force`, `applied_force`, `factor`, `free_velocity`; `integrate`.
+//!
+//! Equation of motion: M(q) v̇ + c(q, v) = τ + Jᵀ f. One step of semi-implicit Euler, implicit in the damping D of joints and servos:
+//!
+//! (M + Δt D) (v⁺ − v) = Δt (τ − c) + Jᵀ λ,   q⁺ = q ⊕ Δt v⁺
+//!
+//! so the free velocity (λ = 0) is v* = v + Δt (M + Δt D)⁻¹ (τ − c), where τ includes −D v. The algorithms are the composite rigid body
+//! algorithm and recursive Newton-Euler (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapters 5 and 6), with every spatial quantity in
+//! world axes about the point O of its tree, so that nothing is ever transformed.
+
+use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
+use crate::lane::{Mask, Real};
+use crate::model::{JointKind, Model};
+use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
+
+/// What the dynamics stages compute, for one tile of worlds.
+#[derive(Debug, Clone)]
+pub struct Dynamics<R> {
+    /// Spatial inertia of every body about O, shape \[body\].
+    inertia: Vec<Inertia<R>>,
+    /// Composite inertia of every body and what hangs from it, shape \[body\].
+    composite: Vec<Inertia<R>>,
+    /// Spatial velocity of every body about O, shape \[body\].
+    pub body_velocity: Vec<Motion<R>>,
+    /// Spatial acceleration of every body with v̇ = 0 and gravity as −g, shape \[body\].
+    acceleration: Vec<Motion<R>>,
+    /// Force on every body from its parent, shape \[body\].
+    force: Vec<Force<R>>,
+    /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`].
+    pub mass_matrix: Vec<R>,
+    /// Bias force c(q, v), N or N·m, shape \[nv\].
+    pub bias_force: Vec<R>,
+    /// Applied force τ: actuators, springs, damping, N or N·m, shape \[nv\].
+    pub applied_force: Vec<R>,
+    /// Damping D that is treated implicitly, N·s/m or N·m·s/rad, shape \[nv\].
+    damping: Vec<R>,
+    /// L of M + Δt D = Lᵀ diag(d) L, unit diagonal left out, packed as the mass matrix.
+    pub factor: Vec<R>,
+    /// 1 / d, shape \[nv\].
+    pub inverse_diagonal: Vec<R>,
+    /// Free velocity v*, shape \[nv\].
+    pub free_velocity: Vec<R>,
+}
+
+/// Parameters of one tile that may differ from world to world.
+#[derive(Debug, Clone, Copy)]
+pub struct TileParameters<'a, R> {
+    /// Gravity, m/s², shape \[3\].
+    pub gravity: &'a [R],
+    /// Factor on mass and inertia of every body, shape \[body\].
+    pub mass_scale: &'a [R],
+    /// Sliding friction coefficient of every geom, shape \[geom\].
+    pub friction: &'a [R],
+    /// Factor on gain and bias of every actuator, shape \[nu\].
+    pub gain_scale: &'a [R],
+}
+
+impl<R: Real> Dynamics<R> {
+    /// Room for `model`.
+    pub fn new(model: &Model) -> Self {
+        let (nb, nv, packed) = (model.bodies.len(), model.nv(), model.packed_len());
+        Self {
+            inertia: vec![Inertia::zero(); nb],
+            composite: vec![Inertia::zero(); nb],
+            body_velocity: vec![Motion::zero(); nb],
+            acceleration: vec![Motion::zero(); nb],
+            force: vec![Force::default(); nb],
+            mass_matrix: vec![R::zero(); packed],
+            bias_force: vec![R::zero(); nv],
+            applied_force: vec![R::zero(); nv],
+            damping: vec![R::zero(); nv],
+            factor: vec![R::zero(); packed],
+            inverse_diagonal: vec![R::zero(); nv],
+            free_velocity: vec![R::zero(); nv],
+        }
+    }
+}
+
+/// Inertia of every moving body about O of its tree: I = R I_c Rᵀ + m (r·r 1 − r rᵀ), r from O to the centre of mass.
+#[inline(always)]
+fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
+    for (b, body) in model.bodies.iter().enumerate() {
+        let Some(tree) = body.tree else { continue };
+        let scale = mass_scale[b];
+        let pose = &k.body_pose[b];
+        let r = pose.point(Vec3::constant(&body.com)) - k.reference[tree];
+        let m = R::constant(body.mass) * scale;
+        let rotation = pose.rotation;
+        let a: Mat3<R> = rotation * Mat3::constant(&body.inertia);
+        let rows = |i: fn(Vec3<R>) -> R| vec3(i(rotation.columns[0]), i(rotation.columns[1]), i(rotation.columns[2]));
+        let (x, y, z) = (rows(|v| v.x), rows(|v| v.y), rows(|v| v.z));
+        let row = |i: fn(Vec3<R>) -> R| vec3(i(a.columns[0]), i(a.columns[1]), i(a.columns[2]));
+        let (ax, ay, az) = (row(|v| v.x), row(|v| v.y), row(|v| v.z));
+        let mr = r.scale(m);
+        inertia[b] = Inertia {
+            mass: m,
+            first_moment: mr,
+            diagonal: vec3(
+                ax.dot(x).mul_add(scale, mr.y.mul_add(r.y, mr.z * r.z)),
+                ay.dot(y).mul_add(scale, mr.x.mul_add(r.x, mr.z * r.z)),
+                az.dot(z).mul_add(scale, mr.x.mul_add(r.x, mr.y * r.y)),
+            ),
+            off_diagonal: vec3(
+                ay.dot(z).mul_add(scale, -(mr.y * r.z)),
+                ax.dot(z).mul_add(scale, -(mr.x * r.z)),
+                ax.dot(y).mul_add(scale, -(mr.x * r.y)),
+            ),
+        };
+    }
+}
+
+/// Stage 2: M(q) by the composite rigid body algorithm, with armature.
+#[inline(always)]
+pub fn mass_matrix<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, d: &mut Dynamics<R>) {
+    inertias(model, mass_scale, k, &mut d.inertia);
+    d.composite.copy_from_slice(&d.inertia);
+    for b in (1..model.bodies.len()).rev() {
+        let parent = model.bodies[b].parent;
+        if model.bodies[b].tree.is_some() && model.bodies[parent].tree.is_some() {
+            // I_c(parent) += I_c(b)
+            d.composite[parent] = d.composite[parent] + d.composite[b];
+        }
+    }
+    for (i, dof) in model.dofs.iter().enumerate() {
+        // M_ij = S_j · I_c S_i for every ancestor j of i
+        let momentum = d.composite[dof.body].mul(k.motion_subspace[i]);
+        for (p, &j) in dof.ancestors.iter().enumerate() {
+            d.mass_matrix[dof.row_start + p] = k.motion_subspace[j].dot(momentum);
+        }
+        let diagonal = &mut d.mass_matrix[dof.row_start];
+        *diagonal += R::constant(model.joints[dof.joint].armature);
+    }
+}
+
+/// Stage 3: c(q, v) by recursive Newton-Euler with v̇ = 0: gravity, Coriolis and centrifugal forces. Needs [`mass_matrix`] before it (for the inertias).
+#[inline(always)]
+pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics<R>, d: &mut Dynamics<R>) {
+    let resting = Motion { angular: Vec3::zero(), linear: -triple(gravity, 0) };
+    for (b, body) in model.bodies.iter().enumerate() {
+        if body.tree.is_none() {
+            continue;
+        }
+        let moving_parent = model.bodies[body.parent].tree.is_some();
+        let mut velocity = if moving_parent { d.body_velocity[body.parent] } else { Motion::zero() };
+        // A = A_parent + Ṡ v, gravity as an upward acceleration of the world
+        let mut acceleration = if moving_parent { d.acceleration[body.parent] } else { resting };
+        for joint in &model.joints[body.joints.clone()] {
+            let (start, count) = (joint.v_start, joint.kind.nv());
+            // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
+            let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
+            for i in start..start + translations {
+                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+            }
+            let before = velocity;
+            for i in start + translations..start + count {
+                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+                acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
+            }
+        }
+        d.body_velocity[b] = velocity;
+        d.acceleration[b] = acceleration;
+        // F = I A + V ×* I V
+        d.force[b] = d.inertia[b].mul(acceleration) + velocity.cross_force(d.inertia[b].mul(velocity));
+    }
+    for b in (1..model.bodies.len()).rev() {
+        let body = &model.bodies[b];
+        for i in body.dofs.clone() {
+            // c_i = S_i · F
+            d.bias_force[i] = k.motion_subspace[i].dot(d.force[b]);
+        }
+        if body.tree.is_some() && model.bodies[body.parent].tree.is_some() {
+            d.force[body.parent] = d.force[body.parent] + d.force[b];
+        }
+    }
+}
+
+/// The part of stage 4 before the solve: τ from actuators, springs and damping, and the damping D that is treated implicitly.
+///
+/// `control`: shape \[nu\]; `external`: further generalized force, shape \[nv\].
+#[inline(always)]
+pub fn applied_force<R: Real>(
+    model: &Model,
+    gain_scale: &[R],
+    q: &[R],
+    v: &[R],
+    control: &[R],
+    external: &[R],
+    d: &mut Dynamics<R>,
+) {
+    let clamp = |x: R, range: Option<[f64; 2]>| match range {
+        Some([lo, hi]) => x.max(R::constant(lo)).min(R::constant(hi)),
+        None => x,
+    };
+    d.applied_force.fill(R::zero());
+    d.damping.fill(R::zero());
+    for (u, actuator) in model.actuators.iter().enumerate() {
+        let joint = &model.joints[actuator.joint];
+        let gear = R::constant(actuator.gear[0]);
+        let scalar = joint.kind.nv() == 1;
+        let (length, rate) =
+            if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
+        let affine = |c: &[f64; 3]| {
+            R::constant(c[2]).mul_add(rate, R::constant(c[1]).mul_add(length, R::constant(c[0]))) * gain_scale[u]
+        };
+        let input = clamp(control[u], actuator.control_range);
+        // f = gain u + bias
+        let free_force = affine(&actuator.gain).mul_add(input, affine(&actuator.bias));
+        let force = clamp(free_force, actuator.force_range);
+        for i in 0..joint.kind.nv() {
+            let tau = &mut d.applied_force[joint.v_start + i];
+            *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
+        }
+        if scalar && (actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0) {
+            // −∂f/∂v, where the force is not at a bound
+            let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2])) * gain_scale[u];
+            let bounded = force.lt(free_force).or(free_force.lt(force));
+            let damping = R::select(bounded, R::zero(), -(slope * gear * gear)).max(R::zero());
+            d.damping[joint.v_start] += damping;
+        }
+    }
+    for joint in &model.joints {
+        let start = joint.v_start;
+        if joint.actuator_force_range.is_some() {
+            for i in start..start + joint.kind.nv() {
+                d.applied_force[i] = clamp(d.applied_force[i], joint.actuator_force_range);
+            }
+        }
+        let stiffness = R::constant(-joint.stiffness);
+        if joint.stiffness > 0.0 {
+            match joint.kind {
+                JointKind::Hinge | JointKind::Slide => {
+                    let stretch = q[joint.q_start] - R::constant(joint.spring_reference);
+                    d.applied_force[start] = stiffness.mul_add(stretch, d.applied_force[start]);
+                }
+                JointKind::Ball | JointKind::Free => {
+                    let r = rotation_vector(quaternion(q, joint.q_start));
+                    for (i, x) in [r.x, r.y, r.z].into_iter().enumerate() {
+                        d.applied_force[start + i] = stiffness.mul_add(x, d.applied_force[start + i]);
+                    }
+                }
+            }
+        }
+        let damping = R::constant(joint.damping);
+        for i in start..start + joint.kind.nv() {
+            d.applied_force[i] = (-damping).mul_add(v[i], d.applied_force[i]) + external[i];
+            d.damping[i] += damping;
+        }
+    }
+}
+
+/// M + Δt D = Lᵀ diag(d) L in the packed form, without fill: column entries of an ancestor are a suffix of its descendant's row.
+#[inline(always)]
+pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
+    d.factor.copy_from_slice(&d.mass_matrix);
+    for (i, dof) in model.dofs.iter().enumerate() {
+        d.factor[dof.row_start] = dt.mul_add(d.damping[i], d.factor[dof.row_start]);
+    }
+    for (i, dof) in model.dofs.iter().enumerate().rev() {
+        let (above, row) = d.factor.split_at_mut(dof.row_start);
+        let row = &mut row[..dof.ancestors.len()];
+        let inverse = R::one() / row[0];
+        d.inverse_diagonal[i] = inverse;
+        for p in 1..row.len() {
+            // row(ancestor) −= (row_p / d) · row from p on
+            let quotient = row[p] * inverse;
+            let start = model.dofs[dof.ancestors[p]].row_start;
+            let target = &mut above[start..start + row.len() - p];
+            for (t, r) in target.iter_mut().zip(&row[p..]) {
+                *t = (-quotient).mul_add(*r, *t);
+            }
+            row[p] = quotient;
+        }
+    }
+}
+
+/// x ← L⁻ᵀ x
+#[inline(always)]
+pub fn solve_transposed<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
+    for (i, dof) in model.dofs.iter().enumerate().rev() {
+        for p in 1..dof.ancestors.len() {
+            let a = dof.ancestors[p];
+            x[a] = (-factor[dof.row_start + p]).mul_add(x[i], x[a]);
+        }
+    }
+}
+
+/// x ← L⁻¹ x
+#[inline(always)]
+pub fn solve_lower<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
+    for (i, dof) in model.dofs.iter().enumerate() {
+        let mut sum = x[i];
+        for p in 1..dof.ancestors.len() {
+            sum = (-factor[dof.row_start + p]).mul_add(x[dof.ancestors[p]], sum);
+        }
+        x[i] = sum;
+    }
+}
+
+/// Stage 4: v* = v + Δt (M + Δt D)⁻¹ (τ − c)
+#[inline(always)]
+pub fn free_velocity<R: Real>(model: &Model, dt: R, v: &[R], d: &mut Dynamics<R>) {
+    let x = &mut d.free_velocity;
+    for i in 0..model.nv() {
+        x[i] = d.applied_force[i] - d.bias_force[i];
+    }
+    solve_transposed(model, &d.factor, x);
+    for i in 0..model.nv() {
+        x[i] = x[i] * d.inverse_diagonal[i];
+    }
+    solve_lower(model, &d.factor, x);
+    for i in 0..model.nv() {
+        x[i] = dt.mul_add(x[i], v[i]);
+    }
+}
+
+/// Stage 10: q⁺ = q ⊕ Δt v, quaternions on the manifold: rotations by the angular velocity in body axes, from the right.
+#[inline(always)]
+pub fn integrate<R: Real>(model: &Model, dt: R, v: &[R], q: &mut [R]) {
+    for joint in &model.joints {
+        let (qs, vs) = (joint.q_start, joint.v_start);
+        let (translations, rotation) = match joint.kind {
+            JointKind::Hinge | JointKind::Slide => (1, None),
+            JointKind::Ball => (0, Some((qs, vs))),
+            JointKind::Free => (3, Some((qs + 3, vs + 3))),
+        };
+        for i in 0..translations {
+            q[qs + i] = dt.mul_add(v[vs + i], q[qs + i]);
+        }
+        if let Some((qs, vs)) = rotation {
+            let turned = quaternion(q, qs) * Quat::exp(triple(v, vs).scale(dt));
+            let Quat { w, v: axis } = turned.normalized();
+            q[qs..qs + 4].copy_from_slice(&[w, axis.x, axis.y, axis.z]);
+        }
+    }
+}
