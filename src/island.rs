@@ -1,0 +1,126 @@
+//! Stage 6, `islands`: contacts, limits and dry friction that share a moving tree share a block.
+//!
+//! World by world (lane by lane), union-find over the moving trees. Static bodies do not link. The rows of a tile are numbered: contact slot s
+//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); joint slot t has row 3 · (contact slots) + t. For every row and every world this stage
+//! says which block the row belongs to and which row of the block it is.
+
+use crate::contact::Contacts;
+use crate::lane::Real;
+use crate::limit::{JointRow, Limits};
+use crate::model::Model;
+
+/// Marks a row that a world does not have.
+pub const NO_ROW: u32 = u32::MAX;
+/// Added to the entry of a scalar row: scalar k of a block is entry `SCALAR + k`.
+pub const SCALAR: u32 = 1 << 30;
+
+/// The blocks of a tile of worlds.
+#[derive(Debug, Clone, Default)]
+pub struct Islands {
+    /// The blocks, world by world.
+    pub blocks: Vec<IslandBlock>,
+    /// Index into `blocks`, or [`NO_ROW`], shape \[row\]\[lane\].
+    pub row_block: Vec<u32>,
+    /// Row within the block: 3 · contact + axis for contacts with friction, [`SCALAR`] + scalar for all others, shape \[row\]\[lane\].
+    pub row_entry: Vec<u32>,
+    /// Number of rows of the tile.
+    pub row_count: usize,
+    /// Union-find parents, shape \[tree\].
+    parent: Vec<u32>,
+    /// Block of the tree's root, shape \[tree\].
+    block_of: Vec<u32>,
+}
+
+/// One island of one world.
+#[derive(Debug, Clone, Copy)]
+pub struct IslandBlock {
+    /// The world, as lane of the tile.
+    pub lane: usize,
+    /// Contacts with friction.
+    pub contact_count: usize,
+    /// Scalar rows.
+    pub scalar_count: usize,
+}
+
+fn find(parent: &mut [u32], tree: usize) -> usize {
+    let mut t = tree as u32;
+    while parent[t as usize] != t {
+        // Path halving.
+        parent[t as usize] = parent[parent[t as usize] as usize];
+        t = parent[t as usize];
+    }
+    t as usize
+}
+
+/// The trees of the two bodies of a pair.
+fn trees(model: &Model, pair: u32) -> [Option<usize>; 2] {
+    let p = &model.pairs[pair as usize];
+    [p.geom_a, p.geom_b].map(|g| model.bodies[model.geoms[g].body].tree)
+}
+
+/// Finds the blocks of every world of a tile. `rows`: see [`crate::limit::joint_rows`].
+pub fn islands<R: Real>(model: &Model, rows: &[JointRow], contacts: &Contacts<R>, limits: &Limits<R>, out: &mut Islands) {
+    let lanes = R::LANES;
+    let contact_slots = contacts.gap.len();
+    out.blocks.clear();
+    out.row_count = 3 * contact_slots + limits.gap.len();
+    for array in [&mut out.row_block, &mut out.row_entry] {
+        array.clear();
+        array.resize(out.row_count * lanes, NO_ROW);
+    }
+    for lane in 0..lanes {
+        let (contact_count, limit_count) = (contacts.count[lane], limits.count[lane]);
+        if contact_count + limit_count == 0 {
+            continue;
+        }
+        out.parent.clear();
+        out.parent.extend(0..model.trees.len() as u32);
+        out.block_of.clear();
+        out.block_of.resize(model.trees.len(), NO_ROW);
+        for slot in 0..contact_count {
+            if let [Some(a), Some(b)] = trees(model, contacts.pair[slot * lanes + lane]) {
+                let (a, b) = (find(&mut out.parent, a), find(&mut out.parent, b));
+                // The smaller index leads, so that the order of contacts does not matter.
+                out.parent[a.max(b)] = a.min(b) as u32;
+            }
+        }
+        for slot in 0..contact_count {
+            let pair = contacts.pair[slot * lanes + lane];
+            let [a, b] = trees(model, pair);
+            let Some(tree) = a.or(b) else { continue };
+            let with_friction = model.pairs[pair as usize].condim > 1;
+            let block = block_of(out, tree, lane);
+            for i in 0..if with_friction { 3 } else { 1 } {
+                let entry = (3 * slot + i) * lanes + lane;
+                out.row_block[entry] = block;
+                let b = &out.blocks[block as usize];
+                out.row_entry[entry] =
+                    if with_friction { (3 * b.contact_count + i) as u32 } else { SCALAR + b.scalar_count as u32 };
+            }
+            let b = &mut out.blocks[block as usize];
+            if with_friction { b.contact_count += 1 } else { b.scalar_count += 1 }
+        }
+        for slot in 0..limit_count {
+            let tree = match rows[limits.row[slot * lanes + lane] as usize] {
+                JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
+                JointRow::DryFriction(d) => model.dofs[d].tree,
+            };
+            let block = block_of(out, tree, lane);
+            let entry = (3 * contact_slots + slot) * lanes + lane;
+            out.row_block[entry] = block;
+            let b = &mut out.blocks[block as usize];
+            out.row_entry[entry] = SCALAR + b.scalar_count as u32;
+            b.scalar_count += 1;
+        }
+    }
+}
+
+/// The block of the island that `tree` belongs to; a new one if it has none yet.
+fn block_of(out: &mut Islands, tree: usize, lane: usize) -> u32 {
+    let root = find(&mut out.parent, tree);
+    if out.block_of[root] == NO_ROW {
+        out.block_of[root] = out.blocks.len() as u32;
+        out.blocks.push(IslandBlock { lane, contact_count: 0, scalar_count: 0 });
+    }
+    out.block_of[root]
+}

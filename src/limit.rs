@@ -1,0 +1,134 @@
+//! Scalar rows of the joints: limits that are near, and dry friction.
+//!
+//! Like contacts, the active rows of one world fill slots 0, 1, 2 …; a slot holds one row of every world of the tile that has so many.
+
+use crate::kinematics::{quaternion, rotation_vector};
+use crate::lane::{Mask, Real, Scalar};
+use crate::model::{JointKind, Model};
+use crate::spatial::{Vec3, vec3};
+
+/// A row that a joint may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointRow {
+    /// Lower limit of a hinge or slide: gap q − lower, velocity v.
+    Lower(usize),
+    /// Upper limit of a hinge or slide: gap upper − q, velocity −v.
+    Upper(usize),
+    /// Largest angle of a ball joint: gap limit − angle, velocity −(axis · v).
+    Ball(usize),
+    /// Dry friction of a degree of freedom: |λ| ≤ friction loss · Δt, velocity v.
+    DryFriction(usize),
+}
+
+/// Every row that the joints of `model` may have, in a fixed order: the index is the row's identity.
+pub fn joint_rows(model: &Model) -> Vec<JointRow> {
+    let mut rows = Vec::new();
+    for (j, joint) in model.joints.iter().enumerate() {
+        match (joint.kind, joint.range) {
+            (JointKind::Hinge | JointKind::Slide, Some(_)) => rows.extend([JointRow::Lower(j), JointRow::Upper(j)]),
+            (JointKind::Ball, Some(_)) => rows.push(JointRow::Ball(j)),
+            _ => {}
+        }
+        if joint.friction_loss > 0.0 {
+            rows.extend((joint.v_start..joint.v_start + joint.kind.nv()).map(JointRow::DryFriction));
+        }
+    }
+    rows
+}
+
+/// The active joint rows of a tile of worlds.
+#[derive(Debug, Clone, Default)]
+pub struct Limits<R> {
+    /// Number of active rows, shape \[lane\].
+    pub count: Vec<usize>,
+    /// Index into [`joint_rows`], shape \[slot\]\[lane\].
+    pub row: Vec<u32>,
+    /// Distance to the limit, rad or m, negative = beyond it; 0 for dry friction, shape \[slot\].
+    pub gap: Vec<R>,
+    /// Ball limit: the direction, in body axes, along which the gap grows; other rows: +1 or −1 in x, shape \[slot\].
+    pub direction: Vec<Vec3<R>>,
+}
+
+impl<R: Real> Limits<R> {
+    fn push(&mut self, lane: usize, row: usize, gap: R::Scalar, direction: Vec3<R::Scalar>) {
+        let slot = self.count[lane];
+        self.count[lane] += 1;
+        if slot == self.gap.len() {
+            self.row.resize((slot + 1) * R::LANES, 0);
+            self.gap.push(R::zero());
+            self.direction.push(Vec3::zero());
+        }
+        self.row[slot * R::LANES + lane] = row as u32;
+        self.gap[slot].set(lane, gap);
+        self.direction[slot].set(lane, direction);
+    }
+}
+
+/// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
+///
+/// A limit is near when its gap is less than the joint's margin plus Δt (|v| + |v*| + `slack`), `slack` in rad/s or m/s.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
+pub fn limits<R: Real>(
+    model: &Model,
+    rows: &[JointRow],
+    lane_count: usize,
+    dt: R,
+    slack: f64,
+    q: &[R],
+    v: &[R],
+    free_velocity: &[R],
+    out: &mut Limits<R>,
+) {
+    out.count.clear();
+    out.count.resize(R::LANES, 0);
+    out.row.clear();
+    out.gap.clear();
+    out.direction.clear();
+    let one = vec3(R::one(), R::zero(), R::zero());
+    for (index, row) in rows.iter().enumerate() {
+        let (gap, direction, reach);
+        match *row {
+            JointRow::Lower(j) | JointRow::Upper(j) => {
+                let joint = &model.joints[j];
+                let Some([lower, upper]) = joint.range else { continue };
+                let x = q[joint.q_start];
+                let speed = v[joint.v_start].abs() + free_velocity[joint.v_start].abs();
+                reach = dt.mul_add(speed + R::constant(slack), R::constant(joint.limit_margin));
+                (gap, direction) = match row {
+                    JointRow::Lower(_) => (x - R::constant(lower), one),
+                    _ => (R::constant(upper) - x, -one),
+                };
+            }
+            JointRow::Ball(j) => {
+                let joint = &model.joints[j];
+                let Some([_, upper]) = joint.range else { continue };
+                let r = rotation_vector(quaternion(q, joint.q_start));
+                let angle = r.norm();
+                let rate = |x: &[R]| vec3(x[joint.v_start], x[joint.v_start + 1], x[joint.v_start + 2]).norm();
+                reach = dt.mul_add(
+                    rate(v) + rate(free_velocity) + R::constant(slack),
+                    R::constant(joint.limit_margin),
+                );
+                gap = R::constant(upper) - angle;
+                // At zero angle the limit is far away and the axis does not matter.
+                direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));
+            }
+            JointRow::DryFriction(_) => {
+                for lane in 0..lane_count {
+                    out.push(lane, index, R::Scalar::from_f64(0.0), one.get(lane));
+                }
+                continue;
+            }
+        }
+        let near = gap.lt(reach);
+        if !near.any() {
+            continue;
+        }
+        for lane in 0..lane_count {
+            if near.get(lane) {
+                out.push(lane, index, gap.get(lane), direction.get(lane));
+            }
+        }
+    }
+}

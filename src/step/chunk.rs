@@ -1,0 +1,415 @@
+//! A chunk of tiles: what one thread steps at a time, and what it needs for it.
+
+use super::assemble::place_of;
+use super::warm::{Remembered, contact_key, joint_key};
+use super::{Plan, Tile, Workspace, blocks, constraints, finish, free_motion};
+use crate::dynamics::TileParameters;
+use crate::lane::{Real, Scalar, Task};
+use crate::lcp::{self, Law, Problem};
+use crate::report::{WorldReport, WorldStatus};
+use crate::solver::{
+    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, solve_cpu,
+};
+use crate::spatial::{Vec3, vec3};
+use nalgebra::{DMatrix, DVector, Vector3};
+
+/// A contact of a step, for people and records. SI units, world axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactRecord {
+    /// First geom.
+    pub geom_a: usize,
+    /// Second geom.
+    pub geom_b: usize,
+    /// Contact point, m.
+    pub position: Vector3<f64>,
+    /// Normal from the first geom to the second, then two tangents.
+    pub frame: [Vector3<f64>; 3],
+    /// Gap before the step, m, negative = overlap.
+    pub gap: f64,
+    /// Impulse on the second geom along the axes of the frame, N·s.
+    pub impulse: [f64; 3],
+}
+
+/// A block as it was posed and answered.
+#[derive(Debug)]
+pub struct BlockRecord<'a> {
+    /// The world.
+    pub world: usize,
+    /// The problem: contacts first (normal, two tangents), then scalar rows. In the precision of the step, widened.
+    pub problem: &'a Problem,
+    /// The answer, N·s.
+    pub impulse: &'a DVector<f64>,
+    /// Its certificate: natural-map residual, m/s.
+    pub residual: f64,
+    /// Whether it met the tolerance.
+    pub solved: bool,
+    /// Whether this is the problem that moves positions (with push-out) rather than the one that gives the velocity.
+    pub position: bool,
+}
+
+/// Worlds next to each other, borrowed from the state of a batch.
+#[derive(Debug)]
+pub struct Chunk<'a, R: Real> {
+    /// First world.
+    pub first_world: usize,
+    /// The tiles.
+    pub tiles: Vec<Tile<'a, R>>,
+    /// Report of every world.
+    pub reports: &'a mut [WorldReport],
+    /// Contacts of the last step of every world that is watched.
+    pub watched: &'a mut [Option<Vec<ContactRecord>>],
+}
+
+/// What a thread needs to step a chunk; kept from step to step.
+#[derive(Debug)]
+pub struct Worker<R> {
+    /// One workspace a tile.
+    workspaces: Vec<Workspace<R>>,
+    /// The blocks of the chunk.
+    pub batch: Batch<R>,
+    /// Blocks (tile, block) that the exact solver was asked for.
+    fallbacks: Vec<(usize, usize)>,
+}
+
+struct Begin<'a, 'b, R: Real>(&'a Plan, &'a Tile<'b, R>, &'a mut Workspace<R>, &'a mut Batch<R>);
+impl<R: Real> Task for Begin<'_, '_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        free_motion(self.0, self.1, self.2);
+        constraints(self.0, self.1, self.2, self.3);
+    }
+}
+
+struct Blocks<'a, 'b, R: Real>(&'a Plan, &'a Tile<'b, R>, &'a Workspace<R>, &'a mut Batch<R>);
+impl<R: Real> Task for Blocks<'_, '_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        blocks(self.0, self.1, self.2, self.3);
+    }
+}
+
+struct Finish<'a, 'b, R: Real>(&'a Plan, &'a mut Tile<'b, R>, &'a mut Workspace<R>);
+impl<R: Real> Task for Finish<'_, '_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        finish(self.0, self.1, self.2);
+    }
+}
+
+impl<R: Real> Worker<R> {
+    /// A worker for chunks of at most `tile_count` tiles.
+    pub fn new(plan: &Plan, tile_count: usize) -> Self {
+        let workspaces = (0..tile_count).map(|_| Workspace::new(&plan.model)).collect();
+        Self { workspaces, batch: Batch::new(), fallbacks: Vec::new() }
+    }
+
+    /// Stages 1–7: fills the batch with the blocks of the chunk.
+    pub fn begin(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
+        self.batch.clear();
+        self.fallbacks.clear();
+        for (tile, workspace) in chunk.tiles.iter().zip(&mut self.workspaces) {
+            plan.level.run(Begin(plan, tile, workspace, &mut self.batch));
+        }
+        self.batch.allocate();
+        for (tile, workspace) in chunk.tiles.iter().zip(&self.workspaces) {
+            plan.level.run(Blocks(plan, tile, workspace, &mut self.batch));
+        }
+    }
+
+    /// Stage 8 on this thread.
+    pub fn solve(&mut self, plan: &Plan) {
+        solve_cpu(&mut self.batch, plan.level, &plan.settings.solve());
+    }
+
+    /// Hands every block that missed its tolerance to the exact solver, and keeps the better answer.
+    pub fn fall_back(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
+        let settings = &plan.settings;
+        if !settings.fallback {
+            return;
+        }
+        let tolerance = settings.tolerance();
+        for t in 0..chunk.tiles.len() {
+            for b in 0..self.workspaces[t].islands.blocks.len() {
+                for position in [false, true] {
+                    let (tile, lane, group) = self.home(t, b);
+                    let group = &self.batch.groups[group];
+                    let report = if position { &group.position_report } else { &group.report };
+                    let get = |entry: usize| report[tile * REPORT_LEN + entry].get(lane).to_f64();
+                    // A live block is finite and above its tolerance.
+                    if get(REPORT_LIVE) == 0.0 {
+                        continue;
+                    }
+                    let before = get(REPORT_RESIDUAL);
+                    let (problem, impulse) = self.problem(settings.friction, t, b, position);
+                    let exact = lcp::SolveSettings { tolerance: 0.1 * tolerance, ..lcp::SolveSettings::default() };
+                    let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
+                    if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
+                        self.replace(settings, t, b, position, &problem, &solution.impulse);
+                        if !self.fallbacks.contains(&(t, b)) {
+                            self.fallbacks.push((t, b));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tile, lane and group of the batch that hold block `b` of tile `t`.
+    fn home(&self, t: usize, b: usize) -> (usize, usize, usize) {
+        let place = self.workspaces[t].rows.places[b];
+        (place.block / R::LANES, place.block % R::LANES, place.group)
+    }
+
+    /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
+    fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
+        let block = &self.workspaces[t].islands.blocks[b];
+        let contacts = self.batch.groups[self.workspaces[t].rows.places[b].group].size.contact_count;
+        (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
+    }
+
+    /// Block `b` of tile `t` as a dense problem, and its present impulse.
+    fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
+        let (tile, lane, group) = self.home(t, b);
+        let block = &self.workspaces[t].islands.blocks[b];
+        let group: &Group<R> = &self.batch.groups[group];
+        let rows = self.real_rows(t, b);
+        let n = group.size.row_count();
+        let get = |x: &[R], i: usize| x[i].get(lane).to_f64();
+        let (bias, impulse) =
+            if position { (&group.position_bias, &group.position_impulse) } else { (&group.bias, &group.impulse) };
+        let delassus =
+            DMatrix::from_fn(rows.len(), rows.len(), |i, j| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]));
+        let mut laws = Vec::new();
+        for c in 0..block.contact_count {
+            let friction = get(&group.friction, tile * group.size.contact_count + c);
+            match law {
+                FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
+                FrictionLaw::Box => {
+                    laws.push(Law::Interval { lower: 0.0, upper: f64::INFINITY });
+                    laws.extend([Law::Friction { normal: 3 * c, friction }, Law::Friction { normal: 3 * c, friction }]);
+                }
+            }
+        }
+        for s in 0..block.scalar_count {
+            let bounds = 2 * (tile * group.size.scalar_count + s);
+            laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
+        }
+        let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));
+        let problem = Problem { name: String::new(), delassus, bias: vector(bias), laws };
+        (problem, vector(impulse))
+    }
+
+    /// Writes an answer back and certifies it anew, as rounded.
+    fn replace(
+        &mut self,
+        settings: &super::Settings,
+        t: usize,
+        b: usize,
+        position: bool,
+        problem: &Problem,
+        answer: &DVector<f64>,
+    ) {
+        let (tile, lane, group) = self.home(t, b);
+        let rows = self.real_rows(t, b);
+        let group = &mut self.batch.groups[group];
+        let n = group.size.row_count();
+        let (impulse, report) = if position {
+            (&mut group.position_impulse, &mut group.position_report)
+        } else {
+            (&mut group.impulse, &mut group.report)
+        };
+        let rounded = answer.map(|x| R::Scalar::from_f64(x).to_f64());
+        for (row, x) in rows.iter().zip(rounded.iter()) {
+            impulse[tile * n + row].set(lane, R::Scalar::from_f64(*x));
+        }
+        let residual = lcp::natural_map_residual(problem, &rounded);
+        let floor = report[tile * REPORT_LEN + REPORT_FLOOR].get(lane).to_f64();
+        let live = if residual > settings.tolerance().max(floor) { 1.0 } else { 0.0 };
+        report[tile * REPORT_LEN + REPORT_RESIDUAL].set(lane, R::Scalar::from_f64(residual));
+        report[tile * REPORT_LEN + REPORT_LIVE].set(lane, R::Scalar::from_f64(live));
+    }
+
+    /// Shows every block of the chunk, as posed and answered.
+    pub fn inspect(&self, plan: &Plan, chunk: &Chunk<'_, R>, see: &(dyn Fn(&BlockRecord<'_>) + Sync)) {
+        for t in 0..chunk.tiles.len() {
+            for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
+                for position in [false, true] {
+                    let (tile, lane, group) = self.home(t, b);
+                    let group = &self.batch.groups[group];
+                    let report = if position { &group.position_report } else { &group.report };
+                    let get = |entry: usize| report[tile * REPORT_LEN + entry].get(lane).to_f64();
+                    let (mut problem, impulse) = self.problem(plan.settings.friction, t, b, position);
+                    let world = chunk.first_world + t * R::LANES + block.lane;
+                    problem.name = format!("world {world}, block {b}{}", if position { ", position" } else { "" });
+                    see(&BlockRecord {
+                        world,
+                        problem: &problem,
+                        impulse: &impulse,
+                        residual: get(REPORT_RESIDUAL),
+                        solved: get(REPORT_LIVE) == 0.0 && get(REPORT_RESIDUAL).is_finite(),
+                        position,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Stages 9 and 10, the memory for the next step, and the reports.
+    pub fn finish(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+        for t in 0..chunk.tiles.len() {
+            self.gather(plan, t, &mut chunk.tiles[t]);
+            let lanes = t * R::LANES..t * R::LANES + chunk.tiles[t].lane_count;
+            self.report(t, &mut chunk.reports[lanes.clone()]);
+            self.watch(plan, t, &mut chunk.watched[lanes.clone()]);
+            let tile = &mut chunk.tiles[t];
+            plan.level.run(Finish(plan, tile, &mut self.workspaces[t]));
+            for (lane, report) in chunk.reports[lanes].iter_mut().enumerate() {
+                let finite = tile.q.iter().chain(tile.v.iter()).all(|x| x.get(lane).is_finite());
+                if !finite {
+                    report.status = WorldStatus::NotFinite;
+                    tile.memory[lane].clear();
+                }
+            }
+        }
+    }
+
+    /// Collects the impulses of every row of tile `t` from the batch, and remembers them by identity.
+    fn gather(&mut self, plan: &Plan, t: usize, tile: &mut Tile<'_, R>) {
+        let w = &mut self.workspaces[t];
+        let (lanes, slots) = (R::LANES, w.contacts.gap.len());
+        for impulse in [&mut w.impulse, &mut w.position_impulse] {
+            impulse.clear();
+            impulse.resize(w.islands.row_count, R::zero());
+        }
+        for memory in tile.memory.iter_mut() {
+            memory.clear();
+        }
+        for row in 0..w.islands.row_count {
+            for lane in 0..lanes {
+                let Some(p) = place_of(&w.islands, &w.rows.places, &self.batch, row, lane) else { continue };
+                let group = &self.batch.groups[p.group];
+                let entry = p.tile * group.size.row_count() + p.row;
+                w.impulse[row].set(lane, group.impulse[entry].get(p.lane));
+                w.position_impulse[row].set(lane, group.position_impulse[entry].get(p.lane));
+            }
+        }
+        for (lane, memory) in tile.memory.iter_mut().enumerate() {
+            for slot in 0..w.contacts.count[lane] {
+                let [n, t1, t2] = w.rows.frame[slot].map(|axis| axis.get(lane));
+                let i = 3 * slot;
+                let along = |k: usize| w.impulse[i + k].get(lane);
+                // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes
+                let impulse: Vec3<R::Scalar> = n.scale(along(0)) + t1.scale(along(1)) + t2.scale(along(2));
+                let key = contact_key(w.contacts.pair[slot * lanes + lane], w.contacts.feature[slot * lanes + lane]);
+                memory.push(Remembered { key, impulse });
+            }
+            for slot in 0..w.limits.count[lane] {
+                let zero = R::Scalar::from_f64(0.0);
+                let impulse = vec3(w.impulse[3 * slots + slot].get(lane), zero, zero);
+                memory.push(Remembered { key: joint_key(w.limits.row[slot * lanes + lane]), impulse });
+            }
+        }
+        debug_assert!(plan.model.nv() > 0);
+    }
+
+    /// Adds what this step did to the reports of the worlds of tile `t`.
+    fn report(&self, t: usize, reports: &mut [WorldReport]) {
+        let w = &self.workspaces[t];
+        for (lane, report) in reports.iter_mut().enumerate() {
+            report.steps += 1;
+            report.contact_count = w.contacts.count[lane];
+            report.row_count = 0;
+            report.capacity_needed = report.capacity_needed.max(w.contacts.found[lane]);
+            report.overflow |= w.contacts.found[lane] > w.contacts.count[lane];
+            for slot in 0..w.contacts.count[lane] {
+                report.penetration = report.penetration.max(-w.contacts.gap[slot].get(lane).to_f64());
+            }
+        }
+        for (b, block) in w.islands.blocks.iter().enumerate() {
+            let Some(report) = reports.get_mut(block.lane) else { continue };
+            let (tile, lane, group) = self.home(t, b);
+            let group = &self.batch.groups[group];
+            report.row_count += 3 * block.contact_count + block.scalar_count;
+            let mut sweeps = 0;
+            for certificate in [&group.report, &group.position_report] {
+                let get = |entry: usize| certificate[tile * REPORT_LEN + entry].get(lane).to_f64();
+                sweeps += get(REPORT_ITERATIONS) as u32;
+                report.residual = report.residual.max(get(REPORT_RESIDUAL));
+                report.floor = report.floor.max(get(REPORT_FLOOR));
+                if get(REPORT_LIVE) > 0.0 && report.status == WorldStatus::Solved {
+                    report.status = WorldStatus::IterationLimit;
+                }
+            }
+            report.iterations = report.iterations.max(sweeps);
+            report.fallback |= self.fallbacks.contains(&(t, b));
+        }
+    }
+
+    /// Writes down the contacts of the watched worlds of tile `t`.
+    fn watch(&self, plan: &Plan, t: usize, watched: &mut [Option<Vec<ContactRecord>>]) {
+        let w = &self.workspaces[t];
+        for (lane, record) in watched.iter_mut().enumerate() {
+            let Some(record) = record else { continue };
+            record.clear();
+            for slot in 0..w.contacts.count[lane] {
+                let pair = &plan.model.pairs[w.contacts.pair[slot * R::LANES + lane] as usize];
+                let vector = |v: Vec3<R>| {
+                    let v = v.get(lane);
+                    Vector3::new(v.x.to_f64(), v.y.to_f64(), v.z.to_f64())
+                };
+                record.push(ContactRecord {
+                    geom_a: pair.geom_a,
+                    geom_b: pair.geom_b,
+                    position: vector(w.contacts.position[slot]),
+                    frame: w.rows.frame[slot].map(vector),
+                    gap: w.contacts.gap[slot].get(lane).to_f64(),
+                    impulse: [0, 1, 2].map(|i| w.impulse[3 * slot + i].get(lane).to_f64()),
+                });
+            }
+        }
+    }
+}
+
+/// Cuts the worlds of a batch into chunks of `tiles_per_chunk` tiles.
+#[expect(clippy::too_many_arguments, reason = "every array of the state is cut the same way")]
+pub(crate) fn chunks<'a, R: Real>(
+    model: &crate::model::Model,
+    world_count: usize,
+    tiles_per_chunk: usize,
+    q: &'a mut [R],
+    v: &'a mut [R],
+    control: &'a [R],
+    external: &'a [R],
+    parameters: impl Fn(usize) -> TileParameters<'a, R>,
+    memory: &'a mut [Vec<Remembered<R::Scalar>>],
+    reports: &'a mut [WorldReport],
+    watched: &'a mut [Option<Vec<ContactRecord>>],
+) -> Vec<Chunk<'a, R>> {
+    let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
+    let mut tiles: Vec<Tile<'a, R>> = Vec::new();
+    let states = q.chunks_mut(nq).zip(v.chunks_mut(nv)).zip(memory.chunks_mut(R::LANES)).enumerate();
+    for (t, ((q, v), memory)) in states {
+        tiles.push(Tile {
+            lane_count: (world_count - t * R::LANES).min(R::LANES),
+            q,
+            v,
+            control: &control[t * nu..(t + 1) * nu],
+            external: &external[t * nv..(t + 1) * nv],
+            parameters: parameters(t),
+            memory,
+        });
+    }
+    let worlds = tiles_per_chunk * R::LANES;
+    let mut tiles = tiles.into_iter();
+    (reports.chunks_mut(worlds).zip(watched.chunks_mut(worlds)).enumerate())
+        .map(|(c, (reports, watched))| Chunk {
+            first_world: c * worlds,
+            tiles: tiles.by_ref().take(tiles_per_chunk).collect(),
+            reports,
+            watched,
+        })
+        .collect()
+}

@@ -1,0 +1,202 @@
+//! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`constraints`], solve, [`finish`].
+
+mod assemble;
+mod chunk;
+mod settings;
+mod warm;
+
+pub use assemble::rebound;
+pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+pub use settings::{Backend, Precision, Settings};
+pub use warm::Remembered;
+
+use crate::contact::{CollidePlan, Contacts, collide};
+use crate::dynamics::{
+    Dynamics, TileParameters, applied_force, bias_force, factor, free_velocity, integrate, mass_matrix,
+};
+use crate::island::{Islands, islands};
+use crate::kinematics::{Kinematics, kinematics};
+use crate::lane::{Level, Real};
+use crate::limit::{JointRow, Limits, joint_rows, limits};
+use crate::model::Model;
+use crate::solver::Batch;
+use assemble::{Rows, apply, assemble, constraint_rows, reserve};
+use std::sync::Arc;
+
+/// What all steps of a batch share: the model, the settings, and what follows from them.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The model.
+    pub model: Arc<Model>,
+    /// The settings.
+    pub settings: Settings,
+    /// Step Δt, s.
+    pub dt: f64,
+    /// Instruction set of the lanes.
+    pub level: Level,
+    collide: CollidePlan,
+    joint_rows: Vec<JointRow>,
+    /// Bounding radius of every geom, m; 0 for planes, which do not move.
+    radius: Vec<f64>,
+}
+
+impl Plan {
+    /// Prepares steps of `model`.
+    pub fn new(model: Arc<Model>, settings: Settings) -> Self {
+        let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
+        Self {
+            dt: settings.dt.unwrap_or(model.timestep),
+            level: Level::detect(),
+            collide: CollidePlan::new(&model),
+            joint_rows: joint_rows(&model),
+            radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
+            settings,
+            model,
+        }
+    }
+}
+
+/// State and inputs of one tile of worlds.
+#[derive(Debug)]
+pub struct Tile<'a, R: Real> {
+    /// Number of worlds in the tile; lanes beyond are idle.
+    pub lane_count: usize,
+    /// Position, shape \[nq\].
+    pub q: &'a mut [R],
+    /// Velocity, shape \[nv\].
+    pub v: &'a mut [R],
+    /// Control, shape \[nu\].
+    pub control: &'a [R],
+    /// Generalized force from outside, N or N·m, shape \[nv\].
+    pub external: &'a [R],
+    /// Parameters that may differ from world to world.
+    pub parameters: TileParameters<'a, R>,
+    /// What the last step leaves for the next, shape \[lane\].
+    pub memory: &'a mut [Vec<Remembered<R::Scalar>>],
+}
+
+/// Everything that the stages compute on their way, for one tile of worlds.
+#[derive(Debug, Clone)]
+pub struct Workspace<R> {
+    kinematics: Kinematics<R>,
+    dynamics: Dynamics<R>,
+    reach: Vec<R>,
+    contacts: Contacts<R>,
+    limits: Limits<R>,
+    islands: Islands,
+    rows: Rows<R>,
+    impulse: Vec<R>,
+    position_impulse: Vec<R>,
+    position_velocity: Vec<R>,
+}
+
+impl<R: Real> Workspace<R> {
+    /// Room for `model`; the rest grows with the contacts.
+    pub fn new(model: &Model) -> Self {
+        Self {
+            kinematics: Kinematics::new(model),
+            dynamics: Dynamics::new(model),
+            reach: vec![R::zero(); model.geoms.len()],
+            contacts: Contacts::default(),
+            limits: Limits::default(),
+            islands: Islands::default(),
+            rows: Rows::default(),
+            impulse: Vec::new(),
+            position_impulse: Vec::new(),
+            position_velocity: vec![R::zero(); model.nv()],
+        }
+    }
+}
+
+/// Stages 1–4: from q and v to the free velocity v*.
+#[inline(always)]
+pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
+    let (model, p) = (&*plan.model, tile.parameters);
+    let dt = R::constant(plan.dt);
+    kinematics(model, tile.q, &mut w.kinematics);
+    mass_matrix(model, p.mass_scale, &w.kinematics, &mut w.dynamics);
+    bias_force(model, p.gravity, tile.v, &w.kinematics, &mut w.dynamics);
+    applied_force(model, p.gain_scale, tile.q, tile.v, tile.control, tile.external, &mut w.dynamics);
+    factor(model, dt, &mut w.dynamics);
+    free_velocity(model, dt, tile.v, &mut w.dynamics);
+}
+
+/// Stages 5 and 6, and the rows of stage 7: contacts, limits, islands, Y; reserves the blocks of the tile in `batch`.
+#[inline(always)]
+pub fn constraints<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>, batch: &mut Batch<R>) {
+    let (model, settings) = (&*plan.model, &plan.settings);
+    reach(plan, tile.parameters.gravity, w);
+    collide(&plan.collide, &w.kinematics.geom_pose, &w.reach, settings.contact_capacity, &mut w.contacts);
+    w.contacts.count[tile.lane_count..].fill(0);
+    limits(
+        model,
+        &plan.joint_rows,
+        tile.lane_count,
+        R::constant(plan.dt),
+        settings.contact_speed,
+        tile.q,
+        tile.v,
+        &w.dynamics.free_velocity,
+        &mut w.limits,
+    );
+    islands(model, &plan.joint_rows, &w.contacts, &w.limits, &mut w.islands);
+    constraint_rows(
+        model,
+        &plan.joint_rows,
+        tile.v,
+        &w.kinematics,
+        &w.dynamics,
+        &w.contacts,
+        &w.limits,
+        &mut w.rows,
+    );
+    reserve(&w.islands, batch, &mut w.rows);
+}
+
+/// The rest of stage 7: writes the blocks of the tile into the batch.
+#[inline(always)]
+pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch: &mut Batch<R>) {
+    assemble(
+        &plan.model,
+        &plan.joint_rows,
+        &plan.settings,
+        plan.dt,
+        tile.parameters,
+        &w.contacts,
+        &w.limits,
+        &w.islands,
+        tile.memory,
+        &w.rows,
+        batch,
+    );
+}
+
+/// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
+#[inline(always)]
+pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>) {
+    let model = &*plan.model;
+    let slots = w.contacts.gap.len();
+    apply(model, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
+    apply(model, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
+    integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
+}
+
+/// How far the surface of every geom may move in this step: Δt (|v| + |ω| r + |g| Δt + slack / 2).
+#[inline(always)]
+fn reach<R: Real>(plan: &Plan, gravity: &[R], w: &mut Workspace<R>) {
+    let model = &*plan.model;
+    let dt = R::constant(plan.dt);
+    let g = crate::kinematics::triple(gravity, 0).norm();
+    let slack = g.mul_add(dt, R::constant(0.5 * plan.settings.contact_speed));
+    for (i, geom) in model.geoms.iter().enumerate() {
+        if let Some(tree) = model.bodies[geom.body].tree {
+            let velocity = w.dynamics.body_velocity[geom.body];
+            let arm = w.kinematics.geom_pose[i].position - w.kinematics.reference[tree];
+            let speed = velocity.at(arm).norm();
+            let spin = velocity.angular.norm() * R::constant(plan.radius[i]);
+            w.reach[i] = dt * (speed + spin + slack);
+        } else {
+            w.reach[i] = R::zero();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What a user can choose about a step.
+
+use crate::error::{Error, Result};
+use crate::solver::{Algorithm, FrictionLaw, SolveSettings};
+
+/// The number type of the state and of every stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// f32, 16 worlds a pack.
+    #[default]
+    F32,
+    /// f64, 8 worlds a pack: the oracle.
+    F64,
+}
+
+/// Where the stages run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// The best of the others for this machine; a software driver never counts as a GPU.
+    #[default]
+    Auto,
+    /// Everything on the CPU: lanes × threads.
+    Cpu,
+    /// Kinematics to block assembly on the CPU, the blocks solved on the GPU. f32 only.
+    Hybrid,
+    /// The whole step on the GPU: not in this version.
+    Gpu,
+}
+
+/// Everything about a step that is not the model's. A plain struct: change what you need, the rest is [`Settings::default`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Number type. Default f32.
+    pub precision: Precision,
+    /// Where the stages run. Default auto.
+    pub backend: Backend,
+    /// Step Δt, s. Default: the model's. Raising it saves steps and coarsens the motion (first order).
+    pub dt: Option<f64>,
+    /// Friction law. Default cone.
+    pub friction: FrictionLaw,
+    /// Iteration that solves the blocks. Default projected Gauss-Seidel.
+    pub algorithm: Algorithm,
+    /// Residual at which a block counts as solved, m/s. Default 1e-5 in f32, 1e-10 in f64. Raising it saves sweeps.
+    pub tolerance: Option<f64>,
+    /// Most sweeps a block and problem. Default 200. Raising it costs time in the hardest worlds only.
+    pub iterations: u32,
+    /// Sweeps between two looks at the residual. Default 4.
+    pub check_every: u32,
+    /// Whether a block that missed its tolerance is handed to the exact solver (f64, CPU). Default true.
+    pub fallback: bool,
+    /// Newton's coefficient of restitution where the model gives none, 0 to 1. Default 0.
+    pub restitution: f64,
+    /// Approach speed below which nothing bounces, m/s. Default 0.02. Lower values let resting contacts rattle.
+    pub restitution_threshold: f64,
+    /// Share β of an overlap that is pushed out in one step, 0 to 1. Default 0.4. The push moves positions only, never velocities.
+    pub stabilization: f64,
+    /// Largest push-out speed, m/s (rad/s for limits). Default 2.
+    pub push_speed: f64,
+    /// Speed that contact impulses may give to a surface within one step, m/s: contacts are looked for that much farther away,
+    /// times Δt, than the free motion reaches. Default 1. Raising it finds more contacts that stay open.
+    pub contact_speed: f64,
+    /// Compliance added to the diagonal of W for normal rows, (m/s)/(N·s). Default 0: hard contact.
+    pub compliance: f64,
+    /// Most contacts a world; the deepest are kept, and the report says how many there were. Default: no limit.
+    pub contact_capacity: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            precision: Precision::F32,
+            backend: Backend::Auto,
+            dt: None,
+            friction: FrictionLaw::Cone,
+            algorithm: Algorithm::Pgs,
+            tolerance: None,
+            iterations: 200,
+            check_every: 4,
+            fallback: true,
+            restitution: 0.0,
+            restitution_threshold: 0.02,
+            stabilization: 0.4,
+            push_speed: 2.0,
+            contact_speed: 1.0,
+            compliance: 0.0,
+            contact_capacity: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The tolerance in force, m/s.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance.unwrap_or(match self.precision {
+            Precision::F32 => 1e-5,
+            Precision::F64 => 1e-10,
+        })
+    }
+
+    /// What of it concerns the solver.
+    pub fn solve(&self) -> SolveSettings {
+        SolveSettings {
+            tolerance: self.tolerance(),
+            iterations: self.iterations,
+            check_every: self.check_every,
+            algorithm: self.algorithm,
+            law: self.friction,
+        }
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] that names the field and what it may be.
+    pub fn validate(&self) -> Result<()> {
+        let check = |ok: bool, argument: &'static str, wanted: &str| {
+            if ok { Ok(()) } else { Err(Error::argument(argument, format!("must be {wanted}"))) }
+        };
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        let not_negative = |x: f64| x >= 0.0 && x.is_finite();
+        check(self.dt.is_none_or(positive), "dt", "a positive number of seconds")?;
+        check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
+        check(self.check_every > 0, "check_every", "at least 1")?;
+        check((0.0..=1.0).contains(&self.restitution), "restitution", "between 0 and 1")?;
+        check(not_negative(self.restitution_threshold), "restitution_threshold", "a speed of at least 0 m/s")?;
+        check((0.0..=1.0).contains(&self.stabilization), "stabilization", "between 0 and 1")?;
+        check(not_negative(self.push_speed), "push_speed", "a speed of at least 0 m/s")?;
+        check(not_negative(self.contact_speed), "contact_speed", "a speed of at least 0 m/s")?;
+        check(not_negative(self.compliance), "compliance", "finite and not negative")?;
+        check(self.contact_capacity != Some(0), "contact_capacity", "at least 1")
+    }
+}

@@ -1,0 +1,22 @@
+//! What a world remembers from step to step: the impulse of every contact and joint row, by identity, not by slot.
+
+use crate::spatial::Vec3;
+
+/// The impulse of one contact (in world axes, N·s) or joint row (in x).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Remembered<S> {
+    /// [`contact_key`] or [`joint_key`].
+    pub key: u64,
+    /// The impulse.
+    pub impulse: Vec3<S>,
+}
+
+/// Identity of a contact: pair of geoms and feature of the pair.
+pub fn contact_key(pair: u32, feature: u32) -> u64 {
+    u64::from(pair) << 32 | u64::from(feature)
+}
+
+/// Identity of a joint row.
+pub fn joint_key(row: u32) -> u64 {
+    1 << 63 | u64::from(row)
+}

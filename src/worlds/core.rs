@@ -1,0 +1,324 @@
+//! The worlds in one number type: state in tiles, workers, and who solves.
+
+use super::{Backend, BlockRecord, ContactRecord, Engine, Parameter, Precision, Settings, WorldReport};
+use crate::dynamics::TileParameters;
+use crate::error::{Error, Result};
+use crate::lane::{Real, Scalar};
+use crate::model::Model;
+use crate::spatial::vec3;
+use crate::step::{Chunk, Plan, Remembered, Worker, chunks};
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Tiles that a thread steps before it takes the next: enough blocks to fill lanes, few enough to stay in cache.
+const TILES_PER_CHUNK: usize = 8;
+
+/// A parameter: one tile that all worlds share, until a world gets a value of its own.
+#[derive(Debug, Clone)]
+struct Field<R> {
+    /// Entries a world.
+    len: usize,
+    /// Shape `[1 or tile][len][lane]`.
+    values: Vec<R>,
+}
+
+impl<R: Real> Field<R> {
+    fn shared(values: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<R> = values.into_iter().map(R::constant).collect();
+        Self { len: values.len(), values }
+    }
+    fn tile(&self, tile: usize) -> &[R] {
+        if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
+    }
+    fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
+        if self.values.len() == self.len && tile_count > 1 {
+            self.values = self.values.repeat(tile_count);
+        }
+        let start = world / R::LANES * self.len;
+        for (entry, x) in self.values[start..start + self.len].iter_mut().zip(values) {
+            entry.set(world % R::LANES, R::Scalar::from_f64(*x));
+        }
+    }
+}
+
+/// Who solves the blocks.
+enum Solver<R> {
+    /// Every thread its own chunk, from a pool of workers.
+    Cpu { workers: Mutex<Vec<Worker<R>>> },
+    /// All blocks at once on the device; a worker for every chunk.
+    #[cfg(feature = "gpu")]
+    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: crate::solver::Batch<crate::lane::F32x16> },
+}
+
+/// The worlds in one number type.
+pub(super) struct Core<R: Real> {
+    plan: Plan,
+    world_count: usize,
+    tile_count: usize,
+    /// Position, shape `[tile][nq][lane]`.
+    q: Vec<R>,
+    /// Velocity, shape `[tile][nv][lane]`.
+    v: Vec<R>,
+    /// Control, shape `[tile][nu][lane]`.
+    control: Vec<R>,
+    /// Generalized force from outside, shape `[tile][nv][lane]`.
+    external: Vec<R>,
+    gravity: Field<R>,
+    mass_scale: Field<R>,
+    friction: Field<R>,
+    gain_scale: Field<R>,
+    /// What every world remembers, shape `[tile][lane]`.
+    memory: Vec<Vec<Remembered<R::Scalar>>>,
+    reports: Vec<WorldReport>,
+    watched: Vec<Option<Vec<ContactRecord>>>,
+    solver: Solver<R>,
+    notes: Vec<String>,
+}
+
+impl<R: Real> Core<R> {
+    pub(super) fn new(model: Arc<Model>, world_count: usize, settings: Settings) -> Result<Self> {
+        let tile_count = world_count.div_ceil(R::LANES);
+        let rest: Vec<R> = model.q0.iter().map(|x| R::constant(*x)).collect();
+        let plan = Plan::new(model.clone(), settings);
+        let mut notes = Vec::new();
+        let solver = choose_solver(&plan, tile_count, &mut notes)?;
+        Ok(Self {
+            q: rest.repeat(tile_count),
+            v: vec![R::zero(); tile_count * model.nv()],
+            control: vec![R::zero(); tile_count * model.nu()],
+            external: vec![R::zero(); tile_count * model.nv()],
+            gravity: Field::shared(model.gravity.iter().copied()),
+            mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
+            friction: Field::shared(model.geoms.iter().map(|g| g.friction[0])),
+            gain_scale: Field::shared(model.actuators.iter().map(|_| 1.0)),
+            memory: vec![Vec::new(); tile_count * R::LANES],
+            reports: vec![WorldReport::default(); world_count],
+            watched: vec![None; world_count],
+            plan,
+            world_count,
+            tile_count,
+            solver,
+            notes,
+        })
+    }
+
+    fn field(&self, parameter: Parameter) -> &Field<R> {
+        match parameter {
+            Parameter::Gravity => &self.gravity,
+            Parameter::MassScale => &self.mass_scale,
+            Parameter::Friction => &self.friction,
+            Parameter::GainScale => &self.gain_scale,
+        }
+    }
+}
+
+/// The solver that the settings and the machine allow.
+fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
+    let cpu = || Solver::Cpu { workers: Mutex::new(Vec::new()) };
+    match plan.settings.backend {
+        Backend::Cpu => Ok(cpu()),
+        Backend::Gpu => Err(Error::Unsupported(
+            "backend gpu: the step that stays on the GPU is not in this version; use hybrid, cpu or auto".into(),
+        )),
+        Backend::Hybrid if plan.settings.precision == Precision::F64 => {
+            Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
+        }
+        Backend::Hybrid => hybrid(plan, tile_count, notes),
+        // A hardware GPU pays only for large batches and slow transfers eat small ones; until that is measured on hardware, auto stays here.
+        Backend::Auto => Ok(cpu()),
+    }
+}
+
+#[cfg(feature = "gpu")]
+fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
+    let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::default())?;
+    if gpu.is_software() {
+        notes.push(format!("{} is a software driver: right answers, no speed", gpu.name()));
+    }
+    let chunk_count = tile_count.div_ceil(tiles_per_chunk(tile_count));
+    let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count))).collect();
+    Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: crate::solver::Batch::new() })
+}
+
+#[cfg(not(feature = "gpu"))]
+fn hybrid<R: Real>(_: &Plan, _: usize, _: &mut Vec<String>) -> Result<Solver<R>> {
+    Err(Error::Unsupported("backend hybrid: this build has no GPU support (feature `gpu`); use backend cpu".into()))
+}
+
+/// Tiles of a chunk when the device solves all chunks at once: one chunk a thread.
+#[cfg(feature = "gpu")]
+fn tiles_per_chunk(tile_count: usize) -> usize {
+    tile_count.div_ceil(rayon::current_num_threads()).max(1)
+}
+
+impl<R: Real> Engine for Core<R> {
+    fn step(
+        &mut self,
+        substeps: u32,
+        control: &[f64],
+        external: &[f64],
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Result<()> {
+        let (plan, model) = (&self.plan, &*self.plan.model);
+        let load = |from: &[f64], to: &mut [R], len: usize| {
+            for (world, values) in from.chunks(len.max(1)).enumerate() {
+                let tile = world / R::LANES * len;
+                for (i, x) in values.iter().enumerate() {
+                    to[tile + i].set(world % R::LANES, R::Scalar::from_f64(*x));
+                }
+            }
+        };
+        load(control, &mut self.control, model.nu());
+        load(external, &mut self.external, model.nv());
+        self.reports.fill(WorldReport::default());
+        let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
+        let (friction, gain_scale) = (&self.friction, &self.gain_scale);
+        let parameters = |t: usize| TileParameters {
+            gravity: gravity.tile(t),
+            mass_scale: mass_scale.tile(t),
+            friction: friction.tile(t),
+            gain_scale: gain_scale.tile(t),
+        };
+        let tiles_per_chunk = match &self.solver {
+            Solver::Cpu { .. } => TILES_PER_CHUNK,
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { .. } => tiles_per_chunk(self.tile_count),
+        };
+        let mut chunks: Vec<Chunk<'_, R>> = chunks(
+            model,
+            self.world_count,
+            tiles_per_chunk,
+            &mut self.q,
+            &mut self.v,
+            &self.control,
+            &self.external,
+            parameters,
+            &mut self.memory,
+            &mut self.reports,
+            &mut self.watched,
+        );
+        match &mut self.solver {
+            Solver::Cpu { workers } => {
+                chunks.par_iter_mut().for_each(|chunk| {
+                    // A worker holds scratch only, so one left by a thread that panicked is as good as new.
+                    let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK));
+                    for _ in 0..substeps {
+                        worker.begin(plan, chunk);
+                        worker.solve(plan);
+                        worker.fall_back(plan, chunk);
+                        if let Some(see) = see {
+                            worker.inspect(plan, chunk, see);
+                        }
+                        worker.finish(plan, chunk);
+                    }
+                    workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+                });
+            }
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { workers, gpu, merged } => {
+                for _ in 0..substeps {
+                    (workers.par_iter_mut().zip(&chunks)).for_each(|(worker, chunk)| worker.begin(plan, chunk));
+                    solve_on_device(plan, workers, gpu, merged)?;
+                    (workers.par_iter_mut().zip(&mut chunks)).for_each(|(worker, chunk)| {
+                        worker.fall_back(plan, chunk);
+                        if let Some(see) = see {
+                            worker.inspect(plan, chunk, see);
+                        }
+                        worker.finish(plan, chunk);
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reports(&self) -> &[WorldReport] {
+        &self.reports
+    }
+
+    fn read(&self, q: &mut [f64], v: &mut [f64]) {
+        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
+        for (from, to, len) in [(&self.q, q, nq), (&self.v, v, nv)] {
+            for (world, values) in to.chunks_mut(len).enumerate() {
+                let tile = world / R::LANES * len;
+                for (i, x) in values.iter_mut().enumerate() {
+                    *x = from[tile + i].get(world % R::LANES).to_f64();
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
+        let (tile, lane) = (world / R::LANES, world % R::LANES);
+        for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
+            for (i, x) in from.iter().enumerate() {
+                to[tile * from.len() + i].set(lane, R::Scalar::from_f64(*x));
+            }
+        }
+    }
+
+    fn parameter(&self, parameter: Parameter) -> Vec<f64> {
+        let field = self.field(parameter);
+        (0..self.world_count)
+            .flat_map(|w| field.tile(w / R::LANES).iter().map(move |x| x.get(w % R::LANES).to_f64()))
+            .collect()
+    }
+
+    fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]) {
+        let tiles = self.tile_count;
+        let field = match parameter {
+            Parameter::Gravity => &mut self.gravity,
+            Parameter::MassScale => &mut self.mass_scale,
+            Parameter::Friction => &mut self.friction,
+            Parameter::GainScale => &mut self.gain_scale,
+        };
+        field.set(tiles, world, values);
+    }
+
+    fn watch(&mut self, world: usize, on: bool) {
+        self.watched[world] = on.then(Vec::new);
+    }
+
+    fn contacts(&self, world: usize) -> Option<&[ContactRecord]> {
+        self.watched[world].as_deref()
+    }
+
+    fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])> {
+        let numbers = |m: &Remembered<R::Scalar>| {
+            (m.key, [m.impulse.x.to_f64(), m.impulse.y.to_f64(), m.impulse.z.to_f64()])
+        };
+        self.memory[world].iter().map(numbers).collect()
+    }
+
+    fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]) {
+        let s = R::Scalar::from_f64;
+        self.memory[world].clear();
+        self.memory[world].extend(
+            (memory.iter()).map(|(key, [x, y, z])| Remembered { key: *key, impulse: vec3(s(*x), s(*y), s(*z)) }),
+        );
+    }
+
+    fn device(&self) -> String {
+        match &self.solver {
+            Solver::Cpu { .. } => {
+                let threads = rayon::current_num_threads();
+                format!("CPU, {threads} threads × {} lanes ({:?})", R::LANES, self.plan.level)
+            }
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { gpu, .. } => gpu.name(),
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        match &self.solver {
+            Solver::Cpu { .. } => Backend::Cpu,
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { .. } => Backend::Hybrid,
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}

@@ -1,0 +1,442 @@
+//! What a user holds: thousands of independent worlds of one model, stepped together.
+//!
+//! All arrays are flat and world-major: `[world][nq]`, `[world][nv]`, `[world][nu]`, in f64 whatever the precision of the step.
+//! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
+
+mod core;
+mod random;
+mod snapshot;
+
+pub use crate::report::{WorldReport, WorldStatus};
+pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings};
+pub use snapshot::Snapshot;
+
+use crate::error::{Error, Result};
+use crate::lane::{F32x16, F64x8};
+use crate::model::Model;
+use self::core::Core;
+use std::sync::Arc;
+
+/// Which worlds an operation concerns.
+#[derive(Debug, Clone, Copy)]
+pub enum Mask<'a> {
+    /// Every world.
+    All,
+    /// The worlds whose entry is true, shape \[world\].
+    Only(&'a [bool]),
+}
+
+impl Mask<'_> {
+    fn contains(&self, world: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(mask) => mask[world],
+        }
+    }
+    fn check(&self, world_count: usize) -> Result<()> {
+        match self {
+            Self::Only(mask) if mask.len() != world_count => {
+                Err(Error::argument("mask", format!("has {} entries for {world_count} worlds", mask.len())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A parameter that may differ from world to world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// Gravity, m/s², shape \[3\].
+    Gravity,
+    /// Factor on mass and inertia of every body, shape \[body\].
+    MassScale,
+    /// Sliding friction coefficient μ of every geom, shape \[geom\]. Pairs mix as the model says.
+    Friction,
+    /// Factor on gain and bias of every actuator, shape \[nu\].
+    GainScale,
+}
+
+/// How worlds start.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Start {
+    /// Keyframe to start from; none: the model's rest position, at rest.
+    pub keyframe: Option<usize>,
+    /// Every degree of freedom is displaced by up to ± this, m or rad, uniformly, from the seed and the world's index.
+    pub position_noise: f64,
+    /// Every velocity is changed by up to ± this, m/s or rad/s.
+    pub velocity_noise: f64,
+}
+
+/// What differs between precisions, behind one face.
+trait Engine: Send {
+    fn step(
+        &mut self,
+        substeps: u32,
+        control: &[f64],
+        external: &[f64],
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Result<()>;
+    fn reports(&self) -> &[WorldReport];
+    fn read(&self, q: &mut [f64], v: &mut [f64]);
+    fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
+    fn parameter(&self, parameter: Parameter) -> Vec<f64>;
+    fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
+    fn watch(&mut self, world: usize, on: bool);
+    fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
+    fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
+    fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]);
+    fn device(&self) -> String;
+    fn backend(&self) -> Backend;
+    fn notes(&self) -> Vec<String>;
+}
+
+/// Thousands of worlds of one model.
+///
+/// ```
+/// use delassus::{Mask, Model, Settings, Worlds};
+/// # fn main() -> delassus::Result<()> {
+/// let model = Model::from_mjcf_str(
+///     r#"<mujoco>
+///          <worldbody>
+///            <geom type="plane" size="1 1 1"/>
+///            <body pos="0 0 1"><freejoint/><geom type="sphere" size="0.1"/></body>
+///          </worldbody>
+///        </mujoco>"#,
+/// )?;
+/// let mut worlds = Worlds::new(&model, 64, Settings::default())?;
+/// for _ in 0..100 {
+///     let reports = worlds.step(10)?;
+///     assert!(reports.iter().all(|r| r.solved()));
+/// }
+/// let resting = worlds.positions();
+/// assert!((resting[2] - 0.1).abs() < 1e-4);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Worlds {
+    model: Arc<Model>,
+    settings: Settings,
+    world_count: usize,
+    engine: Box<dyn Engine>,
+    start: Start,
+    /// Control, shape `[world][nu]`.
+    control: Vec<f64>,
+    /// Generalized force from outside, shape `[world][nv]`.
+    external: Vec<f64>,
+    /// Time of every world, s.
+    time: Vec<f64>,
+}
+
+impl std::fmt::Debug for Worlds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Worlds({} × {}, {})", self.world_count, self.model.name, self.engine.device())
+    }
+}
+
+impl Worlds {
+    /// `world_count` worlds of `model` at its rest position.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a wrong setting, no worlds or more than memory holds; [`Error::Unsupported`] for a model or backend that this
+    /// version does not step; [`Error::Device`] if the backend `hybrid` finds no device.
+    pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
+        settings.validate()?;
+        if let Some(equality) = model.equalities.iter().find(|e| e.active) {
+            return Err(Error::Unsupported(format!(
+                "equality constraint \"{}\": this version reads equality constraints but does not solve them; remove it or set active=\"false\"",
+                equality.name
+            )));
+        }
+        if model.nv() == 0 {
+            return Err(Error::Unsupported("the model has no joint: nothing can move".into()));
+        }
+        if world_count == 0 {
+            return Err(Error::argument("world_count", "must be at least 1"));
+        }
+        // State, reports and inputs: what surely is needed, before anything is allocated.
+        let numbers = 2 * (model.nq() + 2 * model.nv() + model.nu()) + 32;
+        let bytes = world_count.checked_mul(8 * numbers);
+        if bytes.is_none_or(|b| b > available_memory() / 2) {
+            return Err(Error::argument(
+                "world_count",
+                format!(
+                    "{world_count} worlds need more than half of this machine's free memory ({} MB); use fewer",
+                    available_memory() >> 20
+                ),
+            ));
+        }
+        let model = Arc::new(model.clone());
+        let engine: Box<dyn Engine> = match settings.precision {
+            Precision::F32 => Box::new(Core::<F32x16>::new(model.clone(), world_count, settings.clone())?),
+            Precision::F64 => Box::new(Core::<F64x8>::new(model.clone(), world_count, settings.clone())?),
+        };
+        let mut worlds = Self {
+            control: vec![0.0; world_count * model.nu()],
+            external: vec![0.0; world_count * model.nv()],
+            time: vec![0.0; world_count],
+            start: Start::default(),
+            model,
+            settings,
+            world_count,
+            engine,
+        };
+        worlds.reset(Mask::All, 0)?;
+        Ok(worlds)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    /// Number of worlds.
+    pub fn world_count(&self) -> usize {
+        self.world_count
+    }
+    /// The step Δt in force, s.
+    pub fn dt(&self) -> f64 {
+        self.settings.dt.unwrap_or(self.model.timestep)
+    }
+    /// What the stages run on, for people.
+    pub fn device(&self) -> String {
+        self.engine.device()
+    }
+    /// The backend in force (never [`Backend::Auto`]).
+    pub fn backend(&self) -> Backend {
+        self.engine.backend()
+    }
+    /// What the backend has to say, such as blocks too large for the device that the CPU solved instead.
+    pub fn notes(&self) -> Vec<String> {
+        self.engine.notes()
+    }
+
+    /// Sets how [`Worlds::reset`] starts worlds.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the keyframe does not exist or a noise is negative or not finite.
+    pub fn set_start(&mut self, start: Start) -> Result<()> {
+        if start.keyframe.is_some_and(|k| k >= self.model.keyframes.len()) {
+            return Err(Error::argument("keyframe", format!("the model has {}", self.model.keyframes.len())));
+        }
+        let ok = |x: f64| x >= 0.0 && x.is_finite();
+        if !ok(start.position_noise) || !ok(start.velocity_noise) {
+            return Err(Error::argument("noise", "must be finite and not negative"));
+        }
+        self.start = start;
+        Ok(())
+    }
+
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force and warm start.
+    ///
+    /// The noise of a world depends on `seed` and on the world's index only.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the mask has not one entry a world.
+    pub fn reset(&mut self, mask: Mask<'_>, seed: u64) -> Result<()> {
+        mask.check(self.world_count)?;
+        let (nv, nu) = (self.model.nv(), self.model.nu());
+        let key = self.start.keyframe.map(|k| &self.model.keyframes[k]);
+        let (q0, v0, u0) = match key {
+            Some(k) => (k.q.clone(), k.v.clone(), k.control.clone()),
+            None => (self.model.q0.clone(), vec![0.0; nv], vec![0.0; nu]),
+        };
+        let time = key.map_or(0.0, |k| k.time);
+        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
+            let mut random = random::Random::new(seed, world as u64);
+            let displacement: Vec<f64> = (0..nv).map(|_| random.symmetric() * self.start.position_noise).collect();
+            let v: Vec<f64> = v0.iter().map(|v| v + random.symmetric() * self.start.velocity_noise).collect();
+            let mut q = q0.clone();
+            crate::dynamics::integrate(&self.model, 1.0, &displacement, &mut q);
+            self.engine.write(world, &q, &v);
+            self.engine.set_memory(world, &[]);
+            self.control[world * nu..(world + 1) * nu].copy_from_slice(&u0);
+            self.external[world * nv..(world + 1) * nv].fill(0.0);
+            self.time[world] = time;
+        }
+        Ok(())
+    }
+
+    /// The control of all worlds, shape `[world][nu]`; kept until changed.
+    pub fn control_mut(&mut self) -> &mut [f64] {
+        &mut self.control
+    }
+    /// Replaces the control of all worlds, shape `[world][nu]`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the shape is wrong.
+    pub fn set_control(&mut self, control: &[f64]) -> Result<()> {
+        if control.len() != self.control.len() {
+            return Err(Error::argument(
+                "control",
+                format!(
+                    "has {} numbers, needs {} ({} worlds × {} actuators)",
+                    control.len(),
+                    self.control.len(),
+                    self.world_count,
+                    self.model.nu()
+                ),
+            ));
+        }
+        self.control.copy_from_slice(control);
+        Ok(())
+    }
+    /// Generalized force from outside on all worlds, N or N·m, shape `[world][nv]`; kept until changed.
+    pub fn external_force_mut(&mut self) -> &mut [f64] {
+        &mut self.external
+    }
+
+    /// Steps every world `substeps` times by Δt and returns a report a world, the worst of the substeps.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if a device failed. A world that came out badly is not an error: its report says so.
+    pub fn step(&mut self, substeps: u32) -> Result<&[WorldReport]> {
+        self.step_inspected(substeps, None)
+    }
+
+    /// As [`Worlds::step`], and shows every block of every substep to `see`, as posed and answered.
+    ///
+    /// # Errors
+    /// As [`Worlds::step`].
+    pub fn step_inspected(
+        &mut self,
+        substeps: u32,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Result<&[WorldReport]> {
+        self.engine.step(substeps, &self.control, &self.external, see)?;
+        let dt = self.dt();
+        for time in &mut self.time {
+            *time += dt * f64::from(substeps);
+        }
+        Ok(self.engine.reports())
+    }
+
+    /// The reports of the last step, shape \[world\].
+    pub fn reports(&self) -> &[WorldReport] {
+        self.engine.reports()
+    }
+    /// Time of every world since its start, s, shape \[world\].
+    pub fn time(&self) -> &[f64] {
+        &self.time
+    }
+    /// Positions, shape `[world][nq]`.
+    pub fn positions(&self) -> Vec<f64> {
+        self.state().0
+    }
+    /// Velocities, shape `[world][nv]`.
+    pub fn velocities(&self) -> Vec<f64> {
+        self.state().1
+    }
+    /// Positions and velocities, shapes `[world][nq]` and `[world][nv]`.
+    pub fn state(&self) -> (Vec<f64>, Vec<f64>) {
+        let mut q = vec![0.0; self.world_count * self.model.nq()];
+        let mut v = vec![0.0; self.world_count * self.model.nv()];
+        self.engine.read(&mut q, &mut v);
+        (q, v)
+    }
+    /// Position and velocity of every world side by side, shape `[world][nq + nv]`.
+    pub fn observe(&self) -> Vec<f64> {
+        let (q, v) = self.state();
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        q.chunks(nq).zip(v.chunks(nv)).flat_map(|(q, v)| q.iter().chain(v)).copied().collect()
+    }
+    /// Replaces the state of the worlds of `mask` by their part of `q`, shape `[world][nq]`, and `v`, shape `[world][nv]`, and forgets their
+    /// warm start. Quaternions are normalised when they are used.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if a shape is wrong.
+    pub fn set_state(&mut self, mask: Mask<'_>, q: &[f64], v: &[f64]) -> Result<()> {
+        mask.check(self.world_count)?;
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        for (argument, found, wanted) in [("q", q.len(), self.world_count * nq), ("v", v.len(), self.world_count * nv)] {
+            if found != wanted {
+                return Err(Error::argument(argument, format!("has {found} numbers, needs {wanted}")));
+            }
+        }
+        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
+            self.engine.write(world, &q[world * nq..(world + 1) * nq], &v[world * nv..(world + 1) * nv]);
+            self.engine.set_memory(world, &[]);
+        }
+        Ok(())
+    }
+
+    /// The values of a parameter, shape `[world][k]`, see [`Parameter`].
+    pub fn parameter(&self, parameter: Parameter) -> Vec<f64> {
+        self.engine.parameter(parameter)
+    }
+    /// Sets a parameter of the worlds of `mask`, shape `[world][k]`, see [`Parameter`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the shape is wrong, or a value is not finite, or negative where it must not be.
+    pub fn set_parameter(&mut self, parameter: Parameter, mask: Mask<'_>, values: &[f64]) -> Result<()> {
+        mask.check(self.world_count)?;
+        let k = parameter_len(&self.model, parameter);
+        if values.len() != self.world_count * k {
+            return Err(Error::argument(
+                "values",
+                format!("has {} numbers, {parameter:?} needs {k} for each of {} worlds", values.len(), self.world_count),
+            ));
+        }
+        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
+            let values = &values[world * k..(world + 1) * k];
+            let ok = |x: &f64| match parameter {
+                Parameter::Gravity => x.is_finite(),
+                Parameter::MassScale => *x > 0.0 && x.is_finite(),
+                Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
+            };
+            if let Some(x) = values.iter().find(|x| !ok(x)) {
+                return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
+            }
+            self.engine.set_parameter(parameter, world, values);
+        }
+        Ok(())
+    }
+
+    /// Keeps (or no longer keeps) the contacts of `world` after every step, for [`Worlds::contacts`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there is no such world.
+    pub fn watch(&mut self, world: usize, on: bool) -> Result<()> {
+        if world >= self.world_count {
+            return Err(Error::argument("world", format!("{world}: there are {} worlds", self.world_count)));
+        }
+        self.engine.watch(world, on);
+        Ok(())
+    }
+    /// The contacts of the last substep of a watched world; none if it is not watched.
+    pub fn contacts(&self, world: usize) -> Option<&[ContactRecord]> {
+        (world < self.world_count).then(|| self.engine.contacts(world)).flatten()
+    }
+
+    /// Everything that the future of the worlds depends on, parameters included.
+    pub fn save(&self) -> Snapshot {
+        snapshot::save(self)
+    }
+    /// Takes the worlds back to a snapshot: the same future, to the bit.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the snapshot is of another model or another number of worlds.
+    pub fn load(&mut self, snapshot: &Snapshot) -> Result<()> {
+        snapshot::load(self, snapshot)
+    }
+}
+
+/// Numbers a world of a parameter.
+fn parameter_len(model: &Model, parameter: Parameter) -> usize {
+    match parameter {
+        Parameter::Gravity => 3,
+        Parameter::MassScale => model.bodies.len(),
+        Parameter::Friction => model.geoms.len(),
+        Parameter::GainScale => model.nu(),
+    }
+}
+
+/// Free memory of this machine in bytes, as far as the system tells.
+fn available_memory() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|l| l.trim().trim_end_matches(" kB").trim().parse::<usize>().ok());
+    kilobytes.map_or(usize::MAX / 4, |kb| kb * 1024)
+}
