@@ -1,7 +1,20 @@
 //! Where bodies touch: geom pairs → contact points, up to four a pair.
+//!
+//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes, spheres, capsules, and
+//! whatever meets only those, are done in lanes ([`plane`], [`round`]); other pairs lane by lane in f64: boxes by separating axes and
+//! clipping ([`boxes`]), general convex shapes through `parry3d-f64` ([`convex`]). Every lane sees its own values only.
 
-use crate::lane::Real;
-use crate::spatial::Vec3;
+mod plane;
+mod reduce;
+mod round;
+
+use crate::lane::{Mask, Real, Scalar};
+use crate::model::{Hull, Model, Shape};
+use crate::spatial::{Pose, Vec3};
+use nalgebra::Vector3;
+use reduce::{Candidate, KEPT, Manifold};
+use round::Rod;
+use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
 ///
@@ -23,4 +36,248 @@ pub struct Contacts<R> {
     pub pair: Vec<u32>,
     /// Which point of the pair this is, stable from step to step, shape \[slot\]\[lane\].
     pub feature: Vec<u32>,
+}
+
+impl<R: Real> Contacts<R> {
+    /// Number of slots: the largest count of any lane.
+    pub fn slot_count(&self) -> usize {
+        self.gap.len()
+    }
+    /// Forgets all contacts; keeps the memory.
+    pub fn clear(&mut self) {
+        self.count.clear();
+        self.count.resize(R::LANES, 0);
+        self.found.clear();
+        self.found.resize(R::LANES, 0);
+        self.truncate(0);
+    }
+    /// Keeps the first `slots` slots.
+    fn truncate(&mut self, slots: usize) {
+        self.position.truncate(slots);
+        self.normal.truncate(slots);
+        self.gap.truncate(slots);
+        self.pair.truncate(slots * R::LANES);
+        self.feature.truncate(slots * R::LANES);
+    }
+    /// Appends a contact to one lane.
+    #[inline(always)]
+    fn push(&mut self, lane: usize, pair: usize, point: &Candidate<R>) {
+        let slot = self.count[lane];
+        if slot == self.gap.len() {
+            self.position.push(Vec3::zero());
+            self.normal.push(Vec3::zero());
+            self.gap.push(R::zero());
+            self.pair.resize((slot + 1) * R::LANES, 0);
+            self.feature.resize((slot + 1) * R::LANES, 0);
+        }
+        self.position[slot].set(lane, point.position.get(lane));
+        self.normal[slot].set(lane, point.normal.get(lane));
+        self.gap[slot].set(lane, point.gap.get(lane));
+        self.pair[slot * R::LANES + lane] = pair as u32;
+        self.feature[slot * R::LANES + lane] = point.feature.get(lane).to_f64() as u32;
+        self.count[lane] += 1;
+        self.found[lane] += 1;
+    }
+    /// Keeps the deepest `capacity` contacts of every lane, in their order; of equal ones the first.
+    fn limit(&mut self, capacity: usize) {
+        for lane in 0..R::LANES {
+            while self.count[lane] > capacity {
+                let mut shallowest = 0;
+                for slot in 1..self.count[lane] {
+                    if self.gap[slot].get(lane) >= self.gap[shallowest].get(lane) {
+                        shallowest = slot;
+                    }
+                }
+                self.remove(lane, shallowest);
+            }
+        }
+        self.truncate(self.count.iter().copied().max().unwrap_or(0));
+    }
+    /// Removes the contact of `lane` in `slot`; later ones move up.
+    fn remove(&mut self, lane: usize, slot: usize) {
+        let last = self.count[lane] - 1;
+        for k in slot..last {
+            let (position, normal, gap) =
+                (self.position[k + 1].get(lane), self.normal[k + 1].get(lane), self.gap[k + 1].get(lane));
+            self.position[k].set(lane, position);
+            self.normal[k].set(lane, normal);
+            self.gap[k].set(lane, gap);
+            self.pair[k * R::LANES + lane] = self.pair[(k + 1) * R::LANES + lane];
+            self.feature[k * R::LANES + lane] = self.feature[(k + 1) * R::LANES + lane];
+        }
+        self.position[last].set(lane, Vec3::zero());
+        self.normal[last].set(lane, Vec3::zero());
+        self.gap[last].set(lane, R::Scalar::zero());
+        self.pair[last * R::LANES + lane] = 0;
+        self.feature[last * R::LANES + lane] = 0;
+        self.count[lane] = last;
+    }
+}
+
+/// Which narrow phase a pair takes, with the sizes it needs.
+#[derive(Debug, Clone)]
+enum Kind {
+    PlaneSphere(f64),
+    PlaneCapsule(Rod),
+    PlaneEllipsoid(Vector3<f64>),
+    PlaneCylinder(Rod),
+    PlaneBox(Vector3<f64>),
+    PlaneHull(Arc<Hull>),
+    SphereSphere(f64, f64),
+    SphereCapsule(f64, Rod),
+    SphereBox(f64, Vector3<f64>),
+    CapsuleCapsule(Rod, Rod),
+    CapsuleBox(Rod, Vector3<f64>),
+    Convex,
+}
+
+impl Kind {
+    fn new(a: &Shape, b: &Shape) -> Self {
+        let rod = |&radius: &f64, &half_length: &f64| Rod { radius, half_length };
+        match (a, b) {
+            (Shape::Plane, Shape::Sphere { radius }) => Self::PlaneSphere(*radius),
+            (Shape::Plane, Shape::Capsule { radius, half_length }) => Self::PlaneCapsule(rod(radius, half_length)),
+            (Shape::Plane, Shape::Ellipsoid { radii }) => Self::PlaneEllipsoid(*radii),
+            (Shape::Plane, Shape::Cylinder { radius, half_length }) => Self::PlaneCylinder(rod(radius, half_length)),
+            (Shape::Plane, Shape::Box { half }) => Self::PlaneBox(*half),
+            (Shape::Plane, Shape::Hull(hull)) => Self::PlaneHull(Arc::clone(hull)),
+            (Shape::Sphere { radius: a }, Shape::Sphere { radius: b }) => Self::SphereSphere(*a, *b),
+            (Shape::Sphere { radius: a }, Shape::Capsule { radius, half_length }) => {
+                Self::SphereCapsule(*a, rod(radius, half_length))
+            }
+            (Shape::Sphere { radius }, Shape::Box { half }) => Self::SphereBox(*radius, *half),
+            (Shape::Capsule { radius: r, half_length: h }, Shape::Capsule { radius, half_length }) => {
+                Self::CapsuleCapsule(rod(r, h), rod(radius, half_length))
+            }
+            (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
+                Self::CapsuleBox(rod(radius, half_length), *half)
+            }
+            _ => Self::Convex,
+        }
+    }
+}
+
+/// What [`collide`] needs to know of one pair.
+#[derive(Debug, Clone)]
+struct PairPlan {
+    a: usize,
+    b: usize,
+    kind: Kind,
+    /// Distance within which contacts are looked for, m.
+    margin: f64,
+    /// Sum of the bounding radii, m; that of the second geom alone if the first is a plane.
+    bounding: f64,
+    /// The smaller bounding radius, m.
+    size: f64,
+}
+
+/// The narrow phases of all pairs of a model, prepared once and shared by all worlds.
+#[derive(Debug, Clone)]
+pub struct CollidePlan {
+    pairs: Vec<PairPlan>,
+}
+
+impl CollidePlan {
+    /// Prepares the pairs of `model`.
+    pub fn new(model: &Model) -> Self {
+        let pairs = model.pairs.iter().map(|pair| {
+            let (a, b) = (&model.geoms[pair.geom_a].shape, &model.geoms[pair.geom_b].shape);
+            let (ra, rb) = (a.bounding_radius(), b.bounding_radius());
+            PairPlan {
+                a: pair.geom_a,
+                b: pair.geom_b,
+                kind: Kind::new(a, b),
+                margin: pair.margin,
+                bounding: if ra.is_finite() { ra + rb } else { rb },
+                size: ra.min(rb),
+            }
+        });
+        Self { pairs: pairs.collect() }
+    }
+    /// The most contacts that a world can have: four for every pair.
+    pub fn most_contacts(&self) -> usize {
+        KEPT * self.pairs.len()
+    }
+}
+
+/// Finds the contacts of a tile of worlds.
+///
+/// - `geoms`: world poses, shape \[geom\].
+/// - `reach`: how far a point of each geom may move in this step, m, shape \[geom\]. A pair is looked at, and a point kept, within
+///   the pair's margin plus both reaches.
+/// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
+///
+/// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
+/// has no contact of that geom. No memory is allocated once `contacts` has grown.
+#[inline(always)]
+pub fn collide<R: Real>(
+    plan: &CollidePlan,
+    geoms: &[Pose<R>],
+    reach: &[R],
+    capacity: Option<usize>,
+    contacts: &mut Contacts<R>,
+) {
+    contacts.clear();
+    for (index, pair) in plan.pairs.iter().enumerate() {
+        let (a, b) = (&geoms[pair.a], &geoms[pair.b]);
+        let threshold = R::constant(pair.margin) + (reach[pair.a] + reach[pair.b]);
+        let near = near(pair, a, b, threshold);
+        if !near.any() {
+            continue;
+        }
+        // A lane that is not near finds nothing, whatever its neighbours do.
+        let threshold = R::select(near, threshold, R::constant(-1e30));
+        let points = narrow(pair, a, b, threshold);
+        for point in &points {
+            let kept = point.gap.lt(threshold);
+            if kept.any() {
+                for lane in 0..R::LANES {
+                    if kept.get(lane) {
+                        contacts.push(lane, index, point);
+                    }
+                }
+            }
+        }
+    }
+    if let Some(capacity) = capacity {
+        contacts.limit(capacity);
+    }
+}
+
+/// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.
+#[inline(always)]
+fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
+    // Rounding must not hide a touch: a little larger than the spheres.
+    let limit = threshold + R::constant(pair.bounding * 1.00001);
+    let d = b.position - a.position;
+    match pair.kind {
+        Kind::PlaneSphere(_)
+        | Kind::PlaneCapsule(_)
+        | Kind::PlaneEllipsoid(_)
+        | Kind::PlaneCylinder(_)
+        | Kind::PlaneBox(_)
+        | Kind::PlaneHull(_) => a.rotation.columns[2].dot(d).lt(limit),
+        _ => R::zero().lt(limit).and(d.dot(d).lt(limit * limit)),
+    }
+}
+
+/// The points of one pair.
+#[inline(always)]
+fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> Manifold<R> {
+    let none = Candidate::absent();
+    let single = |point| [point, none, none, none];
+    match &pair.kind {
+        Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
+        Kind::PlaneCapsule(rod) => plane::capsule(a, b, rod.radius, rod.half_length),
+        Kind::PlaneEllipsoid(radii) => single(plane::ellipsoid(a, b, radii)),
+        Kind::PlaneCylinder(rod) => plane::cylinder(a, b, rod.radius, rod.half_length, threshold, pair.size),
+        Kind::PlaneBox(half) => plane::cuboid(a, b, half, threshold, pair.size),
+        Kind::PlaneHull(hull) => plane::hull(a, b, hull, threshold, pair.size),
+        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb, 0)),
+        Kind::SphereCapsule(r, rod) => single(round::sphere_capsule(a.position, *r, b, *rod)),
+        Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
+        Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
+        Kind::CapsuleBox(rod, half) => round::capsule_box(a, *rod, b, half),
+        Kind::Convex => [none; KEPT],
+    }
 }

@@ -1,0 +1,199 @@
+//! Spheres and capsules against each other and against boxes: points and segments with a radius.
+
+use super::reduce::{Candidate, Manifold};
+use crate::lane::{Mask, Real};
+use crate::spatial::{Pose, Vec3, vec3};
+use nalgebra::Vector3;
+
+/// A segment with a radius: a capsule without its pose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rod {
+    /// m.
+    pub radius: f64,
+    /// Half of the length between the centres of the caps, m.
+    pub half_length: f64,
+}
+
+/// Squared lengths (m²) below this have no direction.
+const NO_LENGTH: f64 = 1e-30;
+
+/// x clamped to ±h.
+#[inline(always)]
+fn clamp<R: Real>(x: R, h: R) -> R {
+    x.max(-h).min(h)
+}
+
+/// Two spheres with centres `a` and `b`; concentric ones part along z.
+#[inline(always)]
+pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, feature: usize) -> Candidate<R> {
+    // n = (b − a)/|b − a|, g = |b − a| − r_a − r_b
+    let d = b - a;
+    let d2 = d.dot(d);
+    let apart = R::constant(NO_LENGTH).lt(d2);
+    let distance = R::select(apart, d2.sqrt(), R::zero());
+    let n = Vec3::select(apart, d.scale(R::one() / R::select(apart, distance, R::one())), Vec3::unit(2));
+    // A NaN in d2 is not `apart`; adding d2 · 0 keeps it in the gap.
+    let gap = d2.mul_add(R::zero(), distance - R::constant(ra + rb));
+    Candidate::on_second(n.mul_add(R::constant(-rb), b), n, gap, feature)
+}
+
+/// A sphere and a capsule: the sphere and the nearest sphere of the capsule.
+#[inline(always)]
+pub(super) fn sphere_capsule<R: Real>(a: Vec3<R>, ra: f64, b: &Pose<R>, rod: Rod) -> Candidate<R> {
+    let axis = b.rotation.columns[2];
+    let t = clamp(axis.dot(a - b.position), R::constant(rod.half_length));
+    sphere_sphere(a, ra, axis.mul_add(t, b.position), rod.radius, 0)
+}
+
+/// Of a segment with points at parameters `low`, `high` and `nearest`: the two ends where they are `apart`, and the nearest point where
+/// the ends are not, or where it is nearer than both.
+#[inline(always)]
+fn line<R: Real>(
+    low: Candidate<R>,
+    high: Candidate<R>,
+    nearest: Candidate<R>,
+    apart: R::Mask,
+    size: f64,
+) -> Manifold<R> {
+    let nearer = (nearest.gap + R::constant(1e-6 * size)).lt(low.gap.min(high.gap));
+    [low.only(apart), high.only(apart), nearest.only(nearer.or(apart.not())), Candidate::absent()]
+}
+
+/// Two capsules: the ends of the stretch along which they lie side by side (features 0 and 1), and the nearest points (feature 2) where
+/// these are nearer. Crossing capsules touch in one point, parallel ones in two.
+#[inline(always)]
+pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod, pb: &Pose<R>, b: Rod) -> Manifold<R> {
+    let (ha, hb) = (R::constant(a.half_length), R::constant(b.half_length));
+    let (u, v) = (pa.rotation.columns[2], pb.rotation.columns[2]);
+    let d = pa.position - pb.position;
+    let (uv, ud, vd) = (u.dot(v), u.dot(d), v.dot(d));
+
+    // The shadow of b's ends on a's axis: s = ±h_b u·v − u·d.
+    let reach = (hb * uv).abs();
+    let (low, high) = (clamp(-ud - reach, ha), clamp(-ud + reach, ha));
+
+    // Minimise |d + s u − t v|: s = −w·d/|w|² with w = u − (u·v) v, then t for this s, and s for this t.
+    let w = v.mul_add(-uv, u);
+    let w2 = w.dot(w);
+    let crossing = R::constant(1e-10).lt(w2);
+    let s = R::select(crossing, -w.dot(d) / R::select(crossing, w2, R::one()), (low + high) * R::constant(0.5));
+    let t = clamp(uv.mul_add(clamp(s, ha), vd), hb);
+    let s = clamp(uv.mul_add(t, -ud), ha);
+    let nearest = sphere_sphere(u.mul_add(s, pa.position), a.radius, v.mul_add(t, pb.position), b.radius, 2);
+
+    // A sphere of a at s and the nearest sphere of b.
+    let t_low = clamp(uv.mul_add(low, vd), hb);
+    let t_high = clamp(uv.mul_add(high, vd), hb);
+    let low_end = sphere_sphere(u.mul_add(low, pa.position), a.radius, v.mul_add(t_low, pb.position), b.radius, 0);
+    let high_end = sphere_sphere(u.mul_add(high, pa.position), a.radius, v.mul_add(t_high, pb.position), b.radius, 1);
+    let size = a.radius + b.radius;
+    let apart = R::constant(CLUSTER * size).lt(high - low);
+    line(low_end, high_end, nearest, apart, size)
+}
+
+/// Points nearer to each other than this part of the radius count as one.
+const CLUSTER: f64 = 0.1;
+
+/// A sphere of radius `r` whose centre `c` is given in the frame of the box `b`; the normal points from the sphere to the box.
+///
+/// A centre inside is pushed out by the nearest face.
+#[inline(always)]
+fn ball_box<R: Real>(c: Vec3<R>, r: f64, b: &Pose<R>, half: Vec3<R>, feature: usize) -> Candidate<R> {
+    // Outside: q is the nearest point of the box, n = (q − c)/|q − c|, g = |q − c| − r.
+    let q = vec3(clamp(c.x, half.x), clamp(c.y, half.y), clamp(c.z, half.z));
+    let d = q - c;
+    let d2 = d.dot(d);
+    let outside = R::constant(NO_LENGTH).lt(d2);
+    let distance = R::select(outside, d2.sqrt(), R::zero());
+    let n_out = d.scale(R::one() / R::select(outside, distance, R::one()));
+
+    // Inside: −n is the outward normal of the nearest face, g = −(h − |c|) − r along it.
+    let depth = vec3(half.x - c.x.abs(), half.y - c.y.abs(), half.z - c.z.abs());
+    let least = depth.x.min(depth.y).min(depth.z);
+    let (zero, one) = (R::zero(), R::one());
+    let (on_x, on_y) = (least.lt(depth.x).not(), least.lt(depth.y).not());
+    let x = R::select(on_x, one, zero);
+    let y = R::select(on_x, zero, R::select(on_y, one, zero));
+    let z = one - x - y;
+    let toward = vec3(R::select(c.x.lt(zero), x, -x), R::select(c.y.lt(zero), y, -y), R::select(c.z.lt(zero), z, -z));
+    let distance = R::select(outside, distance, -least);
+    let n = Vec3::select(outside, n_out, toward);
+    // A NaN centre has passed through the clamps; d2 · 0 keeps it in the gap.
+    let gap = d2.mul_add(zero, distance - R::constant(r));
+    // The surface of the box: c + (g + r) n.
+    Candidate::on_second(b.point(n.mul_add(distance, c)), b.rotation * n, gap, feature)
+}
+
+/// A sphere and a box.
+#[inline(always)]
+pub(super) fn sphere_box<R: Real>(a: Vec3<R>, r: f64, b: &Pose<R>, half: &Vector3<f64>) -> Candidate<R> {
+    ball_box(b.inverse_point(a), r, b, Vec3::constant(half), 0)
+}
+
+/// A capsule and a box: the ends of the stretch of the capsule that lies over the face of the box (features 0 and 1), and the point of
+/// the capsule's axis nearest to the box (feature 2) where it is nearer.
+#[inline(always)]
+pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod, b: &Pose<R>, half: &Vector3<f64>) -> Manifold<R> {
+    let (zero, one, h) = (R::zero(), R::one(), R::constant(rod.half_length));
+    let e: Vec3<R> = Vec3::constant(half);
+    let c = b.inverse_point(a.position);
+    let u = b.rotation.transpose_mul(a.rotation.columns[2]);
+
+    // Between these parameters the axis x = c + t u is within the slab |x_i| ≤ e_i; everywhere where it runs along the slab.
+    let slabs = [slab(c.x, u.x, e.x), slab(c.y, u.y, e.y), slab(c.z, u.z, e.z)];
+
+    // The distance f(t) to the box is convex, and f f' is linear between the faces of the slabs: take the last place t₀ where it does not rise,
+    // the first place t₁ where it does not fall, and the zero between them.
+    let (mut t0, mut s0) = (-h, slope(c, u, e, -h));
+    let (mut t1, mut s1) = (h, slope(c, u, e, h));
+    let (rises_from_start, falls_to_end) = (zero.lt(s0), s1.lt(zero));
+    for i in 0..6 {
+        let (enter, leave) = slabs[i / 2];
+        let t = clamp(if i % 2 == 0 { enter } else { leave }, h);
+        let s = slope(c, u, e, t);
+        let later = zero.lt(s).not().and(t0.lt(t));
+        let sooner = s.lt(zero).not().and(t.lt(t1));
+        t0 = R::select(later, t, t0);
+        s0 = R::select(later, s, s0);
+        t1 = R::select(sooner, t, t1);
+        s1 = R::select(sooner, s, s1);
+    }
+    let bend = s1 - s0;
+    let curved = zero.lt(bend);
+    let part = R::select(curved, -s0 / R::select(curved, bend, one), R::constant(0.5));
+    let t = clamp(part.mul_add(t1 - t0, t0), h);
+    let t = R::select(rises_from_start, -h, R::select(falls_to_end, h, t));
+    let nearest = ball_box(u.mul_add(t, c), rod.radius, b, e, 2);
+
+    // The face that the nearest point sees is across the largest component of the normal; the other two slabs bound the stretch over it.
+    let m = b.rotation.transpose_mul(nearest.normal);
+    let m = [m.x.abs(), m.y.abs(), m.z.abs()];
+    let largest = m[0].max(m[1]).max(m[2]);
+    let (mut low, mut high) = (-h, h);
+    for i in 0..3 {
+        let tangent = m[i].lt(largest);
+        low = R::select(tangent, slabs[i].0.max(low), low);
+        high = R::select(tangent, slabs[i].1.min(high), high);
+    }
+    let apart = R::constant(CLUSTER * rod.radius).lt(high - low);
+    let low_end = ball_box(u.mul_add(clamp(low, h), c), rod.radius, b, e, 0);
+    let high_end = ball_box(u.mul_add(clamp(high, h), c), rod.radius, b, e, 1);
+    line(low_end, high_end, nearest, apart, rod.radius)
+}
+
+/// The parameters between which |c + t u| ≤ e; far apart where u is nearly zero.
+#[inline(always)]
+fn slab<R: Real>(c: R, u: R, e: R) -> (R, R) {
+    let far = R::constant(1e30);
+    let along = u.abs().lt(R::constant(1e-3));
+    let k = R::one() / R::select(along, R::one(), u);
+    let (p, q) = ((-e - c) * k, (e - c) * k);
+    (R::select(along, -far, p.min(q)), R::select(along, far, p.max(q)))
+}
+
+/// f f' = Σ u_i (x_i − clamp(x_i, ±e_i)) at x = c + t u, where f is the distance to the box
+#[inline(always)]
+fn slope<R: Real>(c: Vec3<R>, u: Vec3<R>, e: Vec3<R>, t: R) -> R {
+    let x = u.mul_add(t, c);
+    u.dot(x - vec3(clamp(x.x, e.x), clamp(x.y, e.y), clamp(x.z, e.z)))
+}
