@@ -1,10 +1,32 @@
 //! Solving many independent blocks at once.
+//!
+//! A block is w = W λ + b with, for each row, an impulse λ and the velocity w that it leaves (see [`Batch`]):
+//! - scalar row: lower ≤ λ ≤ upper; w ≥ 0 at the lower bound, w ≤ 0 at the upper, w = 0 between;
+//! - contact: Signorini's law for the normal, and for the tangents Coulomb's law in one of two forms ([`FrictionLaw`]).
+//!
+//! The stages, in flow order, each a plain function over one tile (the twin) and a shader of the same name:
+//! [`warm_start`] → [`residual`] → ([`pgs`] or [`jacobi`] → [`residual`]) while any block is live.
 
 mod batch;
+mod cpu;
+mod jacobi;
+mod pgs;
+mod project;
+mod residual;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod warm_start;
 
 pub use batch::{
     Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
 };
+pub use cpu::{Tiles, solve_cpu, solve_tiles};
+pub use jacobi::jacobi;
+pub use pgs::pgs;
+pub use residual::residual;
+pub use settings::{Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use warm_start::warm_start;
 
 /// How friction bounds the tangential impulse of a contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,0 +1,78 @@
+//! Stage `pgs`, the twin of `shaders/pgs.wgsl`: projected Gauss-Seidel sweeps.
+
+use super::project::{inverse, project_disc, project_interval};
+use super::{Header, LAW_CONE, REPORT_ITERATIONS, REPORT_LIVE};
+use crate::lane::Real;
+
+/// `header.sweep_count` projected Gauss-Seidel sweeps over the live blocks of one tile; the others stay as they are.
+///
+/// The three rows of a contact are read in one pass, u = b + W λ; a change of λ_n then adds its column to u_t.
+/// - λ_n ← max(0, λ_n − u_n/W_nn)
+/// - cone: λ_t ← disc(λ_t − u_t/a, μ λ_n), a = max(W_11, W_22) + |W_12| ≥ the 2×2 block
+/// - box: each tangent by itself, λ_t ← clamp(λ_t − u_t/W_tt, ±μ λ_n)
+/// - scalar row: λ ← clamp(λ − w/W_ii, lower, upper)
+#[inline(always)]
+pub fn pgs<R: Real>(
+    header: &Header,
+    delassus: &[R],
+    bias: &[R],
+    friction: &[R],
+    bounds: &[R],
+    impulse: &mut [R],
+    report: &mut [R],
+) {
+    let contact_count = header.contact_count as usize;
+    let n = header.row_count();
+    let impulse = &mut impulse[..n];
+    let live = R::zero().lt(report[REPORT_LIVE]);
+    for _ in 0..header.sweep_count {
+        for c in 0..contact_count {
+            let i = 3 * c;
+            let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
+            let (row1, row2) = rest.split_at(n);
+            // u = b + W λ
+            let (mut u0, mut u1, mut u2) = (bias[i], bias[i + 1], bias[i + 2]);
+            for j in 0..n {
+                u0 = row0[j].mul_add(impulse[j], u0);
+                u1 = row1[j].mul_add(impulse[j], u1);
+                u2 = row2[j].mul_add(impulse[j], u2);
+            }
+            let (old0, old1, old2) = (impulse[i], impulse[i + 1], impulse[i + 2]);
+            // λ_n ← max(0, λ_n − u_n/W_nn)
+            let new0 = (-u0).mul_add(inverse(row0[i]), old0).max(R::zero());
+            let change0 = new0 - old0;
+            u1 = row1[i].mul_add(change0, u1);
+            u2 = row2[i].mul_add(change0, u2);
+            let radius = friction[c] * new0;
+            let (new1, new2) = if header.law == LAW_CONE {
+                // λ_t ← disc(λ_t − u_t/a, μ λ_n)
+                let step = inverse(row1[i + 1].max(row2[i + 2]) + row1[i + 2].abs());
+                let tangent = project_disc([(-u1).mul_add(step, old1), (-u2).mul_add(step, old2)], radius);
+                (tangent[0], tangent[1])
+            } else {
+                // λ_t ← clamp(λ_t − u_t/W_tt, ±μ λ_n), one after the other
+                let new1 = project_interval((-u1).mul_add(inverse(row1[i + 1]), old1), -radius, radius);
+                u2 = row2[i + 1].mul_add(new1 - old1, u2);
+                (new1, project_interval((-u2).mul_add(inverse(row2[i + 2]), old2), -radius, radius))
+            };
+            impulse[i] = R::select(live, new0, old0);
+            impulse[i + 1] = R::select(live, new1, old1);
+            impulse[i + 2] = R::select(live, new2, old2);
+        }
+        for s in 0..header.scalar_count as usize {
+            let i = 3 * contact_count + s;
+            let row = &delassus[n * i..n * (i + 1)];
+            // w = b + W λ
+            let mut w = bias[i];
+            for j in 0..n {
+                w = row[j].mul_add(impulse[j], w);
+            }
+            // λ ← clamp(λ − w/W_ii, lower, upper)
+            let old = impulse[i];
+            let new = project_interval((-w).mul_add(inverse(row[i]), old), bounds[2 * s], bounds[2 * s + 1]);
+            impulse[i] = R::select(live, new, old);
+        }
+    }
+    let swept = report[REPORT_ITERATIONS] + R::constant(f64::from(header.sweep_count));
+    report[REPORT_ITERATIONS] = R::select(live, swept, report[REPORT_ITERATIONS]);
+}

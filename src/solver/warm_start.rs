@@ -1,0 +1,38 @@
+//! Stage `warm_start`, the twin of `shaders/warm_start.wgsl`: makes the first guess feasible.
+
+use super::project::{is_finite, project_disc, project_interval};
+use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LIVE, REPORT_RESIDUAL};
+use crate::lane::Real;
+
+/// Projects the first guess of one tile onto the feasible set and starts its report: no sweeps, live.
+///
+/// λ_n ≥ 0; λ_t into the disc or the box of μ λ_n; scalar rows into their bounds. A guess that is not finite counts as 0.
+/// Shapes as in [`super::Group`], one tile of each.
+#[inline(always)]
+pub fn warm_start<R: Real>(header: &Header, friction: &[R], bounds: &[R], impulse: &mut [R], report: &mut [R]) {
+    let contact_count = header.contact_count as usize;
+    for i in 0..header.row_count() {
+        impulse[i] = R::select(is_finite(impulse[i]), impulse[i], R::zero());
+    }
+    for c in 0..contact_count {
+        let i = 3 * c;
+        let normal = impulse[i].max(R::zero());
+        let radius = friction[c] * normal;
+        let tangent = if header.law == LAW_CONE {
+            project_disc([impulse[i + 1], impulse[i + 2]], radius)
+        } else {
+            [project_interval(impulse[i + 1], -radius, radius), project_interval(impulse[i + 2], -radius, radius)]
+        };
+        impulse[i] = normal;
+        impulse[i + 1] = tangent[0];
+        impulse[i + 2] = tangent[1];
+    }
+    for s in 0..header.scalar_count as usize {
+        let i = 3 * contact_count + s;
+        impulse[i] = project_interval(impulse[i], bounds[2 * s], bounds[2 * s + 1]);
+    }
+    report[REPORT_RESIDUAL] = R::zero();
+    report[REPORT_FLOOR] = R::zero();
+    report[REPORT_ITERATIONS] = R::zero();
+    report[REPORT_LIVE] = R::one();
+}
