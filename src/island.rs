@@ -59,7 +59,13 @@ fn trees(model: &Model, pair: u32) -> [Option<usize>; 2] {
 }
 
 /// Finds the blocks of every world of a tile. `rows`: see [`crate::limit::joint_rows`].
-pub fn islands<R: Real>(model: &Model, rows: &[JointRow], contacts: &Contacts<R>, limits: &Limits<R>, out: &mut Islands) {
+pub fn islands<R: Real>(
+    model: &Model,
+    rows: &[JointRow],
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    out: &mut Islands,
+) {
     let lanes = R::LANES;
     let contact_slots = contacts.gap.len();
     out.blocks.clear();

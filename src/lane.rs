@@ -433,10 +433,37 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
 
 /// A piece of work whose body is compiled once for every [`Level`]: implement `run` as `#[inline(always)]`.
 pub trait Task {
+    /// The levels that the body is compiled for. Default: all.
+    const COMPILED: Compiled = Compiled::Everywhere;
     /// What the work returns.
     type Output;
     /// The body.
     fn run(self) -> Self::Output;
+}
+
+/// Which levels a [`Task`] is compiled for: large bodies leave out the copies that nobody runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compiled {
+    /// Every level.
+    Everywhere,
+    /// The baseline only.
+    Baseline,
+    /// The levels above the baseline only, on machines that have such levels.
+    AboveBaseline,
+}
+
+impl Compiled {
+    /// For the stages of the step over `R`. Packs want fused multiply-adds as instructions: without them (x86-64 before AVX2) their code is huge and
+    /// slow, and the scalar types, compiled for the baseline only, take their place.
+    pub const fn stage<R: Real>() -> Self {
+        if R::LANES == 1 {
+            Self::Baseline
+        } else if cfg!(target_arch = "x86_64") {
+            Self::AboveBaseline
+        } else {
+            Self::Everywhere
+        }
+    }
 }
 
 /// The instruction set that the lanes run on. Every level gives the same bits.
@@ -479,12 +506,20 @@ impl Level {
         }
     }
 
-    /// Runs `task` compiled for this level, or for the best level of this machine if it has not got this one.
+    /// Whether packs of lanes can run here: see [`Compiled::stage`].
+    pub fn runs_packs(self) -> bool {
+        self != Self::Baseline || !cfg!(target_arch = "x86_64")
+    }
+
+    /// Runs `task` compiled for this level, or for the nearest level that it is compiled for and this machine has.
+    ///
+    /// # Panics
+    /// If the task is not compiled for any level of this machine; [`crate::worlds::Worlds`] never asks for that.
     #[inline]
     #[allow(unsafe_code)]
     pub fn run<T: Task>(self, task: T) -> T::Output {
         #[cfg(target_arch = "x86_64")]
-        {
+        if const { !matches!(T::COMPILED, Compiled::Baseline) } {
             let best = Self::detect();
             if self == Self::Avx512 && best == Self::Avx512 {
                 // SAFETY: `detect` has just found every feature that `run_avx512` enables.
@@ -495,7 +530,11 @@ impl Level {
                 return unsafe { run_avx2(task) };
             }
         }
-        task.run()
+        if const { !matches!(T::COMPILED, Compiled::AboveBaseline) } {
+            task.run()
+        } else {
+            panic!("a task for AVX2 and FMA on a machine without them")
+        }
     }
 }
 

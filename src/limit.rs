@@ -106,10 +106,7 @@ pub fn limits<R: Real>(
                 let r = rotation_vector(quaternion(q, joint.q_start));
                 let angle = r.norm();
                 let rate = |x: &[R]| vec3(x[joint.v_start], x[joint.v_start + 1], x[joint.v_start + 2]).norm();
-                reach = dt.mul_add(
-                    rate(v) + rate(free_velocity) + R::constant(slack),
-                    R::constant(joint.limit_margin),
-                );
+                reach = dt.mul_add(rate(v) + rate(free_velocity) + R::constant(slack), R::constant(joint.limit_margin));
                 gap = R::constant(upper) - angle;
                 // At zero angle the limit is far away and the axis does not matter.
                 direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));

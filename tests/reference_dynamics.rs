@@ -45,7 +45,14 @@ fn compute<R: Real>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
         mass_lower: (0..nv).flat_map(|i| dense[i * nv..=i * nv + i].to_vec()).collect(),
         bias: d.bias_force.iter().map(|x| get(*x)).collect(),
         body_pos: k.body_pose.iter().flat_map(|p| vector(p.position)).collect(),
-        body_quat: (k.body_quat.iter()).flat_map(|q| [[get(q.w), 0.0, 0.0, 0.0], { let [x, y, z] = vector(q.v); [0.0, x, y, z] }]).collect::<Vec<_>>()
+        body_quat: (k.body_quat.iter())
+            .flat_map(|q| {
+                [[get(q.w), 0.0, 0.0, 0.0], {
+                    let [x, y, z] = vector(q.v);
+                    [0.0, x, y, z]
+                }]
+            })
+            .collect::<Vec<_>>()
             .chunks(2)
             .flat_map(|c| [c[0][0], c[1][1], c[1][2], c[1][3]])
             .collect(),
@@ -76,7 +83,10 @@ fn check<R: Real>(tolerance: f64) {
                 worst[i] = worst[i].max(errors[i]);
             }
         }
-        println!("{name}: M {:.1e}, bias {:.1e}, position {:.1e}, orientation {:.1e}", worst[0], worst[1], worst[2], worst[3]);
+        println!(
+            "{name}: M {:.1e}, bias {:.1e}, position {:.1e}, orientation {:.1e}",
+            worst[0], worst[1], worst[2], worst[3]
+        );
         assert!(worst.iter().all(|e| *e < tolerance), "{name}: {worst:?}");
     }
 }

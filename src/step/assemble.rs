@@ -201,7 +201,8 @@ pub fn constraint_rows<R: Real>(
     }
     for slot in 0..contact_slots + limit_slots {
         let (start, count) = slot_rows(contact_slots, slot);
-        let bits = Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, bits: 0, next: 0 };
+        let bits =
+            Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, bits: 0, next: 0 };
         for row in start..start + count {
             let y = &mut rows.y[row * nv..(row + 1) * nv];
             // u = J v

@@ -1,10 +1,10 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
-use super::assemble::place_of;
+use super::assemble::{place_of, reserve};
 use super::warm::{Remembered, contact_key, joint_key};
-use super::{Plan, Tile, Workspace, blocks, constraints, finish, free_motion};
+use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
-use crate::lane::{Real, Scalar, Task};
+use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::{self, Law, Problem};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{
@@ -71,33 +71,26 @@ pub struct Worker<R> {
     fallbacks: Vec<(usize, usize)>,
 }
 
-struct Begin<'a, 'b, R: Real>(&'a Plan, &'a Tile<'b, R>, &'a mut Workspace<R>, &'a mut Batch<R>);
-impl<R: Real> Task for Begin<'_, '_, R> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        free_motion(self.0, self.1, self.2);
-        constraints(self.0, self.1, self.2, self.3);
-    }
+/// A stage of the step, or some, as a task that is compiled for every level.
+macro_rules! stage_task {
+    ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
+        struct $name<'a, 'b, R: Real> { $($field: $type),+ }
+        impl<'b, R: Real> Task for $name<'_, 'b, R> {
+            const COMPILED: Compiled = Compiled::stage::<R>();
+            type Output = ();
+            #[inline(always)]
+            fn run(self) {
+                let Self { $($field),+ } = self;
+                $body
+            }
+        }
+    };
 }
-
-struct Blocks<'a, 'b, R: Real>(&'a Plan, &'a Tile<'b, R>, &'a Workspace<R>, &'a mut Batch<R>);
-impl<R: Real> Task for Blocks<'_, '_, R> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        blocks(self.0, self.1, self.2, self.3);
-    }
-}
-
-struct Finish<'a, 'b, R: Real>(&'a Plan, &'a mut Tile<'b, R>, &'a mut Workspace<R>);
-impl<R: Real> Task for Finish<'_, '_, R> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        finish(self.0, self.1, self.2);
-    }
-}
+stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, w); });
+stage_task!(Contacts { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_contacts(plan, tile, w); });
+stage_task!(ConstraintRows { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_rows(plan, tile, w); });
+stage_task!(Blocks { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Workspace<R>, batch: &'a mut Batch<R> } { blocks(plan, tile, w, batch); });
+stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, w: &'a mut Workspace<R> } { finish(plan, tile, w); });
 
 impl<R: Real> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles.
@@ -111,11 +104,14 @@ impl<R: Real> Worker<R> {
         self.batch.clear();
         self.fallbacks.clear();
         for (tile, workspace) in chunk.tiles.iter().zip(&mut self.workspaces) {
-            plan.level.run(Begin(plan, tile, workspace, &mut self.batch));
+            plan.level.run(FreeMotion { plan, tile, w: workspace });
+            plan.level.run(Contacts { plan, tile, w: workspace });
+            plan.level.run(ConstraintRows { plan, tile, w: workspace });
+            reserve(&workspace.islands, &mut self.batch, &mut workspace.rows);
         }
         self.batch.allocate();
         for (tile, workspace) in chunk.tiles.iter().zip(&self.workspaces) {
-            plan.level.run(Blocks(plan, tile, workspace, &mut self.batch));
+            plan.level.run(Blocks { plan, tile, w: workspace, batch: &mut self.batch });
         }
     }
 
@@ -265,7 +261,7 @@ impl<R: Real> Worker<R> {
             self.report(t, &mut chunk.reports[lanes.clone()]);
             self.watch(plan, t, &mut chunk.watched[lanes.clone()]);
             let tile = &mut chunk.tiles[t];
-            plan.level.run(Finish(plan, tile, &mut self.workspaces[t]));
+            plan.level.run(Finish { plan, tile, w: &mut self.workspaces[t] });
             for (lane, report) in chunk.reports[lanes].iter_mut().enumerate() {
                 let finite = tile.q.iter().chain(tile.v.iter()).all(|x| x.get(lane).is_finite());
                 if !finite {

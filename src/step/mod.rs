@@ -1,4 +1,4 @@
-//! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`constraints`], solve, [`finish`].
+//! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`find_contacts`], [`find_rows`], [`blocks`], solve, [`finish`].
 
 mod assemble;
 mod chunk;
@@ -6,6 +6,7 @@ mod settings;
 mod warm;
 
 pub use assemble::rebound;
+pub(crate) use chunk::chunks;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use settings::{Backend, Precision, Settings};
 pub use warm::Remembered;
@@ -20,7 +21,7 @@ use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::Model;
 use crate::solver::Batch;
-use assemble::{Rows, apply, assemble, constraint_rows, reserve};
+use assemble::{Rows, apply, assemble, constraint_rows};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -121,36 +122,22 @@ pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R
     free_velocity(model, dt, tile.v, &mut w.dynamics);
 }
 
-/// Stages 5 and 6, and the rows of stage 7: contacts, limits, islands, Y; reserves the blocks of the tile in `batch`.
+/// Stage 5: contacts.
 #[inline(always)]
-pub fn constraints<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>, batch: &mut Batch<R>) {
-    let (model, settings) = (&*plan.model, &plan.settings);
+pub fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
     reach(plan, tile.parameters.gravity, w);
-    collide(&plan.collide, &w.kinematics.geom_pose, &w.reach, settings.contact_capacity, &mut w.contacts);
+    collide(&plan.collide, &w.kinematics.geom_pose, &w.reach, plan.settings.contact_capacity, &mut w.contacts);
     w.contacts.count[tile.lane_count..].fill(0);
-    limits(
-        model,
-        &plan.joint_rows,
-        tile.lane_count,
-        R::constant(plan.dt),
-        settings.contact_speed,
-        tile.q,
-        tile.v,
-        &w.dynamics.free_velocity,
-        &mut w.limits,
-    );
-    islands(model, &plan.joint_rows, &w.contacts, &w.limits, &mut w.islands);
-    constraint_rows(
-        model,
-        &plan.joint_rows,
-        tile.v,
-        &w.kinematics,
-        &w.dynamics,
-        &w.contacts,
-        &w.limits,
-        &mut w.rows,
-    );
-    reserve(&w.islands, batch, &mut w.rows);
+}
+
+/// Stage 6, and the rows of stage 7: limits, islands, J v and Y.
+#[inline(always)]
+pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
+    let (model, joint_rows, d) = (&*plan.model, &plan.joint_rows, &w.dynamics);
+    let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
+    limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, &d.free_velocity, &mut w.limits);
+    islands(model, joint_rows, &w.contacts, &w.limits, &mut w.islands);
+    constraint_rows(model, joint_rows, tile.v, &w.kinematics, d, &w.contacts, &w.limits, &mut w.rows);
 }
 
 /// The rest of stage 7: writes the blocks of the tile into the batch.

@@ -218,9 +218,10 @@ impl<R: Real> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, gpu, merged } => {
                 for _ in 0..substeps {
-                    (workers.par_iter_mut().zip(&chunks)).for_each(|(worker, chunk)| worker.begin(plan, chunk));
+                    (workers.par_iter_mut().zip(chunks.par_iter()))
+                        .for_each(|(worker, chunk)| worker.begin(plan, chunk));
                     solve_on_device(plan, workers, gpu, merged)?;
-                    (workers.par_iter_mut().zip(&mut chunks)).for_each(|(worker, chunk)| {
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
                         worker.fall_back(plan, chunk);
                         if let Some(see) = see {
                             worker.inspect(plan, chunk, see);
@@ -285,9 +286,8 @@ impl<R: Real> Engine for Core<R> {
     }
 
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])> {
-        let numbers = |m: &Remembered<R::Scalar>| {
-            (m.key, [m.impulse.x.to_f64(), m.impulse.y.to_f64(), m.impulse.z.to_f64()])
-        };
+        let numbers =
+            |m: &Remembered<R::Scalar>| (m.key, [m.impulse.x.to_f64(), m.impulse.y.to_f64(), m.impulse.z.to_f64()]);
         self.memory[world].iter().map(numbers).collect()
     }
 

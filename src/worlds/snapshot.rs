@@ -45,9 +45,10 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
         && s.time.len() == worlds.world_count
         && s.memory.len() == worlds.world_count
         && s.parameters.len() == PARAMETERS.len()
-        && PARAMETERS.iter().zip(&s.parameters).all(|(&p, values)| {
-            values.len() == worlds.world_count * super::parameter_len(&worlds.model, p)
-        });
+        && PARAMETERS
+            .iter()
+            .zip(&s.parameters)
+            .all(|(&p, values)| values.len() == worlds.world_count * super::parameter_len(&worlds.model, p));
     if !sizes_match {
         return Err(Error::argument(
             "snapshot",
