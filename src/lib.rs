@@ -3,6 +3,7 @@
 
 pub mod error;
 pub mod lane;
+pub mod lcp;
 pub mod model;
 pub mod spatial;
 
