@@ -258,6 +258,9 @@ fn eliminate(problem: &Problem, free: &[usize], columns: &mut DMatrix<f64>, offs
 /// Solves `A X = R`; by the pseudo-inverse if `A` is singular to working precision.
 pub(crate) fn solve_general(a: &DMatrix<f64>, r: &DMatrix<f64>) -> DMatrix<f64> {
     let n = a.nrows();
+    if n == 0 {
+        return r.clone();
+    }
     let factored = a.clone().full_piv_lu();
     let u = factored.u();
     let pivots = (0..n).map(|i| u[(i, i)].abs());
