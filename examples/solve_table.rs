@@ -7,6 +7,7 @@ use std::time::Instant;
 
 fn main() -> delassus::Result<()> {
     let mut tolerance = 1e-8;
+    let mut json = false;
     let (mut list, mut solvers, mut files) = (false, Vec::new(), Vec::new());
     let mut most = usize::MAX;
     let mut iterations = 5000;
@@ -18,6 +19,7 @@ fn main() -> delassus::Result<()> {
             "--iterations" => iterations = arguments.next().and_then(|t| t.parse().ok()).unwrap_or(iterations),
             "--solver" => solvers.push(arguments.next().unwrap_or_default().parse::<Solver>()?),
             "--list" => list = true,
+            "--json" => json = true,
             _ => files.push(argument),
         }
     }
@@ -42,6 +44,9 @@ fn main() -> delassus::Result<()> {
                 let start = Instant::now();
                 let solution = solve(problem, solver, &settings, None);
                 let time = start.elapsed().as_secs_f64();
+                if json {
+                    println!("{{\"name\":{:?},\"solver\":\"{solver}\",\"status\":\"{}\",\"z\":{:?}}}", problem.name, solution.status, solution.impulse.as_slice());
+                }
                 let relative = relative_residual(problem, &solution.impulse);
                 let solved = relative <= tolerance;
                 let entry = table.entry((family.clone(), Solver2(k))).or_default();
