@@ -45,7 +45,12 @@ fn main() -> delassus::Result<()> {
                 let solution = solve(problem, solver, &settings, None);
                 let time = start.elapsed().as_secs_f64();
                 if json {
-                    println!("{{\"name\":{:?},\"solver\":\"{solver}\",\"status\":\"{}\",\"z\":{:?}}}", problem.name, solution.status, solution.impulse.as_slice());
+                    println!(
+                        "{{\"name\":{:?},\"solver\":\"{solver}\",\"status\":\"{}\",\"z\":{:?}}}",
+                        problem.name,
+                        solution.status,
+                        solution.impulse.as_slice()
+                    );
                 }
                 let relative = relative_residual(problem, &solution.impulse);
                 let solved = relative <= tolerance;

@@ -13,6 +13,7 @@
 
 use super::problem::{Group, Law, Problem, SolveStatus};
 use super::residual::{bounds, natural_map_residual};
+use super::stewart_trinkle::solve_general;
 use nalgebra::{DMatrix, DVector};
 
 /// Bound updates for box friction.
@@ -167,8 +168,9 @@ fn response(w: &DMatrix<f64>, set: &[Set], i: usize, sign: f64) -> Option<(DVect
     direction[i] = sign;
     if !free.is_empty() {
         let block = DMatrix::from_fn(free.len(), free.len(), |a, b| w[(free[a], free[b])]);
-        let right = DVector::from_fn(free.len(), |a, _| -sign * w[(free[a], i)]);
-        let x = block.lu().solve(&right)?;
+        let right = DMatrix::from_fn(free.len(), 1, |a, _| -sign * w[(free[a], i)]);
+        // a free row may depend on others (it came with w = 0): the smallest answer keeps all their w at zero
+        let x = solve_general(&block, &right);
         for (&j, x) in free.iter().zip(x.iter()) {
             direction[j] = *x;
         }

@@ -19,6 +19,7 @@ mod solve;
 pub mod stewart_trinkle;
 mod sweeps;
 pub mod two_phase;
+pub mod verify;
 
 pub use problem::{Group, Law, Problem, Solution, SolveStatus};
 pub use residual::{natural_map_residual, relative_residual};

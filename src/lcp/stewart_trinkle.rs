@@ -76,6 +76,10 @@ pub struct StewartTrinkle {
     /// Impulse `z = offset + columns (f_n, f_d)`.
     columns: DMatrix<f64>,
     offset: DVector<f64>,
+    /// The columns without the eliminated rows: `w` of the unknowns is `ownᵀ w`.
+    own: DMatrix<f64>,
+    time_step: f64,
+    friction_scale: f64,
 }
 
 /// A limit `constant + coefficient z[row] - Σ x_k >= 0 ⟂ λ`: expression 8 and its relatives.
@@ -209,12 +213,48 @@ impl StewartTrinkle {
             auxiliary_count: limits.len(),
             columns,
             offset,
+            own,
+            time_step: dt,
+            friction_scale: scale,
         })
     }
 
     /// The impulses of the contact problem from the LCP's unknowns `(f_n, f_d, λ)`, n (N·s).
     pub fn impulse(&self, unknowns: &DVector<f64>) -> DVector<f64> {
         &self.offset + &self.columns * unknowns.rows(0, self.columns.ncols())
+    }
+
+    /// The LCP's unknowns `(f_n, f_d, λ)` of an impulse whose friction lies along first directions: the inverse of
+    /// [`Self::impulse`] for aligned contacts, with λ the least speed that keeps expression 5 (for a two-sided row,
+    /// expression 5 of its single member).
+    pub(crate) fn lift(&self, problem: &Problem, impulse: &DVector<f64>) -> DVector<f64> {
+        let k = self.columns.ncols();
+        let mut unknowns = DVector::zeros(self.vector.len());
+        let moved = impulse - &self.offset;
+        for j in 0..k {
+            // the part of the impulse along each own direction; of a pair, the positive one
+            let own = self.own.column(j);
+            let along = own.dot(&moved) / self.time_step;
+            unknowns[j] = if j < self.normal_count { along } else { along.max(0.0) };
+        }
+        // of an even number of pairs, only the one that the impulse lies on
+        for row in k..self.vector.len() {
+            let members: Vec<usize> = (self.normal_count..k).filter(|&j| self.matrix[(row, j)] != 0.0).collect();
+            let greatest = members.iter().map(|&j| unknowns[j]).fold(0.0, f64::max);
+            for &j in &members {
+                if unknowns[j] < greatest * (1.0 - 1e-12) {
+                    unknowns[j] = 0.0;
+                }
+            }
+        }
+        // λ = max(0, -min (Bᵀ w)) / scale
+        let velocity = self.own.transpose() * problem.velocity(impulse);
+        for row in k..self.vector.len() {
+            let members = (0..k).filter(|&j| self.matrix[(j, row)] != 0.0);
+            let least = members.map(|j| velocity[j]).fold(0.0, f64::min);
+            unknowns[row] = -least / self.friction_scale;
+        }
+        unknowns
     }
 
     /// The LCP as a problem with unilateral rows.
