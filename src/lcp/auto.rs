@@ -1,0 +1,188 @@
+//! Picks a solver by the laws and the size, and falls back until one solves.
+//!
+//! - Cones: [`super::two_phase`] (all its stages), then Newton from other starts: exact sweeps, the answer of Lemke on a
+//!   polyhedral cone with eight directions, more interior steps, and at last long sweeps.
+//! - No cones: Newton on modes after sweeps (quick where `W` is mechanical), then Lemke on the linear form, Dantzig,
+//!   enumeration of small problems (which also proves that there is no basic solution), ADMM and sweeps.
+
+use super::admm::{self, AdmmSettings};
+use super::newton::{NewtonSettings, mode_newton};
+use super::problem::{Problem, SolveStatus};
+use super::scaled::Scaled;
+use super::solve::{SolveSettings, lemke_of};
+use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings};
+use super::sweeps::{repeat, sweep};
+use super::two_phase::{self, Best};
+use super::{dantzig, enumerate, interior, lemke, nsgs};
+use nalgebra::DVector;
+
+/// Largest dense tableau that is tried, rows.
+const LARGEST_TABLEAU: usize = 700;
+/// Pivots of a fallback.
+const PIVOTS: usize = 20_000;
+
+/// Returns the impulse (N·s), the iterations of all attempts, and why the last one gave up.
+pub(crate) fn auto(
+    problem: &Problem,
+    settings: &SolveSettings,
+    warm: Option<&DVector<f64>>,
+) -> (DVector<f64>, usize, SolveStatus) {
+    let s = Scaled::new(problem);
+    let y = s.start(warm);
+    let mut attempt = Attempt { s: &s, best: Best::new(&s, &y), iterations: 0, tolerance: settings.tolerance };
+    let status = if problem.has_cones() {
+        cones(problem, settings, &mut attempt, y, warm.is_some())
+    } else {
+        rows(problem, settings, &mut attempt, y)
+    };
+    (s.impulse(attempt.best.point()), attempt.iterations, status)
+}
+
+/// The best point so far, and what finding it took.
+struct Attempt<'a> {
+    s: &'a Scaled,
+    best: Best,
+    iterations: usize,
+    tolerance: f64,
+}
+
+impl Attempt<'_> {
+    fn solved(&self) -> bool {
+        self.best.residual <= self.tolerance
+    }
+
+    fn offer(&mut self, y: &DVector<f64>, iterations: usize) -> bool {
+        self.iterations += iterations;
+        if y.iter().all(|x| x.is_finite()) {
+            self.best.offer(self.s, y);
+        }
+        self.solved()
+    }
+
+    /// Newton from `y`; whether the problem is solved.
+    fn polish(&mut self, mut y: DVector<f64>, steps: usize) -> bool {
+        if y.iter().any(|x| !x.is_finite()) {
+            return self.solved();
+        }
+        if self.offer(&y, 0) {
+            return true;
+        }
+        let mut v = self.s.velocity(&y);
+        let settings = NewtonSettings { delta: 1e-5, steps, stall: 0 };
+        let taken = mode_newton(self.s, &mut y, &mut v, settings, self.tolerance).1;
+        self.offer(&y, taken)
+    }
+}
+
+fn cones(
+    problem: &Problem,
+    settings: &SolveSettings,
+    attempt: &mut Attempt,
+    mut y: DVector<f64>,
+    warm: bool,
+) -> SolveStatus {
+    let s = attempt.s;
+    let done = two_phase::run(s, &mut y, warm, settings.tolerance, 3000);
+    if attempt.offer(&y, done) {
+        return SolveStatus::Solved;
+    }
+    // exact sweeps, then Newton
+    let mut y = DVector::zeros(s.rows());
+    for sweeps in [50, 200, 1000] {
+        let done = repeat(s, &mut y, settings.tolerance, sweeps, |y, v| nsgs::exact_sweep(s, y, v));
+        attempt.iterations += done;
+        if attempt.polish(y.clone(), 30) {
+            return SolveStatus::Solved;
+        }
+    }
+    // the polyhedral cone with eight directions, then Newton
+    let directions = StewartTrinkleSettings { directions: 8, ..StewartTrinkleSettings::default() };
+    let mut status = SolveStatus::IterationLimit;
+    if let Ok(form) = StewartTrinkle::new(problem, &directions)
+        && form.vector.len() <= LARGEST_TABLEAU
+    {
+        let pivoting =
+            lemke::LemkeSettings { pivots: PIVOTS, tolerance: settings.tolerance, ..lemke::LemkeSettings::default() };
+        let run = lemke::lemke_with_restarts(&form.matrix, &form.vector, &pivoting);
+        attempt.iterations += run.iterations;
+        if run.status == SolveStatus::SecondaryRay {
+            status = SolveStatus::SecondaryRay;
+        }
+        if attempt.polish(s.start(Some(&form.impulse(&run.impulse))), 60) {
+            return SolveStatus::Solved;
+        }
+    }
+    for steps in [15, 20, 30] {
+        if let Some(y) = interior::start(s, steps) {
+            attempt.iterations += steps;
+            if attempt.polish(y, 60) {
+                return SolveStatus::Solved;
+            }
+        }
+    }
+    let mut y = attempt.best.point().clone();
+    for _ in 0..4 {
+        let done = repeat(s, &mut y, settings.tolerance, settings.iterations, |y, v| nsgs::exact_sweep(s, y, v));
+        attempt.iterations += done;
+        if attempt.polish(y.clone(), 60) {
+            return SolveStatus::Solved;
+        }
+    }
+    status
+}
+
+fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut y: DVector<f64>) -> SolveStatus {
+    let s = attempt.s;
+    let tolerance = settings.tolerance;
+    let done = repeat(s, &mut y, tolerance, 20, |y, v| sweep(s, y, v, 1.0));
+    attempt.iterations += done;
+    if attempt.polish(y, 20) {
+        return SolveStatus::Solved;
+    }
+    let mut status = SolveStatus::IterationLimit;
+    if let Ok(form) = StewartTrinkle::new(problem, &StewartTrinkleSettings::default())
+        && form.vector.len() <= LARGEST_TABLEAU
+    {
+        let pivoting = SolveSettings { iterations: PIVOTS.max(settings.iterations), ..*settings };
+        let (z, done, ended) = lemke_of(problem, &pivoting);
+        attempt.iterations += done;
+        if ended != SolveStatus::Solved {
+            status = ended;
+        }
+        if attempt.polish(s.start(Some(&z)), 20) {
+            return SolveStatus::Solved;
+        }
+    }
+    if problem.rows() <= LARGEST_TABLEAU {
+        let (z, done, _) = dantzig::dantzig(problem, tolerance, PIVOTS);
+        attempt.iterations += done;
+        if attempt.polish(s.start(Some(&z)), 20) {
+            return SolveStatus::Solved;
+        }
+    }
+    if let Some((z, done)) = enumerate::enumerate(problem, tolerance) {
+        if attempt.offer(&s.start(Some(&z)), done) {
+            return SolveStatus::Solved;
+        }
+        // nothing is left to try: every basis was
+        return if status == SolveStatus::IterationLimit { SolveStatus::Infeasible } else { status };
+    }
+    if let Some(y) = interior::start(s, 20)
+        && attempt.polish(y, 60)
+    {
+        return SolveStatus::Solved;
+    }
+    let mut y = DVector::zeros(s.rows());
+    let done = admm::run(s, &mut y, AdmmSettings { steps: 3000, ..admm::LONG }, tolerance);
+    attempt.iterations += done;
+    if attempt.polish(y, 60) {
+        return SolveStatus::Solved;
+    }
+    let mut y = attempt.best.point().clone();
+    let done = repeat(s, &mut y, tolerance, settings.iterations, |y, v| sweep(s, y, v, 1.0));
+    attempt.iterations += done;
+    if attempt.polish(y, 60) {
+        return SolveStatus::Solved;
+    }
+    status
+}
