@@ -8,7 +8,8 @@ fn finite(v: &Vector3<f64>) -> bool {
     v.iter().all(|x| x.is_finite())
 }
 
-fn label(kind: &str, index: usize, name: &str) -> String {
+/// How errors name a part.
+pub(super) fn label(kind: &str, index: usize, name: &str) -> String {
     if name.is_empty() { format!("{kind} {index}") } else { format!("{kind} \"{name}\"") }
 }
 

@@ -9,9 +9,11 @@
 
 mod builder;
 mod check;
+mod mjcf;
 mod pairs;
 
 pub use builder::{ModelBuilder, solid_inertia};
+pub use mjcf::ReadOptions;
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 use std::ops::Range;

@@ -59,7 +59,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
 }
 
 /// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins: the larger.
-fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
+pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
         std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
         std::cmp::Ordering::Less => (PairFriction::Second, gb.condim, gb.restitution),
