@@ -446,11 +446,12 @@ fn mesh_files_are_read() {
     std::fs::create_dir_all(folder.join("meshes")).unwrap();
     let corners = ["0 0 0", "1 0 0", "0 1 0", "0 0 1"];
     let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
-    let obj: String = corners.iter().map(|c| format!("v {c}\n")).collect::<String>()
-        + &faces.iter().map(|f| format!("f {} {} {}\n", f[0] + 1, f[1] + 1, f[2] + 1)).collect::<String>();
+    let points = corners.iter().map(|c| format!("v {c}"));
+    let triangles = faces.iter().map(|f| format!("f {} {} {}", f[0] + 1, f[1] + 1, f[2] + 1));
+    let obj = points.chain(triangles).collect::<Vec<_>>().join("\n");
     let facet = |f: &[usize; 3]| {
-        let vertices: String = f.iter().map(|&i| format!("vertex {}\n", corners[i])).collect();
-        format!("facet normal 0 0 0\nouter loop\n{vertices}endloop\nendfacet\n")
+        let [a, b, c] = f.map(|i| corners[i]);
+        format!("facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n")
     };
     let stl = format!("solid t\n{}endsolid t\n", faces.iter().map(facet).collect::<String>());
     std::fs::write(folder.join("meshes/corner.obj"), obj).unwrap();
@@ -572,8 +573,8 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (world(r#"<geom size="1" type="hfield"/>"#), "not supported"),
         (world(r#"<geom size="1" class="none"/>"#), "no default class"),
         (world(r#"<geom type="mesh" mesh="none"/>"#), "no mesh"),
-        (world(r#"<joint/>"#), "world cannot have joints"),
-        (world(r#"<body><joint/></body>"#), "moves no mass"),
+        (world("<joint/>"), "world cannot have joints"),
+        (world("<body><joint/></body>"), "moves no mass"),
         (world(r#"<body><joint axis="0 0 0"/><geom size="1"/></body>"#), "axis"),
         (world(r#"<body><joint range="2 1"/><geom size="1"/></body>"#), "range"),
         (world(r#"<body><joint limited="true"/><geom size="1"/></body>"#), "range"),
@@ -585,7 +586,7 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (world(r#"<body name="a"/><body name="a"/>"#), "the name \"a\""),
         (world(r#"<body name="world"/>"#), "the name \"world\""),
         (world(r#"<body mocap="true"/>"#), "mocap"),
-        (world(r#"<composite/>"#), "not supported"),
+        (world("<composite/>"), "not supported"),
         (body(r#"<inertial mass="-1" pos="0 0 0"/>"#), "must not be negative"),
         (body(r#"<inertial mass="1" pos="0 0 0" diaginertia="1 1 9"/>"#), "no real body"),
         (body(r#"<inertial pos="0 0 0"/>"#), "mass"),
@@ -595,9 +596,9 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<option timestep="0"/>"#), "positive"),
         (file(r#"<option><flag constraint="disable"/></option>"#), "not supported"),
         (file(r#"<default class="other"/>"#), "main"),
-        (file(r#"<default><default/></default>"#), "needs a class"),
+        (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
-        (with_ball(r#"<actuator><motor/></actuator>"#), "joints only"),
+        (with_ball("<actuator><motor/></actuator>"), "joints only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
         (with_ball(r#"<actuator><motor jointinparent="j"/></actuator>"#), "jointinparent"),
         (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "not supported"),
@@ -612,6 +613,7 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (with_ball(r#"<custom><numeric name="restitution:x" data="0.5"/></custom>"#), "no geom"),
         (with_ball(r#"<custom><numeric name="restitution:g" data="1.5"/></custom>"#), "restitution"),
         (world(r#"<replicate count="2000000000"><geom size="1"/></replicate>"#), "lower the count"),
+        (world(r#"<replicate count="20000"><body><freejoint/><geom size="1"/></body></replicate>"#), "conaffinity"),
         (world(r#"<replicate count="0"><geom size="1"/></replicate>"#), "at least 1"),
         (world(&("<body>".repeat(5000) + &"</body>".repeat(5000))), "nested deeper"),
     ];
@@ -619,6 +621,17 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         let message = error(&text);
         assert!(message.contains(wanted), "wanted \"{wanted}\" in: {message}");
     }
+}
+
+#[test]
+fn deep_trees_fit_on_a_small_stack() {
+    let read_deep = || {
+        let chain = r#"<body><joint/><geom size="1" contype="0"/>"#.repeat(290) + &"</body>".repeat(290);
+        assert_eq!(read(&world(&chain)).nv(), 290);
+        let frames = r#"<frame pos="1 0 0">"#.repeat(290) + r#"<geom size="1"/>"# + &"</frame>".repeat(290);
+        assert_eq!(read(&world(&frames)).geoms[0].position.x, 290.0);
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(read_deep).unwrap().join().unwrap();
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl State {
         match e.attribute("dyntype").map(str::trim) {
             Some("none") => self.refused = None,
             Some(_) => {
-                self.refused = Some("actuators with activation dynamics are not supported; set dyntype=\"none\"")
+                self.refused = Some("actuators with activation dynamics are not supported; set dyntype=\"none\"");
             }
             None => {}
         }
@@ -163,7 +163,7 @@ fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result
         return Err(e.error("give ctrlrange or inheritrange, not both"));
     }
     let [low, high] = range.ok_or_else(|| e.error("inheritrange needs a joint with a range"))?;
-    let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0 * stretch);
+    let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0 * stretch);
     Ok([middle - half, middle + half])
 }
 
@@ -192,14 +192,13 @@ fn rest_inertia(model: &Model, joint: usize) -> f64 {
             poses[b] = poses[body.parent].map(|(p, q)| (p + q * body.position, q * body.orientation));
         }
         let Some((position, orientation)) = poses[b] else { continue };
-        inertia += match joint.kind {
-            JointKind::Slide => body.mass,
-            _ => {
-                // J_vᵀ m J_v + J_wᵀ I J_w
-                let axis = orientation.inverse() * joint.axis;
-                let arm = joint.axis.cross(&(position + orientation * body.com - joint.anchor));
-                body.mass * arm.norm_squared() + axis.dot(&(body.inertia * axis))
-            }
+        inertia += if joint.kind == JointKind::Slide {
+            body.mass
+        } else {
+            // J_vᵀ m J_v + J_wᵀ I J_w
+            let axis = orientation.inverse() * joint.axis;
+            let arm = joint.axis.cross(&(position + orientation * body.com - joint.anchor));
+            body.mass * arm.norm_squared() + axis.dot(&(body.inertia * axis))
         };
     }
     inertia

@@ -1,11 +1,10 @@
 //! `<worldbody>`: bodies, frames, joints, inertia and sites.
 
 use super::Reader;
-use super::geoms::MassPart;
 use super::values::{Switch, turn_z_to};
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::builder::combine_inertia;
+use crate::model::builder::{MassPart, combine_inertia};
 use crate::model::{Joint, JointKind, Site};
 use nalgebra::{Matrix3, SymmetricEigen, UnitQuaternion, Vector3};
 

@@ -48,17 +48,12 @@ impl Reader {
                 polynomial: e.leading_numbers("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?,
             },
             tag => {
-                let (body_a, body_b) = (self.find(e, "body1", "body")?, self.find(e, "body2", "body")?);
-                let body_a = match body_a {
-                    Some(body) => body,
-                    // In lenient reading, what names sites instead of bodies has lost its references.
-                    None => {
-                        return self
-                            .notes
-                            .refuse(e, "needs the attribute \"body1\"; constraints between sites are not supported");
-                    }
+                // In lenient reading, what names sites instead of bodies has lost its references.
+                let Some(body_a) = self.find(e, "body1", "body")? else {
+                    let advice = "needs the attribute \"body1\"; constraints between sites are not supported";
+                    return self.notes.refuse(e, advice);
                 };
-                let body_b = body_b.unwrap_or(0);
+                let body_b = self.find(e, "body2", "body")?.unwrap_or(0);
                 let anchor = e.vector("anchor")?;
                 if tag == "connect" {
                     let anchor = anchor.ok_or_else(|| e.error("needs the attribute \"anchor\""))?;

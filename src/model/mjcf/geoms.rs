@@ -5,11 +5,9 @@ use super::bodies::Pose;
 use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
+use crate::model::builder::MassPart;
 use crate::model::{Geom, Shape, solid_inertia};
-use nalgebra::{Matrix3, UnitQuaternion, Vector3};
-
-/// Mass, centroid, inertia about the centroid (geom frame), and the pose of the geom in the body.
-pub(super) type MassPart = (f64, Vector3<f64>, Matrix3<f64>, Vector3<f64>, UnitQuaternion<f64>);
+use nalgebra::{Matrix3, Vector3};
 
 /// Density of geoms that give neither density nor mass, kg/m³.
 const DENSITY: f64 = 1000.0;

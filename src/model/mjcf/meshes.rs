@@ -148,13 +148,13 @@ fn contained<T: Send>(work: impl FnOnce() -> std::result::Result<T, String> + Se
 }
 
 fn inline_surface(e: &Element, numbers: &[f64]) -> Result<Surface> {
-    if numbers.len() % 3 != 0 {
+    if !numbers.len().is_multiple_of(3) {
         return Err(e.error(format!("\"vertex\" needs three numbers for each point, found {}", numbers.len())));
     }
     let points: Vec<_> = numbers.chunks_exact(3).map(Vector3::from_column_slice).collect();
     let corners = e.list("face")?.unwrap_or_default();
     let valid = corners.iter().all(|x| *x >= 0.0 && x.fract() == 0.0 && *x < points.len() as f64);
-    if corners.len() % 3 != 0 || !valid {
+    if !corners.len().is_multiple_of(3) || !valid {
         return Err(e.error("\"face\" needs three indices of points for each triangle"));
     }
     let triangles = corners.chunks_exact(3).map(|t| [t[0] as usize, t[1] as usize, t[2] as usize]).collect();

@@ -221,7 +221,8 @@ impl Reader {
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);
         }
-        for key in keys {
+        for (i, key) in keys.iter().enumerate() {
+            self.register("keyframe", i, key)?;
             let keyframe = self.read_key(key, &model)?;
             model.keyframes.push(keyframe);
         }

@@ -41,7 +41,7 @@ impl Expander<'_> {
         for mut child in std::mem::take(&mut element.children) {
             self.children(&mut child)?;
             if child.tag == "replicate" {
-                let mut replicas = self.replicas(child)?;
+                let mut replicas = self.replicas(&child)?;
                 element.children.append(&mut replicas);
             } else {
                 element.children.push(child);
@@ -51,7 +51,7 @@ impl Expander<'_> {
     }
 
     /// One frame for each replica. Each stands at the offset from the one before it, in the axes of that one.
-    fn replicas(&mut self, replicate: Element) -> Result<Vec<Element>> {
+    fn replicas(&mut self, replicate: &Element) -> Result<Vec<Element>> {
         let count = replicate.integer("count")?.ok_or_else(|| replicate.error("needs the attribute `count`"))?;
         if count < 1 {
             return Err(replicate.error("count must be at least 1"));
@@ -77,7 +77,7 @@ impl Expander<'_> {
         let mut position = Vector3::zeros();
         for (i, suffix) in suffixes.iter().enumerate() {
             let orientation = euler(turns.map(|turn| turn * i as f64), self.angles);
-            replicas.push(replica(&replicate, &position, &orientation, suffix, &names));
+            replicas.push(replica(replicate, &position, &orientation, suffix, &names));
             position += orientation * offset;
         }
         self.done.push(Replication { names, suffixes });

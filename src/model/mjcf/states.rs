@@ -27,8 +27,9 @@ impl Reader {
 
     /// Sensors are recorded by name and kind.
     pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
+        let index = self.builder.model.sensors.len();
         self.builder.add_sensor(Sensor { name: e.name().into(), kind: e.tag.clone() });
-        Ok(())
+        self.register("sensor", index, e)
     }
 
     /// A named state of the finished model; what it does not give is as at rest.

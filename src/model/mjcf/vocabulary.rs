@@ -110,6 +110,7 @@ fn check_attributes(element: &mut Element, known: &Attributes, notes: &mut Notes
 }
 
 /// The rule for `tag` at `place`, if it is known there.
+#[allow(clippy::match_same_arms, reason = "the table is ordered by place")]
 fn rule(place: Place, tag: &str) -> Option<Use> {
     let none = Attributes::default;
     let read = |read| Attributes { read, ..none() };
@@ -145,7 +146,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 ..none()
             },
         ),
-        (Place::Root, "default") | (Place::Defaults, "default") => Use::Read(Place::Defaults, read("class")),
+        (Place::Root | Place::Defaults, "default") => Use::Read(Place::Defaults, read("class")),
         (Place::Root, "asset") => Use::Read(Place::Assets, none()),
         (Place::Root, "worldbody") => Use::Read(Place::Tree, none()),
         (Place::Root, "contact") => Use::Read(Place::Contacts, none()),
