@@ -392,15 +392,16 @@ pub fn solid_inertia(shape: &Shape) -> Option<(f64, Vector3<f64>, Matrix3<f64>)>
     }
 }
 
-/// Mass, centre of mass and inertia about it of parts (mass, centroid, inertia about the centroid, position, orientation).
-pub(crate) fn combine_inertia(
-    parts: &[(f64, Vector3<f64>, Matrix3<f64>, Vector3<f64>, UnitQuaternion<f64>)],
-) -> (f64, Vector3<f64>, Matrix3<f64>) {
+/// A part of a body: mass, centroid and inertia about the centroid in a frame of its own, and that frame's position and orientation.
+pub(crate) type MassPart = (f64, Vector3<f64>, Matrix3<f64>, Vector3<f64>, UnitQuaternion<f64>);
+
+/// Mass, centre of mass and inertia about it of parts.
+pub(crate) fn combine_inertia(parts: &[MassPart]) -> (f64, Vector3<f64>, Matrix3<f64>) {
     let mass: f64 = parts.iter().map(|p| p.0).sum();
     if mass <= 0.0 {
         return (0.0, Vector3::zeros(), Matrix3::zeros());
     }
-    let place = |p: &(f64, Vector3<f64>, Matrix3<f64>, Vector3<f64>, UnitQuaternion<f64>)| p.3 + p.4 * p.1;
+    let place = |p: &MassPart| p.3 + p.4 * p.1;
     let com = parts.iter().map(|p| place(p) * p.0).sum::<Vector3<f64>>() / mass;
     let mut inertia = Matrix3::zeros();
     for part in parts {

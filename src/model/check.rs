@@ -8,7 +8,8 @@ fn finite(v: &Vector3<f64>) -> bool {
     v.iter().all(|x| x.is_finite())
 }
 
-fn label(kind: &str, index: usize, name: &str) -> String {
+/// How errors name a part.
+pub(super) fn label(kind: &str, index: usize, name: &str) -> String {
     if name.is_empty() { format!("{kind} {index}") } else { format!("{kind} \"{name}\"") }
 }
 
@@ -44,8 +45,12 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             )?;
         }
     }
+    let mut joint_counts = vec![0; m.bodies.len()];
+    for joint in m.joints.iter().filter(|joint| joint.body < m.bodies.len()) {
+        joint_counts[joint.body] += 1;
+    }
     for (i, j) in m.joints.iter().enumerate() {
-        joint(m, j, &|| label("joint", i, &j.name))?;
+        joint(m, j, &joint_counts, &|| label("joint", i, &j.name))?;
     }
     for (i, g) in m.geoms.iter().enumerate() {
         let el = || label("geom", i, &g.name);
@@ -115,14 +120,13 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     Ok(())
 }
 
-fn joint(m: &Model, j: &Joint, el: &dyn Fn() -> String) -> Result<()> {
+fn joint(m: &Model, j: &Joint, joint_counts: &[usize], el: &dyn Fn() -> String) -> Result<()> {
     let check = |ok: bool, message: &str| if ok { Ok(()) } else { Err(Error::model(el(), message)) };
     check(j.body > 0 && j.body < m.bodies.len(), "belongs to a body that does not exist (the world cannot move)")?;
     check(finite(&j.anchor), "the anchor must be finite")?;
-    let count = m.joints.iter().filter(|other| other.body == j.body).count();
     match j.kind {
         JointKind::Free => {
-            check(count == 1, "a free joint must be the only joint of its body")?;
+            check(joint_counts[j.body] == 1, "a free joint must be the only joint of its body")?;
             check(m.bodies[j.body].parent == 0, "a free joint needs a body that is a child of the world")?;
             check(j.range.is_none(), "a free joint cannot have limits")?;
         }

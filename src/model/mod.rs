@@ -9,9 +9,11 @@
 
 mod builder;
 mod check;
+mod mjcf;
 mod pairs;
 
 pub use builder::{ModelBuilder, solid_inertia};
+pub use mjcf::ReadOptions;
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 use std::ops::Range;
@@ -245,7 +247,7 @@ impl Shape {
             Self::Ellipsoid { radii } => radii.max(),
             Self::Cylinder { radius, half_length } => radius.hypot(*half_length),
             Self::Box { half } => half.norm(),
-            Self::Hull(hull) => hull.vertices.iter().map(|v| v.norm()).fold(0.0, f64::max),
+            Self::Hull(hull) => hull.vertices.iter().map(Vector3::norm).fold(0.0, f64::max),
         }
     }
     /// Place in the order plane < sphere < capsule < ellipsoid < cylinder < box < mesh: the first geom of a pair is the lower one.

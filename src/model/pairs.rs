@@ -2,6 +2,10 @@
 
 use super::{CollisionPair, Geom, ModelBuilder, PairFriction};
 use crate::error::{Error, Result};
+use std::collections::HashSet;
+
+/// More pairs than this cannot be tested at every step; the list alone would fill the memory.
+const PAIR_LIMIT: usize = 1_000_000;
 
 /// Fills `model.pairs`: explicit pairs first, then every pair that the contact bits allow.
 ///
@@ -35,7 +39,8 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
             return Err(Error::model(format!("contact pair ({a}, {b})"), "two planes cannot touch"));
         }
     }
-    let explicit: Vec<(usize, usize)> = pairs.iter().map(|p| (p.geom_a, p.geom_b)).collect();
+    let excluded: HashSet<(usize, usize)> = builder.excluded.iter().copied().collect();
+    let explicit: HashSet<(usize, usize)> = pairs.iter().map(|p| (p.geom_a, p.geom_b)).collect();
     for i in 0..m.geoms.len() {
         for j in i + 1..m.geoms.len() {
             let (a, b) = if m.geoms[i].shape.rank() <= m.geoms[j].shape.rank() { (i, j) } else { (j, i) };
@@ -45,11 +50,18 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
                 && wb != 0
                 && (wa == weld[m.bodies[wb].parent] || wb == weld[m.bodies[wa].parent])
                 && !builder.parent_contacts;
-            let excluded =
-                (builder.excluded.iter()).any(|&(x, y)| (x, y) == (ga.body, gb.body) || (y, x) == (ga.body, gb.body));
+            let excluded = excluded.contains(&(ga.body, gb.body)) || excluded.contains(&(gb.body, ga.body));
             let allowed = ga.contype & gb.conaffinity != 0 || gb.contype & ga.conaffinity != 0;
             if wa == wb || related || excluded || !allowed || gb.shape.rank() == 0 || explicit.contains(&(a, b)) {
                 continue;
+            }
+            if pairs.len() == PAIR_LIMIT {
+                return Err(Error::model(
+                    "contact pairs",
+                    format!(
+                        "more than {PAIR_LIMIT} pairs of geoms may touch; rule some out by contype and conaffinity"
+                    ),
+                ));
             }
             pairs.push(mix(a, b, ga, gb));
         }
@@ -59,7 +71,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
 }
 
 /// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins: the larger.
-fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
+pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
         std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
         std::cmp::Ordering::Less => (PairFriction::Second, gb.condim, gb.restitution),

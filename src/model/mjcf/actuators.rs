@@ -1,0 +1,205 @@
+//! Actuators. All kinds share one state, which defaults and the element itself change in turn.
+
+use super::Reader;
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::{Actuator, JointKind, Model};
+
+/// What defaults and the element make of an actuator.
+#[derive(Debug, Clone)]
+struct State {
+    fixed_gain: bool,
+    has_bias: bool,
+    gain: [f64; 10],
+    /// A positive third coefficient of a position servo is a damping ratio.
+    bias: [f64; 10],
+    inherit_range: f64,
+    /// Attributes that are read at the end, when they are all known.
+    attributes: Element,
+    /// What is asked for and not done.
+    refused: Option<&'static str>,
+}
+
+impl State {
+    fn new(e: &Element) -> Self {
+        let mut gain = [0.0; 10];
+        gain[0] = 1.0;
+        let attributes = Element { attributes: Vec::new(), children: Vec::new(), ..e.clone() };
+        Self { fixed_gain: true, has_bias: false, gain, bias: [0.0; 10], inherit_range: 0.0, attributes, refused: None }
+    }
+
+    /// Applies the settings of one element.
+    fn apply(&mut self, e: &Element) -> Result<()> {
+        for (name, value) in &e.attributes {
+            if name == "gear" {
+                // The first numbers of a gear may be given; the others stay.
+                let given = value.split_whitespace().count();
+                let old = self.attributes.attribute("gear").unwrap_or("").to_owned();
+                let rest = old.split_whitespace().skip(given);
+                self.attributes.set(name, value.split_whitespace().chain(rest).collect::<Vec<_>>().join(" "));
+            } else {
+                self.attributes.set(name, value.clone());
+            }
+        }
+        match e.tag.as_str() {
+            "general" => self.apply_general(e),
+            "position" => self.apply_position(e),
+            "velocity" => {
+                let kv = e.magnitude("kv")?.unwrap_or(self.gain[0]);
+                self.gain[0] = kv;
+                self.bias = [0.0; 10];
+                self.bias[2] = -kv;
+                (self.fixed_gain, self.has_bias, self.refused) = (true, true, None);
+                Ok(())
+            }
+            _ => {
+                self.gain = [0.0; 10];
+                self.gain[0] = 1.0;
+                self.bias = [0.0; 10];
+                (self.fixed_gain, self.has_bias, self.refused) = (true, false, None);
+                Ok(())
+            }
+        }
+    }
+
+    fn apply_general(&mut self, e: &Element) -> Result<()> {
+        match e.attribute("gaintype").map(str::trim) {
+            Some("fixed") => self.fixed_gain = true,
+            Some("affine") => self.fixed_gain = false,
+            Some(_) => self.refused = Some("only gaintype fixed and affine are supported"),
+            None => {}
+        }
+        match e.attribute("biastype").map(str::trim) {
+            Some("none") => self.has_bias = false,
+            Some("affine") => self.has_bias = true,
+            Some(_) => self.refused = Some("only biastype none and affine are supported"),
+            None => {}
+        }
+        match e.attribute("dyntype").map(str::trim) {
+            Some("none") => self.refused = None,
+            Some(_) => {
+                self.refused = Some("actuators with activation dynamics are not supported; set dyntype=\"none\"");
+            }
+            None => {}
+        }
+        self.gain = e.leading_numbers("gainprm", self.gain)?;
+        self.bias = e.leading_numbers("biasprm", self.bias)?;
+        Ok(())
+    }
+
+    fn apply_position(&mut self, e: &Element) -> Result<()> {
+        let kp = e.magnitude("kp")?.unwrap_or(self.gain[0]);
+        (self.gain[0], self.bias[1]) = (kp, -kp);
+        match (e.magnitude("kv")?, e.magnitude("dampratio")?) {
+            (Some(_), Some(_)) => return Err(e.error("give kv or dampratio, not both")),
+            (Some(kv), None) => self.bias[2] = -kv,
+            (None, Some(ratio)) => self.bias[2] = ratio,
+            (None, None) => {}
+        }
+        (self.fixed_gain, self.has_bias) = (true, true);
+        if let Some(inherit) = e.magnitude("inheritrange")? {
+            self.inherit_range = inherit;
+        }
+        match e.magnitude("timeconst")? {
+            Some(t) if t > 0.0 => self.refused = Some("filtered position servos are not supported; remove timeconst"),
+            Some(_) => self.refused = None,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// MuJoCo's sign of a servo whose third bias coefficient is a damping ratio.
+    fn damping_ratio(&self) -> Option<f64> {
+        let servo = self.fixed_gain && self.has_bias && self.gain[0] == -self.bias[1];
+        (servo && self.bias[2] > 0.0).then_some(self.bias[2])
+    }
+}
+
+impl Reader {
+    pub fn read_actuator(&mut self, e: &Element) -> Result<()> {
+        let mut state = State::new(e);
+        for defaults in self.defaults.actuators(e)? {
+            state.apply(defaults)?;
+        }
+        state.apply(e)?;
+        let e = &state.attributes;
+        if let Some(advice) = state.refused {
+            return self.notes.refuse(e, advice);
+        }
+        let Some(joint) = self.find(e, "joint", "joint")? else {
+            return self.notes.refuse(e, "needs the attribute \"joint\": actuators act on joints only");
+        };
+        let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
+        let automatic = self.compiler.automatic_limits;
+        let mut actuator = Actuator {
+            name: e.name().into(),
+            joint,
+            gear: e.leading_numbers("gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?,
+            control_range: e.limit("ctrlrange", "ctrllimited", automatic)?,
+            force_range: e.limit("forcerange", "forcelimited", automatic)?,
+            gain: if state.fixed_gain { [state.gain[0], 0.0, 0.0] } else { three(&state.gain) },
+            bias: if state.has_bias { three(&state.bias) } else { [0.0; 3] },
+        };
+        if state.inherit_range > 0.0 {
+            let range = self.builder.model.joints[joint].range;
+            actuator.control_range = Some(inherited_range(e, state.inherit_range, range)?);
+        }
+        let index = self.builder.model.actuators.len();
+        if let Some(ratio) = state.damping_ratio() {
+            if self.builder.model.joints[joint].kind.nv() != 1 {
+                return Err(e.error("a damping ratio needs a hinge or a slide joint; give kv"));
+            }
+            actuator.bias[2] = 0.0;
+            self.damping_ratios.push((index, ratio));
+        }
+        self.builder.add_actuator(actuator);
+        self.register("actuator", index, e)
+    }
+}
+
+/// The range of the joint, stretched about its middle.
+fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result<[f64; 2]> {
+    if e.attribute("ctrlrange").is_some() {
+        return Err(e.error("give ctrlrange or inheritrange, not both"));
+    }
+    let [low, high] = range.ok_or_else(|| e.error("inheritrange needs a joint with a range"))?;
+    let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0 * stretch);
+    Ok([middle - half, middle + half])
+}
+
+/// Gives a position servo the damping 2 ζ √(kp m), where m is the inertia that it feels at rest: that of its degree of freedom
+/// (the diagonal entry of the mass matrix) over the square of the gear.
+pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) {
+    let Some(servo) = model.actuators.get(actuator) else { return };
+    let gear = servo.gear[0].abs();
+    if gear <= 1e-15 {
+        return;
+    }
+    let inertia = rest_inertia(model, servo.joint) / (gear * gear);
+    let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
+    model.actuators[actuator].bias[2] = -damping;
+}
+
+/// Diagonal entry of the mass matrix at rest for a hinge or a slide: the inertia about (mass along) its axis of everything that it moves.
+fn rest_inertia(model: &Model, joint: usize) -> f64 {
+    let joint = &model.joints[joint];
+    // Poses of the bodies that the joint moves, in the frame of its own body; none for other bodies.
+    let mut poses = vec![None; model.bodies.len()];
+    poses[joint.body] = Some((nalgebra::Vector3::zeros(), nalgebra::UnitQuaternion::identity()));
+    let mut inertia = joint.armature;
+    for (b, body) in model.bodies.iter().enumerate().skip(joint.body) {
+        if b > joint.body {
+            poses[b] = poses[body.parent].map(|(p, q)| (p + q * body.position, q * body.orientation));
+        }
+        let Some((position, orientation)) = poses[b] else { continue };
+        inertia += if joint.kind == JointKind::Slide {
+            body.mass
+        } else {
+            // J_vᵀ m J_v + J_wᵀ I J_w
+            let axis = orientation.inverse() * joint.axis;
+            let arm = joint.axis.cross(&(position + orientation * body.com - joint.anchor));
+            body.mass * arm.norm_squared() + axis.dot(&(body.inertia * axis))
+        };
+    }
+    inertia
+}

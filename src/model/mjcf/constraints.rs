@@ -1,0 +1,107 @@
+//! Contact pairs and exclusions, equality constraints, and tendons (which are checked to have no effect).
+
+use super::Reader;
+use super::values::Switch;
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::{Equality, EqualityKind, PairFriction, check, pairs};
+use nalgebra::Vector3;
+
+impl Reader {
+    /// `<pair>` or `<exclude>`.
+    pub fn read_contact(&mut self, e: &Element) -> Result<()> {
+        if e.tag == "exclude" {
+            let bodies = (self.find_required(e, "body1", "body")?, self.find_required(e, "body2", "body")?);
+            self.builder.exclude(bodies.0, bodies.1);
+            return Ok(());
+        }
+        let e = &self.defaults.complete(e, "pair", "main")?;
+        let (a, b) = (self.find_required(e, "geom1", "geom")?, self.find_required(e, "geom2", "geom")?);
+        let geoms = &self.builder.model.geoms;
+        let mut pair = pairs::mix(a, b, &geoms[a], &geoms[b]);
+        pair.condim = self.condim(e)?.unwrap_or(pair.condim);
+        pair.margin = e.magnitude("margin")?.unwrap_or(pair.margin);
+        if e.attribute("friction").is_some() {
+            // Two sliding, one torsional and two rolling coefficients.
+            let friction = e.leading_numbers("friction", [1.0, 1.0, 0.005, 0.0001, 0.0001])?;
+            if friction.iter().any(|x| *x < 0.0) {
+                return Err(e.error("friction must not be negative"));
+            }
+            let given = e.list("friction")?.map_or(0, |list| list.len());
+            if given > 1 && friction[0] != friction[1] {
+                self.notes.add(e, "the two sliding coefficients differ: the first is used along both tangents");
+            }
+            pair.friction = PairFriction::Fixed(friction[0]);
+        }
+        self.places.insert(format!("contact pair ({a}, {b})"), e.place());
+        self.builder.add_pair(pair);
+        Ok(())
+    }
+
+    /// `<connect>`, `<weld>` or `<joint>`.
+    pub fn read_equality(&mut self, e: &Element) -> Result<()> {
+        let e = &self.defaults.complete(e, "equality", "main")?;
+        let kind = match e.tag.as_str() {
+            "joint" => EqualityKind::Joint {
+                joint_a: self.find_required(e, "joint1", "joint")?,
+                joint_b: self.find(e, "joint2", "joint")?,
+                polynomial: e.leading_numbers("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?,
+            },
+            tag => {
+                // In lenient reading, what names sites instead of bodies has lost its references.
+                let Some(body_a) = self.find(e, "body1", "body")? else {
+                    let advice = "needs the attribute \"body1\"; constraints between sites are not supported";
+                    return self.notes.refuse(e, advice);
+                };
+                let body_b = self.find(e, "body2", "body")?.unwrap_or(0);
+                let anchor = e.vector("anchor")?;
+                if tag == "connect" {
+                    let anchor = anchor.ok_or_else(|| e.error("needs the attribute \"anchor\""))?;
+                    EqualityKind::Connect { body_a, body_b, anchor }
+                } else {
+                    if e.number("torquescale")?.is_some_and(|scale| scale != 1.0) {
+                        self.notes.unused(e, "torquescale");
+                    }
+                    let relative = e.numbers::<7>("relpose")?.unwrap_or([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+                    let [x, y, z, quaternion @ ..] = relative;
+                    // MJCF's default, a zero quaternion, stands for the pose at rest.
+                    let relative = if quaternion == [0.0; 4] {
+                        None
+                    } else {
+                        Some((Vector3::new(x, y, z), e.unit_quaternion("relpose", quaternion)?))
+                    };
+                    EqualityKind::Weld { body_a, body_b, anchor: anchor.unwrap_or_default(), relative }
+                }
+            }
+        };
+        let active = e.boolean("active")?.unwrap_or(true);
+        let index = self.builder.add_equality(Equality { name: e.name().into(), kind, active });
+        self.places.insert(check::label("equality", index, e.name()), e.place());
+        Ok(())
+    }
+
+    /// A tendon is accepted if it has no effect on the motion.
+    pub fn read_tendon(&mut self, e: &Element) -> Result<()> {
+        let e = &self.defaults.complete(e, "tendon", "main")?;
+        let mut acting = Vec::new();
+        for name in ["stiffness", "damping", "frictionloss", "armature"] {
+            if e.list(name)?.is_some_and(|values| values.iter().any(|x| *x != 0.0)) {
+                acting.push(name);
+            }
+        }
+        for (range, limited) in [("range", "limited"), ("actuatorfrcrange", "actuatorfrclimited")] {
+            let on = e.switch(limited)? == Some(Switch::On);
+            if on || e.limit(range, limited, self.compiler.automatic_limits)?.is_some() {
+                acting.push(range);
+            }
+        }
+        if acting.is_empty() {
+            self.notes.add(e, "nothing uses this tendon, and it has no effect");
+            Ok(())
+        } else {
+            let what = acting.join(", ");
+            self.notes
+                .refuse(e, format!("tendons with {what} are not supported; use a joint equality, or joint parameters"))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Geoms: shape, pose, contact parameters and mass.
+
+use super::Reader;
+use super::bodies::Pose;
+use super::values::Switch;
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::builder::MassPart;
+use crate::model::{Geom, Shape, solid_inertia};
+use nalgebra::{Matrix3, Vector3};
+
+/// Density of geoms that give neither density nor mass, kg/m³.
+const DENSITY: f64 = 1000.0;
+
+/// A shape with its pose in the frame around it, and what a solid of it weighs.
+struct Solid {
+    shape: Shape,
+    pose: Pose,
+    /// Volume, centroid and inertia about the centroid for unit density; none for a plane.
+    content: Option<(f64, Vector3<f64>, Matrix3<f64>)>,
+}
+
+impl Reader {
+    /// Reads a geom (with its defaults); returns its part of the mass of the body, if it has one.
+    pub fn read_geom(&mut self, body: usize, e: &Element, frame: &Pose) -> Result<Option<MassPart>> {
+        let solid = self.solid(e)?;
+        let pose = frame.then(&solid.pose);
+        let mut geom = Geom::new(body, solid.shape);
+        (geom.position, geom.orientation) = (pose.position, pose.orientation);
+        geom.name = e.name().into();
+        geom.friction = e.leading_numbers("friction", geom.friction)?;
+        geom.condim = self.condim(e)?.unwrap_or(geom.condim);
+        // The bits of a negative number count, as in MuJoCo.
+        geom.contype = e.integer("contype")?.map_or(geom.contype, |bits| bits as u32);
+        geom.conaffinity = e.integer("conaffinity")?.map_or(geom.conaffinity, |bits| bits as u32);
+        geom.margin = e.magnitude("margin")?.unwrap_or(geom.margin);
+        geom.gap = e.magnitude("gap")?.unwrap_or(geom.gap);
+        geom.priority = e.integer("priority")?.unwrap_or(geom.priority);
+        geom.group = e.integer("group")?.unwrap_or(geom.group);
+        if e.boolean("shellinertia")? == Some(true) {
+            self.notes.refuse(e, "\"shellinertia\" is not supported; give the body an <inertial>")?;
+        }
+        let mass = e.magnitude("mass")?;
+        let density = e.magnitude("density")?.unwrap_or(DENSITY);
+        let [first, last] = self.compiler.inertia_groups;
+        let weighs =
+            body > 0 && (first..=last).contains(&geom.group) && self.compiler.inertia_from_geoms != Switch::Off;
+        let part = match solid.content.filter(|_| weighs) {
+            Some((volume, centroid, inertia)) => {
+                if mass.is_some() && !(volume > 0.0 && volume.is_finite()) {
+                    return Err(e.error("a geom with a mass needs a volume: every size must be positive"));
+                }
+                let density = mass.map_or(density, |mass| mass / volume);
+                Some((volume * density, centroid, inertia * density, pose.position, pose.orientation))
+            }
+            None => None,
+        };
+        let index = self.builder.add_geom(geom);
+        self.register("geom", index, e)?;
+        Ok(part)
+    }
+
+    /// The number of contact dimensions; torsional and rolling friction are left out with a note.
+    pub fn condim(&mut self, e: &Element) -> Result<Option<usize>> {
+        Ok(match e.word("condim", &["1", "3", "4", "6"])? {
+            Some("1") => Some(1),
+            Some("3") => Some(3),
+            Some(high) => {
+                self.notes
+                    .add(e, &format!("condim {high} is treated as 3: torsional and rolling friction are not used"));
+                Some(if high == "4" { 4 } else { 6 })
+            }
+            None => None,
+        })
+    }
+
+    fn solid(&mut self, e: &Element) -> Result<Solid> {
+        let kind =
+            e.word("type", &["plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "hfield", "sdf"])?;
+        let kind = kind.unwrap_or("sphere");
+        if matches!(kind, "hfield" | "sdf") {
+            return Err(e.error(format!("geoms of type {kind} are not supported; use boxes or a mesh")));
+        }
+        if kind == "mesh" {
+            return self.mesh_solid(e);
+        }
+        if e.attribute("mesh").is_some() {
+            return Err(e.error(format!(
+                "fitting a {kind} to a mesh is not supported; give type=\"mesh\", or size and pose of the {kind}"
+            )));
+        }
+        let mut size = e.leading_numbers("size", [0.0; 3])?;
+        let pose = match Self::ends(e)? {
+            None => self.pose(e)?,
+            Some((pose, half_length)) => {
+                match kind {
+                    "capsule" | "cylinder" => size[1] = half_length,
+                    "box" | "ellipsoid" => size = [size[0], size[0], half_length],
+                    _ => return Err(e.error(format!("\"fromto\" does not go with a {kind}; give pos and size"))),
+                }
+                pose
+            }
+        };
+        let [a, b, c] = size;
+        let (shape, needed) = match kind {
+            "plane" => (Shape::Plane, 0),
+            "sphere" => (Shape::Sphere { radius: a }, 1),
+            "capsule" => (Shape::Capsule { radius: a, half_length: b }, 2),
+            "cylinder" => (Shape::Cylinder { radius: a, half_length: b }, 2),
+            "ellipsoid" => (Shape::Ellipsoid { radii: Vector3::new(a, b, c) }, 3),
+            _ => (Shape::Box { half: Vector3::new(a, b, c) }, 3),
+        };
+        if size[..needed].iter().any(|x| *x <= 0.0) {
+            return Err(e.error(format!(
+                "a {kind} needs {needed} positive numbers in \"size\"{}",
+                if kind == "capsule" { " (radius and half length, or radius and \"fromto\")" } else { "" }
+            )));
+        }
+        let content = solid_inertia(&shape);
+        Ok(Solid { shape, pose, content })
+    }
+
+    /// A mesh as its convex hull. The frame of the geom is moved to the centroid.
+    fn mesh_solid(&mut self, e: &Element) -> Result<Solid> {
+        let name = e.attribute("mesh").ok_or_else(|| e.error("a geom of type mesh needs the attribute \"mesh\""))?;
+        let name = name.to_owned();
+        let pose = self.pose(e)?;
+        let mesh = self.mesh(e, &name)?;
+        let centred = Pose { position: mesh.centroid, ..Pose::identity() };
+        Ok(Solid {
+            shape: Shape::Hull(mesh.hull.clone()),
+            pose: pose.then(&centred),
+            content: Some((mesh.volume, Vector3::zeros(), mesh.inertia)),
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Mesh assets: files or inline points, as convex hulls.
+
+use super::Reader;
+use super::xml::Element;
+use crate::error::{Error, Result};
+use crate::model::{Hull, Shape, solid_inertia};
+use nalgebra::{Matrix3, Vector3};
+use parry3d_f64::math::Vector as ParryVector;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Stack of the thread that reads a mesh and makes its hull, bytes: the hull algorithm descends by recursion.
+const HULL_STACK: usize = 64 << 20;
+
+/// A mesh that is ready for geoms.
+#[derive(Debug, Clone)]
+pub(super) struct Mesh {
+    /// The hull, about the centroid of the mesh, in the axes of the mesh.
+    pub hull: Arc<Hull>,
+    /// The centroid in the frame that the file uses (after reference pose and scale).
+    pub centroid: Vector3<f64>,
+    /// m³.
+    pub volume: f64,
+    /// About the centroid, for unit density.
+    pub inertia: Matrix3<f64>,
+}
+
+/// Meshes by name: declared, and read when a geom first needs them.
+#[derive(Debug, Default)]
+pub(super) struct Meshes {
+    declared: HashMap<String, Element>,
+    ready: HashMap<String, Mesh>,
+}
+
+/// Points and triangles as they stand in a file; triangles may be missing.
+#[derive(Debug, Default)]
+struct Surface {
+    points: Vec<Vector3<f64>>,
+    triangles: Vec<[usize; 3]>,
+}
+
+impl Reader {
+    /// Makes the name of a mesh known.
+    pub fn declare_mesh(&mut self, e: &Element) -> Result<()> {
+        let e = self.defaults.complete(e, "mesh", "main")?;
+        let name = match (e.name(), e.attribute("file")) {
+            ("", None) => return Err(e.error("a mesh needs a name or a file")),
+            // A mesh without a name is called after its file.
+            ("", Some(file)) => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            (name, _) => name.to_owned(),
+        };
+        if e.word("inertia", &["convex", "exact", "legacy", "shell"])? == Some("shell") {
+            self.notes.refuse(&e, "inertia=\"shell\" is not supported; give the body an <inertial>")?;
+        }
+        match self.meshes.declared.insert(name.clone(), e) {
+            Some(earlier) => Err(earlier.error(format!("there are two meshes called \"{name}\"; rename one"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The mesh called `name`, for the geom `user`.
+    pub fn mesh(&mut self, user: &Element, name: &str) -> Result<Mesh> {
+        if let Some(mesh) = self.meshes.ready.get(name) {
+            return Ok(mesh.clone());
+        }
+        let e = self.meshes.declared.get(name).cloned();
+        let e = e.ok_or_else(|| user.error(format!("there is no mesh called \"{name}\"; declare it in <asset>")))?;
+        let mesh = self.make_mesh(&e, name)?;
+        self.meshes.ready.insert(name.into(), mesh.clone());
+        Ok(mesh)
+    }
+
+    fn make_mesh(&mut self, e: &Element, name: &str) -> Result<Mesh> {
+        let surface = self.surface(e)?;
+        let hull = contained(|| convex_hull(&surface.points, name)).map_err(|message| e.error(message))?;
+        let of_hull = solid_inertia(&Shape::Hull(Arc::new(hull.clone())));
+        let (mut volume, mut centroid, mut inertia) =
+            of_hull.ok_or_else(|| e.error("has no volume; a mesh needs four points that span one"))?;
+        // The mass is that of the surface where this is closed, and of the hull otherwise.
+        if !surface.triangles.is_empty() && e.attribute("inertia") != Some("convex") {
+            match closed_content(surface, volume) {
+                Some(content) => (volume, centroid, inertia) = content,
+                None => {
+                    self.notes
+                        .add(e, "the surface is not closed and oriented: mass properties are those of its convex hull");
+                }
+            }
+        }
+        let vertices = hull.vertices.iter().map(|vertex| vertex - centroid).collect();
+        Ok(Mesh { hull: Arc::new(Hull { vertices, ..hull }), centroid, volume, inertia })
+    }
+
+    /// Points and triangles of a mesh, with reference pose and scale applied.
+    fn surface(&self, e: &Element) -> Result<Surface> {
+        let mut surface = match (e.attribute("file"), e.list("vertex")?) {
+            (Some(_), Some(_)) => return Err(e.error("give \"file\" or \"vertex\", not both")),
+            (None, None) => return Err(e.error("needs the attribute \"file\" or \"vertex\"")),
+            (Some(file), None) => self.read_surface(e, file)?,
+            (None, Some(numbers)) => inline_surface(e, &numbers)?,
+        };
+        let scale = e.vector("scale")?.unwrap_or(Vector3::repeat(1.0));
+        let origin = e.vector("refpos")?.unwrap_or_default();
+        let turn = e.numbers::<4>("refquat")?.map(|q| e.unit_quaternion("refquat", q)).transpose()?.unwrap_or_default();
+        for point in &mut surface.points {
+            *point = (turn.inverse() * (*point - origin)).component_mul(&scale);
+            if !point.iter().all(|x| x.abs() < 1e100) {
+                return Err(e.error("has a point that is not finite"));
+            }
+        }
+        if scale.iter().product::<f64>() < 0.0 {
+            // A mirror image turns triangles inside out.
+            surface.triangles.iter_mut().for_each(|triangle| triangle.swap(1, 2));
+        }
+        Ok(surface)
+    }
+
+    fn read_surface(&self, e: &Element, file: &str) -> Result<Surface> {
+        let file = Path::new(file);
+        let file = if self.compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
+        let path: PathBuf = self.compiler.mesh_folder.join(file);
+        let bytes = std::fs::read(&path).map_err(|source| {
+            let error = Error::File { action: "read", path: path.clone(), source };
+            e.error(format!(
+                "{error}; mesh files are looked for in the folder of the main file and the compiler's meshdir"
+            ))
+        })?;
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let parsed = match extension.as_str() {
+            "stl" => contained(|| read_stl(&bytes)),
+            "obj" => contained(|| read_obj(&bytes)),
+            _ => Err(format!("files of type \"{extension}\" are not supported; convert the mesh to STL or OBJ")),
+        };
+        parsed.map_err(|message| e.error(format!("{}: {message}", path.display())))
+    }
+}
+
+/// Runs `work` on a thread of its own with a large stack: readers and the hull may panic or descend deeply on degenerate input.
+fn contained<T: Send>(work: impl FnOnce() -> std::result::Result<T, String> + Send) -> std::result::Result<T, String> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(HULL_STACK).spawn_scoped(scope, work);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err("the mesh is degenerate; simplify it".into()),
+            Err(error) => Err(format!("cannot start a thread to read the mesh: {error}")),
+        }
+    })
+}
+
+fn inline_surface(e: &Element, numbers: &[f64]) -> Result<Surface> {
+    if !numbers.len().is_multiple_of(3) {
+        return Err(e.error(format!("\"vertex\" needs three numbers for each point, found {}", numbers.len())));
+    }
+    let points: Vec<_> = numbers.chunks_exact(3).map(Vector3::from_column_slice).collect();
+    let corners = e.list("face")?.unwrap_or_default();
+    let valid = corners.iter().all(|x| *x >= 0.0 && x.fract() == 0.0 && *x < points.len() as f64);
+    if !corners.len().is_multiple_of(3) || !valid {
+        return Err(e.error("\"face\" needs three indices of points for each triangle"));
+    }
+    let triangles = corners.chunks_exact(3).map(|t| [t[0] as usize, t[1] as usize, t[2] as usize]).collect();
+    Ok(Surface { points, triangles })
+}
+
+fn read_stl(bytes: &[u8]) -> std::result::Result<Surface, String> {
+    let mesh = stl_io::read_stl(&mut std::io::Cursor::new(bytes)).map_err(|error| error.to_string())?;
+    Ok(Surface {
+        points: mesh.vertices.iter().map(|v| Vector3::from(v.0.map(f64::from))).collect(),
+        triangles: mesh.faces.iter().map(|face| face.vertices).collect(),
+    })
+}
+
+fn read_obj(bytes: &[u8]) -> std::result::Result<Surface, String> {
+    let options = tobj::LoadOptions { triangulate: true, ..Default::default() };
+    let no_materials = |_: &Path| Ok(Default::default());
+    let (models, _) = tobj::load_obj_buf(&mut std::io::Cursor::new(bytes), &options, no_materials)
+        .map_err(|error| error.to_string())?;
+    let mut surface = Surface::default();
+    for model in models {
+        let first = surface.points.len();
+        let coordinates = model.mesh.positions.chunks_exact(3);
+        surface.points.extend(coordinates.map(|p| Vector3::new(p[0], p[1], p[2]).map(f64::from)));
+        let corners = model.mesh.indices.chunks_exact(3);
+        surface.triangles.extend(corners.map(|t| [t[0], t[1], t[2]].map(|i| first + i as usize)));
+    }
+    let count = surface.points.len();
+    if surface.triangles.iter().flatten().all(|&i| i < count) {
+        Ok(surface)
+    } else {
+        Err("a triangle names a point that does not exist".into())
+    }
+}
+
+fn convex_hull(points: &[Vector3<f64>], name: &str) -> std::result::Result<Hull, String> {
+    let flat = "has no volume: a mesh needs at least four points that do not lie in a plane";
+    // Points without extent along some direction make the hull algorithm fail in its own ways.
+    let mean = points.iter().sum::<Vector3<f64>>() / points.len().max(1) as f64;
+    let spread: Matrix3<f64> = points.iter().map(|p| (p - mean) * (p - mean).transpose()).sum();
+    let moments = spread.symmetric_eigenvalues();
+    if points.len() < 4 || moments.max() <= 0.0 || moments.min() <= 1e-20 * moments.max() {
+        return Err(flat.into());
+    }
+    let cloud: Vec<ParryVector> = points.iter().map(|p| ParryVector::new(p.x, p.y, p.z)).collect();
+    let (corners, triangles) =
+        parry3d_f64::transformation::try_convex_hull(&cloud).map_err(|error| format!("has no convex hull: {error}"))?;
+    let hull = Hull {
+        name: name.into(),
+        vertices: corners.iter().map(|p| Vector3::new(p.x, p.y, p.z)).collect(),
+        triangles: triangles.iter().map(|t| t.map(|i| i as usize)).collect(),
+    };
+    match solid_inertia(&Shape::Hull(Arc::new(hull.clone()))) {
+        Some((volume, ..)) if volume > 0.0 && volume.is_finite() => Ok(hull),
+        _ => Err(flat.into()),
+    }
+}
+
+/// Volume, centroid and inertia inside of a surface, if it is closed and oriented well enough to have them.
+fn closed_content(surface: Surface, hull_volume: f64) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    let shape =
+        Shape::Hull(Arc::new(Hull { name: String::new(), vertices: surface.points, triangles: surface.triangles }));
+    let (volume, centroid, inertia) = solid_inertia(&shape)?;
+    let moments = inertia.iter().all(|x| x.is_finite()).then(|| inertia.symmetric_eigenvalues())?;
+    let plausible = volume > 1e-6 * hull_volume
+        && volume <= hull_volume * (1.0 + 1e-6)
+        && moments.min() > 0.0
+        && moments.max() * 2.0 <= moments.sum() * (1.0 + 1e-9);
+    plausible.then_some((volume, centroid, inertia))
+}

@@ -1,0 +1,232 @@
+//! Reading MJCF, MuJoCo's model format: every element and attribute is read, known to make no difference, or refused.
+//!
+//! The text becomes a tree of elements ([`xml`]: includes spliced in), which is held against a table of everything that is known
+//! ([`vocabulary`]), has its replicas written out ([`replicate`]) and is then read section by section into a [`ModelBuilder`].
+//! Checks of values are the builder's, so that a model is judged by the same rules wherever it comes from; an error of the builder
+//! is traced back to the line that it came from.
+//!
+//! Contact and joint limits are hard here, so MuJoCo's parameters of softness (`solref`, `solimp` and so on) have no meaning; they,
+//! and settings of MuJoCo's own solver and integrator, are accepted and listed in [`Model::notes`].
+
+mod actuators;
+mod bodies;
+mod constraints;
+mod defaults;
+mod geoms;
+mod meshes;
+mod notes;
+mod replicate;
+mod settings;
+mod states;
+mod values;
+mod vocabulary;
+mod xml;
+
+use super::{Model, ModelBuilder, Shape, check};
+use crate::error::{Error, Result};
+use defaults::Defaults;
+use notes::Notes;
+use settings::{Compiler, Flags};
+use std::collections::HashMap;
+use std::path::Path;
+use xml::{Element, Loader};
+
+/// How a model file is read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// What to do with elements and attributes that are not known, or that would change the motion and are not done here: an error
+    /// that names the line (false, the default), or leave them out and list each in [`Model::notes`] as `ignored: …` (true).
+    pub lenient: bool,
+}
+
+impl Model {
+    /// Reads an MJCF file. Included files and meshes are looked for relative to its folder.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file cannot be read; [`Error::ModelFile`], with file, line and element, for everything that is wrong
+    /// in it or that this crate does not do.
+    pub fn from_mjcf_file(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_mjcf_file_with(path, &ReadOptions::default())
+    }
+
+    /// Reads an MJCF file as [`Model::from_mjcf_file`] does, as `options` say.
+    ///
+    /// # Errors
+    /// Those of [`Model::from_mjcf_file`]; fewer if the options are lenient.
+    pub fn from_mjcf_file_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut loader = Loader::new(folder);
+        let root = loader.load_file(path)?;
+        read(root, folder, options)
+    }
+
+    /// Reads MJCF text. Included files and meshes are looked for relative to the current folder.
+    ///
+    /// ```
+    /// use delassus::model::Model;
+    /// # fn main() -> delassus::Result<()> {
+    /// let model = Model::from_mjcf_str(
+    ///     r#"<mujoco model="drop">
+    ///          <worldbody>
+    ///            <geom type="plane" size="5 5 1"/>
+    ///            <body pos="0 0 1"><freejoint/><geom size="0.1"/></body>
+    ///          </worldbody>
+    ///        </mujoco>"#,
+    /// )?;
+    /// assert_eq!((model.nq(), model.nv(), model.pairs.len()), (7, 6, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Model::from_mjcf_file`]; the file is called `mjcf` in places.
+    pub fn from_mjcf_str(text: &str) -> Result<Self> {
+        Self::from_mjcf_str_with(text, &ReadOptions::default())
+    }
+
+    /// Reads MJCF text as [`Model::from_mjcf_str`] does, as `options` say.
+    ///
+    /// # Errors
+    /// Those of [`Model::from_mjcf_str`]; fewer if the options are lenient.
+    pub fn from_mjcf_str_with(text: &str, options: &ReadOptions) -> Result<Self> {
+        let folder = Path::new("");
+        let root = Loader::new(folder).load_text(text, "mjcf")?;
+        read(root, folder, options)
+    }
+}
+
+/// What is known while a file is read.
+struct Reader {
+    compiler: Compiler,
+    flags: Flags,
+    defaults: Defaults,
+    notes: Notes,
+    builder: ModelBuilder,
+    meshes: meshes::Meshes,
+    /// Index of everything that has a name, by kind and name.
+    names: HashMap<(&'static str, String), usize>,
+    /// Where the parts come from: the builder's name of a part → place in the file.
+    places: HashMap<String, String>,
+    /// Position servos whose damping follows from a ratio: (actuator, ratio).
+    damping_ratios: Vec<(usize, f64)>,
+}
+
+/// Reads the tree of a whole file, in the order in which sections need each other.
+fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model> {
+    let mut notes = Notes::new(options.lenient);
+    vocabulary::check(&mut root, &mut notes)?;
+    let compiler = Compiler::read(&sections(&root, "compiler"), folder, &mut notes)?;
+    replicate::expand(&mut root, &compiler.angles)?;
+
+    let name = root.attribute("model").unwrap_or("MuJoCo Model");
+    let mut reader = Reader {
+        builder: ModelBuilder::new(name),
+        flags: Flags::default(),
+        defaults: Defaults::default(),
+        notes,
+        meshes: meshes::Meshes::default(),
+        names: HashMap::new(),
+        places: HashMap::new(),
+        damping_ratios: Vec::new(),
+        compiler,
+    };
+    reader.read_options(&sections(&root, "option"))?;
+    for section in sections(&root, "default") {
+        reader.defaults.read(section)?;
+    }
+    for mesh in parts(&root, "asset") {
+        reader.declare_mesh(mesh)?;
+    }
+    reader.read_world(&sections(&root, "worldbody"))?;
+    reader.read_custom(&parts(&root, "custom"))?;
+    for part in parts(&root, "contact") {
+        reader.read_contact(part)?;
+    }
+    for part in parts(&root, "equality") {
+        reader.read_equality(part)?;
+    }
+    for part in parts(&root, "tendon") {
+        reader.read_tendon(part)?;
+    }
+    for part in parts(&root, "actuator") {
+        reader.read_actuator(part)?;
+    }
+    for part in parts(&root, "sensor") {
+        reader.read_sensor(part)?;
+    }
+    reader.apply_total_mass();
+    reader.apply_flags();
+    let keys = parts(&root, "keyframe");
+    reader.finish(&root, &keys)
+}
+
+/// All sections with a tag.
+fn sections<'a>(root: &'a Element, tag: &str) -> Vec<&'a Element> {
+    root.children.iter().filter(|e| e.tag == tag).collect()
+}
+
+/// The elements in all sections with a tag.
+fn parts<'a>(root: &'a Element, tag: &str) -> Vec<&'a Element> {
+    sections(root, tag).into_iter().flat_map(|section| &section.children).collect()
+}
+
+impl Reader {
+    /// Makes the name of a new part known, and where the part comes from.
+    fn register(&mut self, kind: &'static str, index: usize, element: &Element) -> Result<()> {
+        let name = element.name();
+        self.places.insert(check::label(kind, index, name), element.place());
+        if !name.is_empty() && self.names.insert((kind, name.into()), index).is_some() {
+            return Err(element.error(format!("there are two of kind {kind} with the name \"{name}\"; rename one")));
+        }
+        Ok(())
+    }
+
+    /// The index of what an attribute refers to, if the attribute is there.
+    fn find(&self, element: &Element, attribute: &str, kind: &'static str) -> Result<Option<usize>> {
+        let Some(name) = element.attribute(attribute) else { return Ok(None) };
+        match self.names.get(&(kind, name.to_owned())) {
+            Some(&index) => Ok(Some(index)),
+            None => Err(element.error(format!("attribute \"{attribute}\": there is no {kind} called \"{name}\""))),
+        }
+    }
+
+    /// As [`Reader::find`], for an attribute that must be there.
+    fn find_required(&self, element: &Element, attribute: &str, kind: &'static str) -> Result<usize> {
+        self.find(element, attribute, kind)?
+            .ok_or_else(|| element.error(format!("needs the attribute \"{attribute}\", the name of a {kind}")))
+    }
+
+    /// Builds the model and does what needs a finished one.
+    fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
+        let Self { builder, places, damping_ratios, .. } = &mut self;
+        let traced = |error: Error| match error {
+            Error::Model { element, message } => match places.get(&element) {
+                Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
+                None => Error::ModelFile { place: root.place(), message: format!("{element}: {message}") },
+            },
+            other => other,
+        };
+        let builder = std::mem::replace(builder, ModelBuilder::new(""));
+        let mut model = builder.build().map_err(traced)?;
+        let moving_plane = model
+            .geoms
+            .iter()
+            .enumerate()
+            .find(|(_, geom)| matches!(geom.shape, Shape::Plane) && model.bodies[geom.body].tree.is_some());
+        if let Some((g, geom)) = moving_plane {
+            let message = "a plane must not move; fix it to the world, or use a box";
+            return Err(traced(Error::model(check::label("geom", g, &geom.name), message)));
+        }
+        for &mut (actuator, ratio) in damping_ratios {
+            actuators::set_damping_ratio(&mut model, actuator, ratio);
+        }
+        for (i, key) in keys.iter().enumerate() {
+            self.register("keyframe", i, key)?;
+            let keyframe = self.read_key(key, &model)?;
+            model.keyframes.push(keyframe);
+        }
+        model.notes = self.notes.finish();
+        Ok(model)
+    }
+}

@@ -1,0 +1,202 @@
+//! `<compiler>` and `<option>`: how the file is meant, and the few global settings that are used here.
+
+use super::Reader;
+use super::notes::Notes;
+use super::values::{AngleUnits, Switch};
+use super::xml::Element;
+use crate::error::Result;
+use std::path::{Path, PathBuf};
+
+/// How the file is meant.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    pub angles: AngleUnits,
+    /// A range limits even if `limited` is not given.
+    pub automatic_limits: bool,
+    /// Where inertia comes from: the geoms, `<inertial>`, or the geoms where there is no `<inertial>`.
+    pub inertia_from_geoms: Switch,
+    /// Geoms of these groups (first, last) have mass.
+    pub inertia_groups: [i32; 2],
+    pub least_mass: f64,
+    pub least_inertia: f64,
+    /// Principal moments that no real body has are replaced by their mean.
+    pub balance_inertia: bool,
+    pub total_mass: Option<f64>,
+    pub mesh_folder: PathBuf,
+    /// Only the last part of a mesh's path counts.
+    pub strip_path: bool,
+}
+
+impl Compiler {
+    /// Later sections change what earlier ones say.
+    pub fn read(sections: &[&Element], folder: &Path, notes: &mut Notes) -> Result<Self> {
+        let mut compiler = Self {
+            angles: AngleUnits { degrees: true, euler_sequence: ['x', 'y', 'z'] },
+            automatic_limits: true,
+            inertia_from_geoms: Switch::Auto,
+            inertia_groups: [i32::MIN, i32::MAX],
+            least_mass: 0.0,
+            least_inertia: 0.0,
+            balance_inertia: false,
+            total_mass: None,
+            mesh_folder: folder.into(),
+            strip_path: false,
+        };
+        for e in sections {
+            compiler.read_section(e, folder, notes)?;
+        }
+        Ok(compiler)
+    }
+
+    fn read_section(&mut self, e: &Element, folder: &Path, notes: &mut Notes) -> Result<()> {
+        if let Some(unit) = e.word("angle", &["degree", "radian"])? {
+            self.angles.degrees = unit == "degree";
+        }
+        if let Some(sequence) = e.attribute("eulerseq") {
+            let letters: Vec<char> = sequence.chars().filter(|c| "xyzXYZ".contains(*c)).collect();
+            self.angles.euler_sequence = <[char; 3]>::try_from(letters)
+                .ok()
+                .filter(|_| sequence.len() == 3)
+                .ok_or_else(|| e.error(format!("eulerseq \"{sequence}\" must be three letters out of xyzXYZ")))?;
+        }
+        if e.word("coordinate", &["local", "global"])? == Some("global") {
+            return Err(e.error("global coordinates are not supported; save the model with local ones"));
+        }
+        self.automatic_limits = e.boolean("autolimits")?.unwrap_or(self.automatic_limits);
+        self.inertia_from_geoms = e.switch("inertiafromgeom")?.unwrap_or(self.inertia_from_geoms);
+        if let Some(groups) = e.numbers::<2>("inertiagrouprange")? {
+            self.inertia_groups = groups.map(|group| group as i32);
+        }
+        self.least_mass = e.magnitude("boundmass")?.unwrap_or(self.least_mass);
+        self.least_inertia = e.magnitude("boundinertia")?.unwrap_or(self.least_inertia);
+        self.balance_inertia = e.boolean("balanceinertia")?.unwrap_or(self.balance_inertia);
+        if let Some(mass) = e.number("settotalmass")? {
+            self.total_mass = Some(mass).filter(|mass| *mass > 0.0);
+        }
+        if let Some(assets) = e.attribute("meshdir").or(e.attribute("assetdir")) {
+            self.mesh_folder = folder.join(assets);
+        }
+        self.strip_path = e.boolean("strippath")?.unwrap_or(self.strip_path);
+        if e.boolean("alignfree")? == Some(true) {
+            notes.refuse(e, "alignfree changes the meaning of positions and is not supported; set it to false")?;
+        }
+        Ok(())
+    }
+}
+
+/// What `<flag>` switches off.
+#[derive(Debug, Default)]
+pub(super) struct Flags {
+    contact: bool,
+    limit: bool,
+    friction_loss: bool,
+    spring: bool,
+    damper: bool,
+    equality: bool,
+    control_clamp: bool,
+    gravity: bool,
+    parent_filter: bool,
+}
+
+impl Reader {
+    pub fn read_options(&mut self, sections: &[&Element]) -> Result<()> {
+        for e in sections {
+            if let Some(dt) = e.number("timestep")? {
+                if dt <= 0.0 {
+                    return Err(e.error("the timestep must be positive"));
+                }
+                self.builder.timestep(dt);
+            }
+            if let Some(gravity) = e.numbers::<3>("gravity")? {
+                self.builder.gravity(gravity);
+            }
+            for medium in ["density", "viscosity", "wind"] {
+                if e.list(medium)?.is_some_and(|values| values.iter().any(|x| *x != 0.0)) {
+                    let advice = format!("\"{medium}\": drag of a medium is not supported; remove it or set it to 0");
+                    self.notes.refuse(e, advice)?;
+                }
+            }
+            for flag in &e.children {
+                self.read_flags(flag)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_flags(&mut self, e: &Element) -> Result<()> {
+        let off = |name: &str, switch: &mut bool| -> Result<()> {
+            if let Some(word) = e.word(name, &["enable", "disable"])? {
+                *switch = word == "disable";
+            }
+            Ok(())
+        };
+        let flags = &mut self.flags;
+        let mut passive = false;
+        off("contact", &mut flags.contact)?;
+        off("limit", &mut flags.limit)?;
+        off("frictionloss", &mut flags.friction_loss)?;
+        off("spring", &mut flags.spring)?;
+        off("damper", &mut flags.damper)?;
+        off("passive", &mut passive)?;
+        off("equality", &mut flags.equality)?;
+        off("clampctrl", &mut flags.control_clamp)?;
+        off("gravity", &mut flags.gravity)?;
+        off("filterparent", &mut flags.parent_filter)?;
+        flags.spring |= passive;
+        flags.damper |= passive;
+        let (mut constraint, mut actuation) = (false, false);
+        off("constraint", &mut constraint)?;
+        off("actuation", &mut actuation)?;
+        if constraint {
+            let advice = "constraint=\"disable\" is not supported; disable contact, limit, frictionloss and equality";
+            self.notes.refuse(e, advice)?;
+        }
+        if actuation {
+            self.notes
+                .refuse(e, "actuation=\"disable\" is not supported; remove the actuators or leave controls at 0")?;
+        }
+        if e.word("override", &["enable", "disable"])? == Some("enable") {
+            self.notes.refuse(e, "override=\"enable\" is not supported; set margin and friction on the geoms")?;
+        }
+        Ok(())
+    }
+
+    /// Takes out of the model what flags switch off.
+    pub fn apply_flags(&mut self) {
+        let (flags, builder) = (&self.flags, &mut self.builder);
+        builder.parent_contacts(flags.parent_filter);
+        let model = &mut builder.model;
+        if flags.gravity {
+            model.gravity.fill(0.0);
+        }
+        if flags.contact {
+            builder.explicit_pairs.clear();
+            model.geoms.iter_mut().for_each(|geom| (geom.contype, geom.conaffinity) = (0, 0));
+        }
+        for joint in &mut model.joints {
+            joint.range = joint.range.filter(|_| !flags.limit);
+            joint.friction_loss *= f64::from(u8::from(!flags.friction_loss));
+            joint.stiffness *= f64::from(u8::from(!flags.spring));
+            joint.damping *= f64::from(u8::from(!flags.damper));
+        }
+        if flags.equality {
+            model.equalities.iter_mut().for_each(|equality| equality.active = false);
+        }
+        if flags.control_clamp {
+            model.actuators.iter_mut().for_each(|actuator| actuator.control_range = None);
+        }
+    }
+
+    /// Scales masses and inertias to the total mass that the compiler settings ask for.
+    pub fn apply_total_mass(&mut self) {
+        let Some(wanted) = self.compiler.total_mass else { return };
+        let bodies = &mut self.builder.model.bodies;
+        let total: f64 = bodies.iter().map(|body| body.mass).sum();
+        if total > 0.0 {
+            for body in bodies {
+                body.mass *= wanted / total;
+                body.inertia *= wanted / total;
+            }
+        }
+    }
+}

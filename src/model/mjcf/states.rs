@@ -1,0 +1,72 @@
+//! Keyframes, sensors and custom numbers.
+
+use super::Reader;
+use super::values::parse_numbers;
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::{JointKind, Keyframe, Model, Sensor};
+
+/// Custom numbers with this prefix set the restitution of the geom that follows.
+const RESTITUTION: &str = "restitution:";
+
+impl Reader {
+    /// `<numeric name="restitution:GEOM" data="e"/>` sets the restitution of a geom; other numbers are the user's own.
+    pub fn read_custom(&mut self, parts: &[&Element]) -> Result<()> {
+        for e in parts {
+            let Some(geom) = e.name().strip_prefix(RESTITUTION) else { continue };
+            let index = self.names.get(&("geom", geom.to_owned())).copied();
+            let index = index.ok_or_else(|| e.error(format!("there is no geom called \"{geom}\"")))?;
+            let restitution = match parse_numbers(e.attribute("data").unwrap_or("")).as_deref() {
+                Ok(&[restitution]) if (0.0..=1.0).contains(&restitution) => restitution,
+                _ => return Err(e.error("restitution needs one number from 0 (no bounce) to 1 (no loss) in \"data\"")),
+            };
+            self.builder.model.geoms[index].restitution = Some(restitution);
+        }
+        Ok(())
+    }
+
+    /// Sensors are recorded by name and kind.
+    pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
+        let index = self.builder.model.sensors.len();
+        self.builder.add_sensor(Sensor { name: e.name().into(), kind: e.tag.clone() });
+        self.register("sensor", index, e)
+    }
+
+    /// A named state of the finished model; what it does not give is as at rest.
+    pub fn read_key(&mut self, e: &Element, model: &Model) -> Result<Keyframe> {
+        for name in ["act", "mpos", "mquat"] {
+            if e.list(name)?.is_some_and(|values| !values.is_empty()) {
+                self.notes.refuse(
+                    e,
+                    format!("\"{name}\" has no meaning here: there are no activations and no mocap bodies"),
+                )?;
+            }
+        }
+        let values = |name: &str, rest: Vec<f64>| -> Result<Vec<f64>> {
+            match e.list(name)? {
+                Some(values) if values.len() == rest.len() => Ok(values),
+                Some(values) => {
+                    Err(e.error(format!("\"{name}\" has {} numbers, the model needs {}", values.len(), rest.len())))
+                }
+                None => Ok(rest),
+            }
+        };
+        let mut q = values("qpos", model.q0.clone())?;
+        for joint in &model.joints {
+            let start = match joint.kind {
+                JointKind::Free => joint.q_start + 3,
+                JointKind::Ball => joint.q_start,
+                JointKind::Hinge | JointKind::Slide => continue,
+            };
+            let orientation = e.unit_quaternion("qpos", [q[start], q[start + 1], q[start + 2], q[start + 3]])?;
+            q[start..start + 4].copy_from_slice(&[orientation.w, orientation.i, orientation.j, orientation.k]);
+        }
+        Ok(Keyframe {
+            name: e.name().into(),
+            time: e.number("time")?.unwrap_or(0.0),
+            q,
+            v: values("qvel", vec![0.0; model.nv()])?,
+            control: values("ctrl", vec![0.0; model.nu()])?,
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! Every element and attribute that this reader knows, and what becomes of it.
+//!
+//! A file is held against this table before anything is read from it. What is not in the table is an error (or, when lenient, is
+//! taken out and listed), so nothing in a file is lost without a word.
+
+use super::notes::Notes;
+use super::xml::Element;
+use crate::error::Result;
+
+/// Where an element stands; the same tag means different things in different places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Root,
+    Options,
+    Defaults,
+    Assets,
+    Tree,
+    Contacts,
+    Equalities,
+    Tendons,
+    TendonPath,
+    Actuators,
+    Sensors,
+    Keyframes,
+    Custom,
+    /// Has no children.
+    Leaf,
+}
+
+/// What to do with a known element.
+enum Use {
+    /// Read it; its children stand in the given place.
+    Read(Place, Attributes),
+    /// Nothing in it changes the physics: skip it and everything below it.
+    Skip,
+    /// It changes the physics and is not done here.
+    Refuse(&'static str),
+}
+
+/// Attribute names, separated by blanks.
+#[derive(Default)]
+struct Attributes {
+    /// Read by this crate.
+    read: &'static str,
+    /// Not used, because contact and limits are hard here, or because they concern MuJoCo's own solver: noted.
+    noted: &'static str,
+    /// For people and graphics: skipped without a word.
+    skipped: &'static str,
+    /// Change the physics and are not done here.
+    refused: &'static str,
+}
+
+const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange gear joint";
+const ACTUATOR_SKIPPED: &str = "group user lengthrange actlimited actrange nsample interp delay";
+const ACTUATOR_REFUSED: &str =
+    "jointinparent tendon cranksite slidersite cranklength site refsite body actdim actearly plugin";
+
+/// Checks `root` and everything below it. When lenient, what is not known is taken out and listed.
+pub(super) fn check(root: &mut Element, notes: &mut Notes) -> Result<()> {
+    check_attributes(root, &Attributes { read: "model", skipped: "", ..Attributes::default() }, notes)?;
+    check_children(root, Place::Root, notes)
+}
+
+fn check_children(parent: &mut Element, place: Place, notes: &mut Notes) -> Result<()> {
+    let mut kept = Vec::with_capacity(parent.children.len());
+    for mut child in std::mem::take(&mut parent.children) {
+        match rule(place, &child.tag) {
+            Some(Use::Read(below, attributes)) => {
+                check_attributes(&mut child, &attributes, notes)?;
+                check_children(&mut child, below, notes)?;
+                kept.push(child);
+            }
+            Some(Use::Skip) => {}
+            Some(Use::Refuse(advice)) => notes.refuse(&child, advice)?,
+            None => notes
+                .refuse(&child, format!("is not known inside <{}>; remove it, or read with `lenient`", parent.tag))?,
+        }
+    }
+    parent.children = kept;
+    Ok(())
+}
+
+fn check_attributes(element: &mut Element, known: &Attributes, notes: &mut Notes) -> Result<()> {
+    let among = |names: &str, name: &str| names.split(' ').any(|n| n == name);
+    let mut unknown = Vec::new();
+    for (name, _) in &element.attributes {
+        if among(known.noted, name) {
+            notes.unused(element, name);
+        } else if among(known.refused, name) {
+            notes.refuse(
+                element,
+                format!("attribute \"{name}\" is not supported and would change the motion; remove it, or read with `lenient`"),
+            )?;
+            unknown.push(name.clone());
+        } else if !(among(known.read, name)
+            || among(known.skipped, name)
+            || among(POSE, name) && among(known.read, "POSE")
+            || among(ACTUATOR, name) && among(known.read, "ACTUATOR"))
+        {
+            notes.refuse(
+                element,
+                format!("attribute \"{name}\" is not known; correct or remove it, or read with `lenient`"),
+            )?;
+            unknown.push(name.clone());
+        }
+    }
+    element.attributes.retain(|(name, _)| !unknown.contains(name));
+    Ok(())
+}
+
+/// The rule for `tag` at `place`, if it is known there.
+#[allow(clippy::match_same_arms, reason = "the table is ordered by place")]
+fn rule(place: Place, tag: &str) -> Option<Use> {
+    let none = Attributes::default;
+    let read = |read| Attributes { read, ..none() };
+    Some(match (place, tag) {
+        (Place::Root, "compiler") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "angle eulerseq autolimits coordinate inertiafromgeom inertiagrouprange boundmass boundinertia \
+                       balanceinertia settotalmass meshdir assetdir strippath alignfree",
+                skipped: "texturedir discardvisual fusestatic usethread convexhull fitaabb saveinertial conflict",
+                noted: "exactmeshinertia",
+                refused: "",
+            },
+        ),
+        (Place::Root, "option") => Use::Read(
+            Place::Options,
+            Attributes {
+                read: "timestep gravity density viscosity wind",
+                noted: "integrator solver cone iterations tolerance impratio jacobian noslip_iterations noslip_tolerance \
+                        ls_iterations ls_tolerance mpr_iterations mpr_tolerance ccd_iterations ccd_tolerance \
+                        sdf_iterations sdf_initpoints magnetic o_margin o_solref o_solimp o_friction actuatorgroupdisable \
+                        sleep_tolerance apirate collision",
+                ..none()
+            },
+        ),
+        (Place::Options, "flag") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "constraint equality frictionloss limit contact passive spring damper gravity clampctrl filterparent \
+                       actuation override",
+                noted: "warmstart refsafe sensor midphase nativeccd eulerdamp autoreset island multiccd fwdinv invdiscrete \
+                        sleep energy",
+                ..none()
+            },
+        ),
+        (Place::Root | Place::Defaults, "default") => Use::Read(Place::Defaults, read("class")),
+        (Place::Root, "asset") => Use::Read(Place::Assets, none()),
+        (Place::Root, "worldbody") => Use::Read(Place::Tree, none()),
+        (Place::Root, "contact") => Use::Read(Place::Contacts, none()),
+        (Place::Root, "equality") => Use::Read(Place::Equalities, none()),
+        (Place::Root, "tendon") => Use::Read(Place::Tendons, none()),
+        (Place::Root, "actuator") => Use::Read(Place::Actuators, none()),
+        (Place::Root, "sensor") => Use::Read(Place::Sensors, none()),
+        (Place::Root, "keyframe") => Use::Read(Place::Keyframes, none()),
+        (Place::Root, "custom") => Use::Read(Place::Custom, none()),
+        (Place::Root, "size" | "statistic" | "visual") => Use::Skip,
+        (Place::Root, "deformable") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
+        (Place::Root, "extension") => Use::Refuse("plugins are not supported; remove them"),
+
+        (Place::Defaults, "light" | "camera" | "material" | "mesh" | "geom" | "joint" | "site") => {
+            let home = if matches!(tag, "mesh" | "material") { Place::Assets } else { Place::Tree };
+            return rule(home, tag);
+        }
+        (Place::Defaults, "pair") => return rule(Place::Contacts, tag),
+        (Place::Defaults, "equality") => {
+            Use::Read(Place::Leaf, Attributes { noted: "solref solimp", read: "active", ..none() })
+        }
+        (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
+        (Place::Defaults, _) => return rule(Place::Actuators, tag),
+
+        (Place::Assets, "mesh") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class file vertex face scale refpos refquat inertia",
+                skipped: "normal texcoord smoothnormal content_type material",
+                noted: "maxhullvert octree_maxdepth needsdf",
+                refused: "builtin params",
+            },
+        ),
+        (Place::Assets, "texture" | "material") => Use::Skip,
+        (Place::Assets, "hfield") => Use::Refuse("height fields are not supported; use boxes or a mesh"),
+        (Place::Assets, "skin") => Use::Refuse("skins are not supported; remove it (it does not change the motion)"),
+        (Place::Assets, "model") => Use::Refuse("attached models are not supported; use <include>"),
+
+        (Place::Tree, "body") => Use::Read(
+            Place::Tree,
+            Attributes { read: "name childclass mocap gravcomp POSE", skipped: "user", noted: "sleep", ..none() },
+        ),
+        (Place::Tree, "frame") => Use::Read(Place::Tree, read("name childclass POSE")),
+        (Place::Tree, "replicate") => Use::Read(Place::Tree, read("count offset euler sep childclass")),
+        (Place::Tree, "inertial") => Use::Read(Place::Leaf, read("mass diaginertia fullinertia POSE")),
+        (Place::Tree, "joint") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class type pos axis springdamper limited range actuatorfrclimited actuatorfrcrange margin ref \
+                       springref armature damping frictionloss stiffness",
+                noted: "solreflimit solimplimit solreffriction solimpfriction actuatorgravcomp",
+                skipped: "group user",
+                ..none()
+            },
+        ),
+        (Place::Tree, "freejoint") => {
+            Use::Read(Place::Leaf, Attributes { read: "name align", skipped: "group", ..none() })
+        }
+        (Place::Tree, "geom") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
+                       margin gap fromto mesh POSE",
+                noted: "solmix solref solimp fluidshape fluidcoef",
+                skipped: "material rgba user",
+                refused: "hfield fitscale",
+            },
+        ),
+        (Place::Tree, "site") => Use::Read(
+            Place::Leaf,
+            Attributes { read: "name class fromto POSE", skipped: "type group material size rgba user", ..none() },
+        ),
+        (Place::Tree, "camera" | "light") => Use::Skip,
+        (Place::Tree, "composite" | "flexcomp") => {
+            Use::Refuse("composite and flexible objects are not supported; write the bodies out")
+        }
+        (Place::Tree, "attach") => Use::Refuse("attached models are not supported; use <include>"),
+        (Place::Tree | Place::Actuators | Place::Sensors, "plugin") => {
+            Use::Refuse("plugins are not supported; remove it")
+        }
+
+        (Place::Contacts, "pair") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class geom1 geom2 condim friction margin gap",
+                noted: "solref solreffriction solimp",
+                ..none()
+            },
+        ),
+        (Place::Contacts, "exclude") => Use::Read(Place::Leaf, read("name body1 body2")),
+
+        (Place::Equalities, "connect") => equality("name class active body1 body2 anchor", "site1 site2"),
+        (Place::Equalities, "weld") => {
+            equality("name class active body1 body2 anchor relpose torquescale", "site1 site2")
+        }
+        (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef", ""),
+        (Place::Equalities, "tendon" | "flex" | "flexvert" | "flexstrain") => {
+            Use::Refuse("this kind of equality is not supported; connect, weld and joint are")
+        }
+
+        (Place::Tendons, "fixed" | "spatial") => Use::Read(
+            Place::TendonPath,
+            Attributes {
+                read: "name class limited range stiffness damping frictionloss armature actuatorfrclimited actuatorfrcrange",
+                noted: "solreflimit solimplimit solreffriction solimpfriction springlength margin",
+                skipped: "group width material rgba user",
+                ..none()
+            },
+        ),
+        (Place::TendonPath, "joint" | "site" | "geom" | "pulley") => Use::Skip,
+
+        (Place::Actuators, "motor") => actuator("ACTUATOR"),
+        (Place::Actuators, "general") => actuator("ACTUATOR gaintype biastype gainprm biasprm dyntype dynprm"),
+        (Place::Actuators, "position") => actuator("ACTUATOR kp kv dampratio timeconst inheritrange"),
+        (Place::Actuators, "velocity") => actuator("ACTUATOR kv"),
+        (Place::Actuators, "intvelocity" | "damper" | "cylinder" | "muscle" | "adhesion" | "dcmotor") => {
+            Use::Refuse("this kind of actuator is not supported; use motor, position, velocity or general")
+        }
+
+        (Place::Sensors, _) => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name",
+                skipped: "class noise cutoff user site body joint tendon actuator camera geom geom1 geom2 body1 body2 subtree1 \
+                          subtree2 objtype objname reftype refname needstage datatype dim key mesh num data reduce interp \
+                          delay nsample interval",
+                ..none()
+            },
+        ),
+
+        (Place::Keyframes, "key") => Use::Read(Place::Leaf, read("name time qpos qvel act ctrl mpos mquat")),
+
+        (Place::Custom, "numeric") => {
+            Use::Read(Place::Leaf, Attributes { read: "name data", skipped: "size", ..none() })
+        }
+        (Place::Custom, "text" | "tuple") => Use::Skip,
+        _ => return None,
+    })
+}
+
+fn equality(read: &'static str, refused: &'static str) -> Use {
+    Use::Read(Place::Leaf, Attributes { read, noted: "solref solimp", refused, ..Attributes::default() })
+}
+
+fn actuator(read: &'static str) -> Use {
+    let attributes = Attributes { read, noted: "", skipped: ACTUATOR_SKIPPED, refused: ACTUATOR_REFUSED };
+    Use::Read(Place::Leaf, attributes)
+}

@@ -1,0 +1,719 @@
+//! The MJCF reader: against models that MuJoCo compiled, feature by feature, and on broken files.
+
+use delassus::Error;
+use delassus::model::{EqualityKind, Model, PairFriction, ReadOptions, Shape};
+use nalgebra::{UnitQuaternion, Vector3};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Both sides are f64 and use the same formulas; sums in another order differ by a few ulp of numbers up to 100.
+const TOLERANCE: f64 = 1e-9;
+
+/// The folder of outside data, if this machine has it.
+fn data_folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("DELASSUS_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: no data in {} (set DELASSUS_DATA)", folder.display());
+    None
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn assert_near(found: &[f64], wanted: &Value, what: &str) {
+    let wanted = numbers(wanted);
+    assert!(found.len() <= wanted.len(), "{what}: {found:?} against {wanted:?}");
+    for (i, x) in found.iter().enumerate() {
+        let scale = wanted[i].abs().max(1.0);
+        assert!((x - wanted[i]).abs() <= TOLERANCE * scale, "{what}[{i}]: found {found:?}, wanted {wanted:?}");
+    }
+}
+
+/// Quaternions are equal up to sign.
+fn assert_same_turn(found: &UnitQuaternion<f64>, wanted: &Value, what: &str) {
+    let q = numbers(wanted);
+    let dot = found.w * q[0] + found.i * q[1] + found.j * q[2] + found.k * q[3];
+    assert!((dot.abs() - 1.0).abs() <= TOLERANCE, "{what}: found {found:?}, wanted {q:?}");
+    let difference = (Vector3::new(found.i, found.j, found.k) * dot.signum() - Vector3::new(q[1], q[2], q[3])).norm();
+    assert!(difference <= TOLERANCE, "{what}: found {found:?}, wanted {q:?}");
+}
+
+fn compare_with_compiled(model: &Model, compiled: &Value) {
+    let list = |key: &str| compiled[key].as_array().unwrap().clone();
+    assert_eq!(model.nq() as u64, compiled["nq"].as_u64().unwrap());
+    assert_eq!(model.nv() as u64, compiled["nv"].as_u64().unwrap());
+    assert_near(model.gravity.as_slice(), &compiled["gravity"], "gravity");
+    assert_eq!(model.timestep, compiled["timestep"].as_f64().unwrap());
+    assert_near(&model.q0, &compiled["qpos0"], "qpos0");
+    let total: f64 = model.bodies.iter().map(|b| b.mass).sum();
+    assert!((total - compiled["total_mass"].as_f64().unwrap()).abs() <= TOLERANCE * total);
+
+    assert_eq!(model.bodies.len(), list("bodies").len());
+    for (i, (body, wanted)) in model.bodies.iter().zip(list("bodies")).enumerate() {
+        assert_eq!(body.name, wanted["name"].as_str().unwrap());
+        if i > 0 {
+            assert_eq!(body.parent as i64, wanted["parent"].as_i64().unwrap(), "parent of {}", body.name);
+        }
+        assert_near(body.position.as_slice(), &wanted["pos"], &format!("position of body {i}"));
+        assert_same_turn(&body.orientation, &wanted["quat"], &format!("orientation of body {i}"));
+        assert_near(&[body.mass], &serde_json::json!([wanted["mass"]]), &format!("mass of body {i}"));
+        assert_near(body.com.as_slice(), &wanted["com"], &format!("com of body {i}"));
+        assert_near(body.inertia.transpose().as_slice(), &wanted["inertia_com"], &format!("inertia of body {i}"));
+    }
+
+    assert_eq!(model.joints.len(), list("joints").len());
+    for (joint, wanted) in model.joints.iter().zip(list("joints")) {
+        let name = &joint.name;
+        assert_eq!(name, wanted["name"].as_str().unwrap());
+        assert_eq!(joint.body as u64, wanted["body"].as_u64().unwrap());
+        assert_eq!(format!("{:?}", joint.kind).to_lowercase(), wanted["type"].as_str().unwrap());
+        assert_eq!(joint.q_start as u64, wanted["qposadr"].as_u64().unwrap());
+        assert_eq!(joint.v_start as u64, wanted["dofadr"].as_u64().unwrap());
+        assert_near(joint.anchor.as_slice(), &wanted["pos"], name);
+        assert_near(joint.axis.as_slice(), &wanted["axis"], name);
+        assert_eq!(joint.range.is_some(), wanted["limited"].as_bool().unwrap(), "{name}");
+        if let Some(range) = joint.range {
+            assert_near(&range, &wanted["range"], name);
+        }
+        let found = [joint.stiffness, joint.damping, joint.armature, joint.friction_loss];
+        let wanted_values = ["stiffness", "damping", "armature", "frictionloss"].map(|key| wanted[key].clone());
+        assert_near(&found, &Value::from(wanted_values.to_vec()), name);
+        if joint.kind.nq() == 1 {
+            let spring = compiled["qpos_spring"][joint.q_start].as_f64().unwrap();
+            assert!((joint.spring_reference - spring).abs() <= TOLERANCE, "springref of {name}");
+        }
+    }
+
+    assert_eq!(model.geoms.len(), list("geoms").len());
+    for (i, (geom, wanted)) in model.geoms.iter().zip(list("geoms")).enumerate() {
+        let what = format!("geom {i} {}", geom.name);
+        assert_eq!(geom.name, wanted["name"].as_str().unwrap());
+        assert_eq!(geom.body as u64, wanted["body"].as_u64().unwrap(), "{what}");
+        assert_eq!(geom.shape.name(), wanted["type"].as_str().unwrap(), "{what}");
+        let size = match &geom.shape {
+            Shape::Plane | Shape::Hull(_) => vec![],
+            Shape::Sphere { radius } => vec![*radius],
+            Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+                vec![*radius, *half_length]
+            }
+            Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => v.as_slice().to_vec(),
+        };
+        assert_near(&size, &wanted["size"], &what);
+        assert_near(geom.position.as_slice(), &wanted["pos"], &what);
+        assert_same_turn(&geom.orientation, &wanted["quat"], &what);
+        assert_near(&geom.friction, &wanted["friction"], &what);
+        assert_eq!(geom.condim as u64, wanted["condim"].as_u64().unwrap(), "{what}");
+        assert_eq!(u64::from(geom.contype), wanted["contype"].as_u64().unwrap(), "{what}");
+        assert_eq!(u64::from(geom.conaffinity), wanted["conaffinity"].as_u64().unwrap(), "{what}");
+        assert_eq!(geom.margin, wanted["margin"].as_f64().unwrap(), "{what}");
+    }
+
+    assert_eq!(model.sites.len(), list("sites").len());
+    for (site, wanted) in model.sites.iter().zip(list("sites")) {
+        assert_eq!(site.name, wanted["name"].as_str().unwrap());
+        assert_eq!(site.body as u64, wanted["body"].as_u64().unwrap());
+        assert_near(site.position.as_slice(), &wanted["pos"], &site.name);
+        assert_same_turn(&site.orientation, &wanted["quat"], &site.name);
+    }
+
+    assert_eq!(model.actuators.len(), list("actuators").len());
+    for (actuator, wanted) in model.actuators.iter().zip(list("actuators")) {
+        let name = &actuator.name;
+        assert_eq!(name, wanted["name"].as_str().unwrap());
+        assert_eq!(actuator.joint as u64, wanted["trnid"][0].as_u64().unwrap());
+        assert_near(&actuator.gear, &wanted["gear"], name);
+        if let Some(range) = actuator.control_range {
+            assert_near(&range, &wanted["ctrlrange"], name);
+        }
+        assert_near(&actuator.gain, &wanted["gainprm"], name);
+        assert_near(&actuator.bias, &wanted["biasprm"], name);
+    }
+}
+
+#[test]
+fn models_are_what_mujoco_compiles() {
+    let Some(data) = data_folder() else { return };
+    for name in ["ant", "half_cheetah", "hopper", "humanoid", "inverted_double_pendulum", "unitree_go1"] {
+        let folder = data.join("models").join(name);
+        if !folder.is_dir() {
+            println!("skipped: no model {name}");
+            continue;
+        }
+        let model = Model::from_mjcf_file(folder.join(format!("{name}.xml"))).unwrap();
+        let text = std::fs::read_to_string(folder.join("model.json")).unwrap();
+        compare_with_compiled(&model, &serde_json::from_str(&text).unwrap());
+        println!("{name}: nq {}, nv {}, pairs {}", model.nq(), model.nv(), model.pairs.len());
+        for note in &model.notes {
+            println!("  {note}");
+        }
+    }
+}
+
+/// A file with these sections.
+fn file(sections: &str) -> String {
+    format!("<mujoco>{sections}</mujoco>")
+}
+
+/// A file with these elements in its world.
+fn world(elements: &str) -> String {
+    file(&format!("<worldbody>{elements}</worldbody>"))
+}
+
+fn read(text: &str) -> Model {
+    Model::from_mjcf_str(text).unwrap()
+}
+
+/// What reading says about a wrong file; it must name the place.
+fn error(text: &str) -> String {
+    match Model::from_mjcf_str(text) {
+        Ok(_) => panic!("was read: {text}"),
+        Err(Error::ModelFile { place, message }) => {
+            assert!(place.starts_with("mjcf:"), "{place}");
+            format!("{place}: {message}")
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A hinged ball: the smallest body that moves.
+const BALL: &str = r#"<body name="b"><joint name="j" range="-90 90"/><geom name="g" size="0.1"/></body>"#;
+
+#[test]
+fn example_models_load() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/models");
+    // nq, nv, nu
+    let sizes = [
+        ("ant", 15, 14, 8),
+        ("biped", 17, 16, 10),
+        ("boxes", 56, 48, 0),
+        ("hopper", 6, 6, 3),
+        ("humanoid", 25, 24, 18),
+        ("pendulum", 1, 1, 1),
+        ("quadruped", 19, 18, 12),
+        ("spheres", 56, 48, 0),
+    ];
+    for (name, nq, nv, nu) in sizes {
+        let model = Model::from_mjcf_file(folder.join(format!("{name}.xml"))).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(model.name, name);
+        assert_eq!((model.nq(), model.nv(), model.nu()), (nq, nv, nu), "{name}");
+        assert!(model.notes.is_empty(), "{name}: {:?}", model.notes);
+        println!("{name}: {:.2} kg, {} pairs", model.moving_mass(), model.pairs.len());
+        if name != "pendulum" {
+            assert!(!model.pairs.is_empty(), "{name}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), sizes.len(), "every example model is tested");
+}
+
+#[test]
+fn includes_are_spliced_where_they_stand() {
+    let folder = std::env::temp_dir().join(format!("delassus-include-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("arm.xml", &file(r#"<body name="arm"><joint/><geom size="0.1"/></body>"#));
+    write("top.xml", r#"<mujocoinclude><option timestep="0.03"/></mujocoinclude>"#);
+    write(
+        "main.xml",
+        r#"<mujoco><include file="top.xml"/><worldbody><body name="b"><freejoint/><geom size="0.2"/>
+           <include file="arm.xml"/></body></worldbody></mujoco>"#,
+    );
+    let model = Model::from_mjcf_file(folder.join("main.xml")).unwrap();
+    assert_eq!(model.timestep, 0.03);
+    assert_eq!(model.bodies[model.body("arm").unwrap()].parent, model.body("b").unwrap());
+
+    write("loop.xml", "<mujoco>\n<include file=\"loop.xml\"/></mujoco>");
+    let message = Model::from_mjcf_file(folder.join("loop.xml")).unwrap_err().to_string();
+    assert!(message.starts_with("loop.xml:2: <include>") && message.contains("twice"), "{message}");
+    write("missing.xml", "<mujoco>\n\n<include file=\"nowhere.xml\"/></mujoco>");
+    let message = Model::from_mjcf_file(folder.join("missing.xml")).unwrap_err().to_string();
+    assert!(message.starts_with("missing.xml:3: <include>") && message.contains("nowhere.xml"), "{message}");
+    write("inner.xml", "<mujoco>\n<worldbody><geom colour=\"1\"/></worldbody></mujoco>");
+    write("outer.xml", "<mujoco><include file=\"inner.xml\"/></mujoco>");
+    let message = Model::from_mjcf_file(folder.join("outer.xml")).unwrap_err().to_string();
+    assert!(message.starts_with("inner.xml:2: <geom>") && message.contains("colour"), "{message}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn replicas_turn_and_get_suffixes() {
+    let model = read(&world(
+        r#"<replicate count="2" offset="0 2 0" euler="90 0 0">
+             <replicate count="2" offset="1 0 0" euler="0 90 0"><geom name="box" type="box" size=".1 .2 .3"/></replicate>
+           </replicate>"#,
+    ));
+    let names: Vec<&str> = model.geoms.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(names, ["box00", "box10", "box01", "box11"]);
+    let last = &model.geoms[3];
+    assert!((last.position - Vector3::new(1.0, 2.0, 0.0)).norm() < 1e-12);
+    let q = last.orientation;
+    assert!([q.w, q.i, q.j, q.k].iter().all(|x| (x - 0.5).abs() < 1e-12), "{q:?}");
+
+    // What refers to a repeated joint is repeated; suffixes are as wide as the count.
+    let text = file(&format!(
+        r#"<worldbody><replicate count="10" offset="1 0 0" sep="_">{BALL}</replicate></worldbody>
+           <actuator><motor name="m" joint="j"/></actuator>"#
+    ));
+    let model = read(&text);
+    assert_eq!((model.nv(), model.nu()), (10, 10));
+    assert_eq!(model.actuators[7].name, "m_07");
+    assert_eq!(model.joints[model.actuators[7].joint].name, "j_07");
+    assert_eq!(model.bodies[8].position.x, 7.0);
+}
+
+#[test]
+fn frames_move_everything_inside() {
+    let model = read(&world(
+        r#"<body><frame pos="1 0 0" euler="0 0 90">
+             <joint name="j" axis="1 0 0" pos="0 1 0"/><geom size="0.1" pos="0 0 1"/><site name="s"/>
+             <frame pos="0 2 0"><body name="c"><geom size="0.1"/></body></frame>
+           </frame></body>"#,
+    ));
+    let joint = &model.joints[0];
+    assert!((joint.axis - Vector3::y()).norm() < 1e-12 && joint.anchor.norm() < 1e-12, "{joint:?}");
+    assert!((model.geoms[0].position - Vector3::new(1.0, 0.0, 1.0)).norm() < 1e-12);
+    assert!((model.sites[0].position - Vector3::x()).norm() < 1e-12);
+    assert!((model.bodies[2].position - Vector3::new(-1.0, 0.0, 0.0)).norm() < 1e-12);
+}
+
+#[test]
+fn joints_are_read_in_full() {
+    let model = read(&world(
+        r#"<body><joint type="ball" range="0 60"/><geom size="0.1"/>
+           <body><joint axis="0 0 2" range="-90 45" ref="30" springref="60" stiffness="3" damping="0.5" armature="0.1"
+              frictionloss="0.2" margin="0.01" actuatorfrcrange="-5 6"/><geom size="0.1"/>
+           <body><joint type="slide" range="-1 2" limited="false"/><geom size="0.1"/></body></body></body>"#,
+    ));
+    let [ball, hinge, slide] = &model.joints[..] else { panic!() };
+    let near = |range: Option<[f64; 2]>, low: f64, high: f64| {
+        range.is_some_and(|[l, h]| (l - low.to_radians()).abs() < 1e-12 && (h - high.to_radians()).abs() < 1e-12)
+    };
+    assert!(near(ball.range, 0.0, 60.0) && near(hinge.range, -90.0, 45.0));
+    assert_eq!(slide.range, None);
+    assert_eq!(hinge.axis, Vector3::z());
+    assert_eq!(hinge.actuator_force_range, Some([-5.0, 6.0]));
+    assert!((hinge.reference - 30f64.to_radians()).abs() < 1e-12);
+    assert!((hinge.spring_reference - 60f64.to_radians()).abs() < 1e-12);
+    assert_eq!((hinge.stiffness, hinge.damping, hinge.armature), (3.0, 0.5, 0.1));
+    assert_eq!((hinge.friction_loss, hinge.limit_margin), (0.2, 0.01));
+    assert!((model.q0[4] - 30f64.to_radians()).abs() < 1e-12);
+}
+
+#[test]
+fn orientations_mean_the_same() {
+    let quarter = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), std::f64::consts::FRAC_PI_2);
+    for text in [
+        r#"quat="1 1 0 0""#,
+        r#"axisangle="2 0 0 90""#,
+        r#"euler="90 0 0""#,
+        r#"xyaxes="3 0 0 1 0 2""#,
+        r#"zaxis="0 -4 0""#,
+    ] {
+        let model = read(&world(&format!(r#"<geom size="1" {text}/>"#)));
+        assert!(model.geoms[0].orientation.angle_to(&quarter) < 1e-7, "{text}: {:?}", model.geoms[0].orientation);
+    }
+    // Upper case turns about fixed axes: XYZ is zyx backwards.
+    let turn = |sequence: &str, euler: &str| {
+        read(&file(&format!(
+            r#"<compiler eulerseq="{sequence}"/><worldbody><geom size="1" euler="{euler}"/></worldbody>"#
+        )))
+        .geoms[0]
+            .orientation
+    };
+    assert!(turn("XYZ", "10 20 30").angle_to(&turn("zyx", "30 20 10")) < 1e-7);
+}
+
+#[test]
+fn default_classes_nest_and_vectors_are_overridden_in_part() {
+    let model = read(&file(
+        r#"<default><geom friction="0.9 0.1 0.2"/>
+             <default class="small"><geom size="0.5" type="box"/>
+               <default class="flat"><geom size="0.3 0.2 0.1"/></default></default>
+             <default class="turned"><geom euler="0 0 90"/></default></default>
+           <worldbody><geom friction="0.7" size="1"/>
+             <body childclass="small"><geom size="0.6 0.6 0.6"/><geom class="flat" size="0.4"/>
+               <frame childclass="flat"><geom/></frame><geom class="turned" size="1" quat="1 0 0 0"/></body></worldbody>"#,
+    ));
+    let half = |i: usize| match model.geoms[i].shape {
+        Shape::Box { half } => half,
+        _ => panic!("geom {i}"),
+    };
+    assert_eq!(model.geoms[0].friction, [0.7, 0.1, 0.2]);
+    assert_eq!(model.geoms[1].friction, [0.9, 0.1, 0.2]);
+    assert_eq!(half(2), Vector3::new(0.4, 0.2, 0.1));
+    assert_eq!(half(3), Vector3::new(0.3, 0.2, 0.1));
+    assert_eq!(model.geoms[4].orientation, UnitQuaternion::identity());
+}
+
+#[test]
+fn actuators_share_defaults_across_kinds() {
+    let actuators = |defaults: &str, own: &str| {
+        read(&file(&format!("<default>{defaults}</default><worldbody>{BALL}</worldbody><actuator>{own}</actuator>")))
+            .actuators
+    };
+    let a = actuators(r#"<motor gear="7" ctrlrange="-2 2"/>"#, r#"<general joint="j"/><position joint="j" kp="3"/>"#);
+    assert_eq!((a[0].gear[0], a[0].control_range), (7.0, Some([-2.0, 2.0])));
+    assert_eq!((a[1].gear[0], a[1].gain, a[1].bias), (7.0, [3.0, 0.0, 0.0], [0.0, -3.0, 0.0]));
+    let a = actuators(
+        r#"<position kp="35" kv="2" forcerange="-9 9"/>"#,
+        r#"<position joint="j"/><general joint="j"/><motor joint="j"/><velocity joint="j" kv="4"/>"#,
+    );
+    assert_eq!((a[0].gain, a[0].bias, a[0].force_range), ([35.0, 0.0, 0.0], [0.0, -35.0, -2.0], Some([-9.0, 9.0])));
+    assert_eq!((a[1].gain, a[1].bias), (a[0].gain, a[0].bias));
+    assert_eq!((a[2].gain, a[2].bias), ([1.0, 0.0, 0.0], [0.0; 3]));
+    assert_eq!((a[3].gain, a[3].bias), ([4.0, 0.0, 0.0], [0.0, 0.0, -4.0]));
+    let a = actuators(
+        "",
+        r#"<general joint="j" gaintype="affine" gainprm="1 2 3" biastype="affine" biasprm="4 5"/>
+           <general joint="j" gainprm="1 2 3" biasprm="4 5" forcerange="1 2" forcelimited="false"/>"#,
+    );
+    assert_eq!((a[0].gain, a[0].bias), ([1.0, 2.0, 3.0], [4.0, 5.0, 0.0]));
+    assert_eq!((a[1].gain, a[1].bias, a[1].force_range), ([1.0, 0.0, 0.0], [0.0; 3], None));
+    let a = actuators("", r#"<position joint="j" inheritrange="0.5"/>"#);
+    let [low, high] = a[0].control_range.unwrap();
+    assert!((low + 45f64.to_radians()).abs() < 1e-12 && (high - 45f64.to_radians()).abs() < 1e-12);
+}
+
+#[test]
+fn a_damping_ratio_becomes_a_damping() {
+    // A point-like mass of 2 kg at 3 m, with armature 1 and a child that adds 1 kg at 4 m: inertia 18 + 16 + 1 + small spheres.
+    let model = read(&file(
+        r#"<worldbody><body><joint name="j" axis="0 1 0" armature="1"/><geom size="0.01" mass="2" pos="3 0 0"/>
+             <body pos="3 0 0"><geom size="0.01" mass="1" pos="1 0 0"/></body></body></worldbody>
+           <actuator><position joint="j" kp="50" dampratio="0.5" gear="2"/></actuator>"#,
+    ));
+    let inertia = (18.0 + 16.0 + 1.0 + 0.4 * 3.0 * 1e-4) / 4.0;
+    let damping = 2.0 * 0.5 * (50.0f64 * inertia).sqrt();
+    assert!((model.actuators[0].bias[2] + damping).abs() < 1e-9 * damping, "{:?}", model.actuators[0]);
+}
+
+#[test]
+fn mass_comes_from_where_the_compiler_says() {
+    let body = r#"<body name="b"><freejoint/><inertial mass="2" pos="1 0 0" diaginertia="1 1 1"/>
+                  <geom size="0.1" mass="3"/><geom size="0.1" mass="5" group="4"/></body>"#;
+    let mass =
+        |compiler: &str| read(&file(&format!("<compiler {compiler}/><worldbody>{body}</worldbody>"))).bodies[1].mass;
+    assert_eq!(mass(""), 2.0);
+    assert_eq!(mass(r#"inertiafromgeom="true""#), 8.0);
+    assert_eq!(mass(r#"inertiafromgeom="true" inertiagrouprange="0 3""#), 3.0);
+    assert_eq!(mass(r#"boundmass="4""#), 4.0);
+    assert!((mass(r#"settotalmass="7""#) - 7.0).abs() < 1e-12);
+    let inertial = |attributes: &str, compiler: &str| {
+        read(&file(&format!(
+            r#"<compiler {compiler}/><worldbody><body><freejoint/><inertial mass="1" pos="0 0 0" {attributes}/></body></worldbody>"#
+        )))
+        .bodies[1]
+            .inertia
+    };
+    let full = inertial(r#"fullinertia="2 3 4 0.1 0.2 0.3""#, "");
+    assert_eq!((full[(0, 0)], full[(0, 1)], full[(0, 2)], full[(1, 2)]), (2.0, 0.1, 0.2, 0.3));
+    let turned = inertial(r#"diaginertia="2 3 4" euler="90 0 0""#, "");
+    assert!((turned[(1, 1)] - 4.0).abs() < 1e-12 && (turned[(2, 2)] - 3.0).abs() < 1e-12);
+    let balanced = inertial(r#"diaginertia="1 1 4""#, r#"balanceinertia="true""#);
+    assert!((balanced - nalgebra::Matrix3::identity() * 2.0).norm() < 1e-12);
+    let bounded = inertial(r#"diaginertia="1 1 1.5""#, r#"boundinertia="1.2""#);
+    assert!((bounded[(0, 0)] - 1.2).abs() < 1e-12 && (bounded[(2, 2)] - 1.5).abs() < 1e-12);
+}
+
+#[test]
+fn a_mesh_is_its_hull_where_the_file_says() {
+    // A box of 2 x 4 x 6 about (1, 2, 3), given off the origin, with one point inside.
+    let model = read(&file(
+        r#"<asset><mesh name="box" vertex="0 0 0  2 0 0  0 4 0  2 4 0  0 0 6  2 0 6  0 4 6  2 4 6  1 1 1" scale="0.1 0.1 0.1"/></asset>
+           <worldbody><body><freejoint/><geom type="mesh" mesh="box" pos="5 0 0" euler="0 0 90" density="1000"/></body></worldbody>"#,
+    ));
+    let geom = &model.geoms[0];
+    let Shape::Hull(hull) = &geom.shape else { panic!() };
+    assert_eq!(hull.vertices.len(), 8);
+    let centre = Vector3::new(5.0 - 0.2, 0.1, 0.3);
+    assert!((geom.position - centre).norm() < 1e-9, "{:?}", geom.position);
+    for vertex in &hull.vertices {
+        let placed = geom.position + geom.orientation * vertex - centre;
+        assert!((placed.abs() - Vector3::new(0.2, 0.1, 0.3)).norm() < 1e-9, "{placed:?}");
+    }
+    let body = &model.bodies[1];
+    assert!((body.mass - 48.0).abs() < 1e-9 && (body.com - centre).norm() < 1e-9);
+    assert!((body.inertia[(0, 0)] - 48.0 / 3.0 * (0.01 + 0.09)).abs() < 1e-9, "{}", body.inertia);
+}
+
+#[test]
+fn mesh_files_are_read() {
+    let folder = std::env::temp_dir().join(format!("delassus-mesh-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("meshes")).unwrap();
+    let corners = ["0 0 0", "1 0 0", "0 1 0", "0 0 1"];
+    let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    let points = corners.iter().map(|c| format!("v {c}"));
+    let triangles = faces.iter().map(|f| format!("f {} {} {}", f[0] + 1, f[1] + 1, f[2] + 1));
+    let obj = points.chain(triangles).collect::<Vec<_>>().join("\n");
+    let facet = |f: &[usize; 3]| {
+        let [a, b, c] = f.map(|i| corners[i]);
+        format!("facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n")
+    };
+    let stl = format!("solid t\n{}endsolid t\n", faces.iter().map(facet).collect::<String>());
+    std::fs::write(folder.join("meshes/corner.obj"), obj).unwrap();
+    std::fs::write(folder.join("meshes/tetra.stl"), stl).unwrap();
+    std::fs::write(folder.join("meshes/bad.stl"), "not a mesh").unwrap();
+    let main = |mesh: &str, name: &str| {
+        let text = format!(
+            r#"<mujoco><compiler meshdir="meshes"/><asset><mesh file="{mesh}"/></asset>
+               <worldbody><body><freejoint/><geom type="mesh" mesh="{name}"/></body></worldbody></mujoco>"#
+        );
+        std::fs::write(folder.join("main.xml"), text).unwrap();
+        Model::from_mjcf_file(folder.join("main.xml"))
+    };
+    for (mesh, name) in [("corner.obj", "corner"), ("tetra.stl", "tetra")] {
+        let model = main(mesh, name).unwrap();
+        assert!((model.bodies[1].mass - 1000.0 / 6.0).abs() < 1e-6, "{mesh}");
+        assert!((model.bodies[1].com - Vector3::repeat(0.25)).norm() < 1e-9, "{mesh}");
+        assert!(model.notes.is_empty(), "{:?}", model.notes);
+    }
+    for (mesh, name) in [("bad.stl", "bad"), ("none.obj", "none"), ("cube.dae", "cube")] {
+        let message = main(mesh, name).unwrap_err().to_string();
+        assert!(message.contains("main.xml:1: <mesh>") && message.contains(mesh), "{message}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn contacts_equalities_and_custom_numbers_are_read() {
+    let two = r#"<geom name="floor" type="plane" size="1 1 1"/>
+        <body name="a"><freejoint/><geom name="ga" size="0.1"/></body>
+        <body name="b"><joint name="j1"/><joint name="j2" type="slide"/><geom name="gb" size="0.1"/></body>"#;
+    let model = read(&file(&format!(
+        r#"<worldbody>{two}</worldbody>
+           <custom><numeric name="restitution:ga" data="0.8"/><numeric name="mine" data="1 2 3"/><text name="t" data="x"/></custom>
+           <contact><pair geom1="gb" geom2="floor" friction="0.3 0.3 0.01 0.001 0.001" condim="3"/>
+             <exclude body1="a" body2="b"/></contact>
+           <equality><connect body1="a" anchor="1 2 3"/><weld name="w" body1="a" body2="b" relpose="1 0 0 2 0 0 0"/>
+             <weld body1="a"/><joint joint1="j1" joint2="j2" polycoef="0 2" active="false"/></equality>"#
+    )));
+    assert_eq!(model.geoms[1].restitution, Some(0.8));
+    assert_eq!(model.pairs.len(), 2);
+    assert_eq!(model.pairs[0].friction, PairFriction::Fixed(0.3));
+    assert_eq!((model.pairs[0].geom_a, model.pairs[0].geom_b), (0, 2));
+    assert_eq!(model.equalities.len(), 4);
+    assert!(matches!(model.equalities[0].kind, EqualityKind::Connect { body_a: 1, body_b: 0, .. }));
+    assert!(matches!(&model.equalities[1].kind, EqualityKind::Weld { relative: Some((p, _)), .. } if p.x == 1.0));
+    assert!(matches!(model.equalities[2].kind, EqualityKind::Weld { relative: None, body_b: 0, .. }));
+    assert!(!model.equalities[3].active);
+    assert!(matches!(model.equalities[3].kind, EqualityKind::Joint { polynomial: [0.0, 2.0, 0.0, 0.0, 0.0], .. }));
+}
+
+#[test]
+fn keyframes_have_defaults_and_right_sizes() {
+    let keys = |keys: &str| {
+        Model::from_mjcf_str(&file(&format!(
+            r#"<worldbody><body pos="0 0 2"><freejoint/><geom size="0.1"/></body>{BALL}</worldbody>
+               <actuator><motor joint="j"/></actuator><keyframe>{keys}</keyframe>"#
+        )))
+    };
+    let model = keys(r#"<key name="k" time="3" qpos="1 2 3 2 0 0 0 0.5"/><key ctrl="7"/>"#).unwrap();
+    let [k, rest] = &model.keyframes[..] else { panic!() };
+    assert_eq!((k.name.as_str(), k.time), ("k", 3.0));
+    assert_eq!(k.q, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]);
+    assert_eq!((rest.q.clone(), rest.v.len(), rest.control.clone()), (model.q0.clone(), 7, vec![7.0]));
+    let message = keys("\n\n<key qvel=\"1 2\"/>").unwrap_err().to_string();
+    assert!(message.contains("<key>") && message.contains("needs 7"), "{message}");
+}
+
+#[test]
+fn flags_switch_things_off() {
+    let model = read(&file(&format!(
+        r#"<option gravity="0 0 -1"><flag gravity="disable" contact="disable" limit="disable" eulerdamp="disable"/></option>
+           <worldbody><geom type="plane" size="1 1 1"/>{BALL}</worldbody>"#
+    )));
+    assert_eq!(model.gravity, Vector3::zeros());
+    assert!(model.pairs.is_empty() && model.joints[0].range.is_none());
+    assert_eq!(model.notes, ["mjcf:1: <flag>: \"eulerdamp\" is not used"]);
+}
+
+#[test]
+fn what_makes_no_difference_is_noted() {
+    let text = file(&format!(
+        r#"<option integrator="RK4" density="0"/><size njmax="5"/><visual><map znear="1"/></visual>
+           <statistic extent="2"/><asset><texture type="skybox" builtin="flat"/><material name="m"/></asset>
+           <worldbody><light/><camera name="c"/>{BALL}<geom size="1" solref="0.1 1" condim="6" material="m"/></worldbody>
+           <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+           <sensor><jointpos name="s" joint="j"/></sensor>"#
+    ));
+    let model = read(&text);
+    assert_eq!(model.sensors[0].kind, "jointpos");
+    for word in ["integrator", "solref", "condim 6", "tendon"] {
+        assert_eq!(model.notes.iter().filter(|note| note.contains(word)).count(), 1, "{word}: {:?}", model.notes);
+    }
+    assert_eq!(model.notes.len(), 4, "{:?}", model.notes);
+}
+
+#[test]
+fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
+    let body = |inside: &str| world(&format!("<body><freejoint/>{inside}<geom size=\"0.1\"/></body>"));
+    let with_ball = |sections: &str| file(&format!("<worldbody>{BALL}</worldbody>{sections}"));
+    let cases = [
+        ("<mujoco><worldbody>".into(), "well-formed"),
+        (String::new(), "well-formed"),
+        ("<mujoco/><mujoco/>".into(), "well-formed"),
+        ("<robot/>".into(), "<mujoco>"),
+        (file("\n<wordbody/>"), "mjcf:2: <wordbody>: is not known"),
+        (world("\n\n<geom siez=\"1\"/>"), "mjcf:3: <geom>: attribute \"siez\""),
+        (world(r#"<geom size="x"/>"#), "not a finite number"),
+        (world(r#"<geom size="nan"/>"#), "not a finite number"),
+        (world(r#"<geom size="1e999"/>"#), "not a finite number"),
+        (world(r#"<geom type="box" size="1 1"/>"#), "3 positive numbers"),
+        (world(r#"<geom size="0"/>"#), "positive"),
+        (world(r#"<geom type="capsule" size="1"/>"#), "fromto"),
+        (world(r#"<geom type="capsule" size="1" fromto="1 1 1 1 1 1"/>"#), "too close"),
+        (world(r#"<geom size="1" quat="0 0 0 0"/>"#), "zero"),
+        (world(r#"<geom size="1" quat="1 0 0 0" euler="1 2 3"/>"#), "keep one"),
+        (world(r#"<geom size="1" pos="1 2"/>"#), "needs 3 numbers, found 2"),
+        (world(r#"<geom size="1" friction="-1"/>"#), "friction"),
+        (world(r#"<geom size="1" type="hfield"/>"#), "not supported"),
+        (world(r#"<geom size="1" class="none"/>"#), "no default class"),
+        (world(r#"<geom type="mesh" mesh="none"/>"#), "no mesh"),
+        (world("<joint/>"), "world cannot have joints"),
+        (world("<body><joint/></body>"), "moves no mass"),
+        (world(r#"<body><joint axis="0 0 0"/><geom size="1"/></body>"#), "axis"),
+        (world(r#"<body><joint range="2 1"/><geom size="1"/></body>"#), "range"),
+        (world(r#"<body><joint limited="true"/><geom size="1"/></body>"#), "range"),
+        (world(r#"<body><joint damping="-1"/><geom size="1"/></body>"#), "damping"),
+        (world(r#"<body><joint springdamper="1 1"/><geom size="1"/></body>"#), "springdamper"),
+        (world(r#"<body><joint type="free" limited="true"/><geom size="1"/></body>"#), "free joint"),
+        (world(r#"<body><geom size="1"/><body><freejoint/><geom size="1"/></body></body>"#), "child of the world"),
+        (world(r#"<body><freejoint/><geom size="1"/><geom type="plane"/></body>"#), "plane must not move"),
+        (world(r#"<body name="a"/><body name="a"/>"#), "the name \"a\""),
+        (world(r#"<body name="world"/>"#), "the name \"world\""),
+        (world(r#"<body mocap="true"/>"#), "mocap"),
+        (world("<composite/>"), "not supported"),
+        (body(r#"<inertial mass="-1" pos="0 0 0"/>"#), "must not be negative"),
+        (body(r#"<inertial mass="1" pos="0 0 0" diaginertia="1 1 9"/>"#), "no real body"),
+        (body(r#"<inertial pos="0 0 0"/>"#), "mass"),
+        (file(r#"<compiler coordinate="global"/>"#), "global"),
+        (file(r#"<compiler eulerseq="xyq"/>"#), "eulerseq"),
+        (file(r#"<option viscosity="0.1"/>"#), "drag"),
+        (file(r#"<option timestep="0"/>"#), "positive"),
+        (file(r#"<option><flag constraint="disable"/></option>"#), "not supported"),
+        (file(r#"<default class="other"/>"#), "main"),
+        (file("<default><default/></default>"), "needs a class"),
+        (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
+        (with_ball("<actuator><motor/></actuator>"), "joints only"),
+        (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
+        (with_ball(r#"<actuator><motor jointinparent="j"/></actuator>"#), "jointinparent"),
+        (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "not supported"),
+        (with_ball(r#"<actuator><general joint="j" dyntype="integrator"/></actuator>"#), "dyntype"),
+        (with_ball(r#"<actuator><position joint="j" kv="1" dampratio="1"/></actuator>"#), "not both"),
+        (with_ball(r#"<tendon><fixed stiffness="1"><joint joint="j"/></fixed></tendon>"#), "tendons with stiffness"),
+        (with_ball(r#"<tendon><fixed range="0 1"><joint joint="j"/></fixed></tendon>"#), "tendons with range"),
+        (with_ball(r#"<equality><tendon tendon1="t"/></equality>"#), "not supported"),
+        (with_ball(r#"<equality><connect body1="b"/></equality>"#), "anchor"),
+        (with_ball(r#"<equality><weld body1="b" body2="b"/></equality>"#), "two different bodies"),
+        (with_ball(r#"<contact><pair geom1="g" geom2="x"/></contact>"#), "no geom"),
+        (with_ball(r#"<custom><numeric name="restitution:x" data="0.5"/></custom>"#), "no geom"),
+        (with_ball(r#"<custom><numeric name="restitution:g" data="1.5"/></custom>"#), "restitution"),
+        (world(r#"<replicate count="2000000000"><geom size="1"/></replicate>"#), "lower the count"),
+        (world(r#"<replicate count="20000"><body><freejoint/><geom size="1"/></body></replicate>"#), "conaffinity"),
+        (world(r#"<replicate count="0"><geom size="1"/></replicate>"#), "at least 1"),
+        (world(&("<body>".repeat(5000) + &"</body>".repeat(5000))), "nested deeper"),
+    ];
+    for (text, wanted) in cases {
+        let message = error(&text);
+        assert!(message.contains(wanted), "wanted \"{wanted}\" in: {message}");
+    }
+}
+
+#[test]
+fn deep_trees_fit_on_a_small_stack() {
+    let read_deep = || {
+        let chain = r#"<body><joint/><geom size="1" contype="0"/>"#.repeat(290) + &"</body>".repeat(290);
+        assert_eq!(read(&world(&chain)).nv(), 290);
+        let frames = r#"<frame pos="1 0 0">"#.repeat(290) + r#"<geom size="1"/>"# + &"</frame>".repeat(290);
+        assert_eq!(read(&world(&frames)).geoms[0].position.x, 290.0);
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(read_deep).unwrap().join().unwrap();
+}
+
+#[test]
+fn lenient_reading_lists_what_it_leaves_out() {
+    let text = file(&format!(
+        r#"<option density="1.2"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
+           <actuator><muscle joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>"#
+    ));
+    error(&text);
+    let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
+    assert_eq!((model.nv(), model.nu()), (1, 1));
+    for word in ["density", "sparkle", "composite", "muscle", "tendon"] {
+        let listed = model.notes.iter().any(|note| note.starts_with("ignored: ") && note.contains(word));
+        assert!(listed, "{word}: {:?}", model.notes);
+    }
+    // Lenient is not careless: what is wrong stays an error.
+    let wrong = world(r#"<geom size="-1"/>"#);
+    assert!(Model::from_mjcf_str_with(&wrong, &ReadOptions { lenient: true }).is_err());
+}
+
+/// A file in which everything stands that the reader knows how to read.
+fn rich_file() -> String {
+    format!(
+        r#"<mujoco model="rich"><compiler angle="degree" settotalmass="3" balanceinertia="true" boundmass="0.01"/>
+        <option timestep="0.01"><flag filterparent="disable"/></option>
+        <default><joint damping="1"/><geom friction="0.9 0.1"/><position kp="3"/>
+          <default class="c"><geom type="capsule" size="0.1 0.2"/></default></default>
+        <asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 2 1 0 1 3 0 3 2 1 2 3"/></asset>
+        <worldbody><geom name="floor" type="plane" size="1 1 1"/>
+          <body name="a" pos="0 0 1" euler="10 20 30"><freejoint/><geom class="c"/><site name="s"/>
+            <body name="c"><joint type="ball" range="0 30"/><geom type="mesh" mesh="m" mass="2"/></body></body>
+          <replicate count="3" offset="1 0 0" euler="0 0 10">{BALL}</replicate></worldbody>
+        <contact><exclude body1="a" body2="b"/><pair geom1="g" geom2="floor" friction="1 1"/></contact>
+        <equality><weld body1="a" body2="b"/><joint joint1="j"/></equality>
+        <actuator><position joint="j" dampratio="1" inheritrange="1"/></actuator>
+        <keyframe><key qpos="0 0 1 1 0 0 0 1 0 0 0 0 0 0"/></keyframe></mujoco>"#
+    )
+}
+
+#[test]
+fn the_rich_file_is_right() {
+    let model = read(&rich_file());
+    assert_eq!((model.nq(), model.nv(), model.nu()), (14, 12, 3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens to the text, reading ends with a model or an error.
+    #[test]
+    fn mutated_files_never_panic(
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..40, "[ -~]{0,8}"), 1..6),
+        lenient: bool,
+    ) {
+        let mut text = rich_file();
+        for (at, length, new) in cuts {
+            let start = at.index(text.len());
+            let end = (start + length).min(text.len());
+            text.replace_range(start..end, &new);
+        }
+        let _ = Model::from_mjcf_str_with(&text, &ReadOptions { lenient });
+    }
+
+    /// The same for files that stay well-formed: numbers become absurd ones.
+    #[test]
+    fn absurd_numbers_never_panic(
+        which in prop::collection::vec((any::<prop::sample::Index>(), 0usize..14), 1..6),
+        lenient: bool,
+    ) {
+        let absurd = ["0", "-1", "1e308", "-1e308", "1e-320", "1e155", "1e-155", "nan", "inf", "99999999999", "", "1 2 3 4 5 6 7 8", "true", "a"];
+        let text = rich_file();
+        let values: Vec<_> = text.match_indices("=\"").map(|(at, _)| at + 2).collect();
+        let mut edits: Vec<_> = which.iter().map(|(i, a)| (values[i.index(values.len())], absurd[*a])).collect();
+        edits.sort_unstable_by_key(|edit| std::cmp::Reverse(edit.0));
+        edits.dedup_by_key(|edit| edit.0);
+        let mut text = text;
+        for (start, new) in edits {
+            let end = start + text[start..].find('"').unwrap();
+            // Either the first number of the value or all of it.
+            let end = text[start..end].find(' ').map_or(end, |blank| start + blank);
+            text.replace_range(start..end, new);
+        }
+        let _ = Model::from_mjcf_str_with(&text, &ReadOptions { lenient });
+    }
+}
