@@ -3,6 +3,8 @@
 
 pub mod contact;
 pub mod error;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 pub mod lane;
 pub mod model;
 pub mod solver;
