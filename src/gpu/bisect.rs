@@ -27,7 +27,7 @@ impl Gpu {
                 let mut run = |name: &str, sweep_count, group: &mut Group<F32x16>| {
                     let index = stage(name)?;
                     if index < first {
-                        run_twin(index, group, problem, sweep_count, settings);
+                        twin(index, group, problem, sweep_count, settings);
                         return Ok(());
                     }
                     self.run_stage(index, group, problem, sweep_count, settings)
@@ -68,13 +68,8 @@ impl Gpu {
 ///
 /// # Errors
 /// [`crate::Error::Argument`] where no stage has that name.
-pub fn run_twin_once(
-    name: &str,
-    group: &mut Group<F32x16>,
-    sweep_count: u32,
-    settings: &SolveSettings,
-) -> Result<()> {
-    run_twin(stage(name)?, group, Problem::Velocity, sweep_count, settings);
+pub fn run_twin(name: &str, group: &mut Group<F32x16>, sweep_count: u32, settings: &SolveSettings) -> Result<()> {
+    twin(stage(name)?, group, Problem::Velocity, sweep_count, settings);
     Ok(())
 }
 
@@ -86,17 +81,8 @@ fn any_live(group: &Group<F32x16>, problem: Problem) -> bool {
     report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
 }
 
-fn run_twin(
-    stage: usize,
-    group: &mut Group<F32x16>,
-    problem: Problem,
-    sweep_count: u32,
-    settings: &SolveSettings,
-) {
-    let header = Header {
-        sweep_count,
-        ..Header::new(group.size, group.tile_count(), F32x16::LANES, settings)
-    };
+fn twin(stage: usize, group: &mut Group<F32x16>, problem: Problem, sweep_count: u32, settings: &SolveSettings) {
+    let header = Header { sweep_count, ..Header::new(group.size, group.tile_count(), F32x16::LANES, settings) };
     Level::detect().run(Twin { name: STAGES[stage].name, group, problem, header });
 }
 

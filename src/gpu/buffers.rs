@@ -82,15 +82,8 @@ pub(super) struct Slot {
     groups: [Vec<wgpu::BindGroup>; 2],
 }
 
-const ARRAYS: [Array; 7] = [
-    Array::Delassus,
-    Array::Friction,
-    Array::Bounds,
-    Array::NextImpulse,
-    Array::Bias,
-    Array::Impulse,
-    Array::Report,
-];
+const ARRAYS: [Array; 7] =
+    [Array::Delassus, Array::Friction, Array::Bounds, Array::NextImpulse, Array::Bias, Array::Impulse, Array::Report];
 
 /// Bytes of every array of `tile_count` tiles; one entry at least, as nothing empty can be bound.
 fn bytes(size: BlockSize, tile_count: usize) -> [u64; 7] {
@@ -179,10 +172,7 @@ impl Slot {
         }
         let mut headers = vec![0u8; HEADER_STRIDE * HEADER_COUNT];
         for (k, sweep_count) in Sweeps::new(settings, chunk.size).counts.into_iter().enumerate() {
-            let header = Header {
-                sweep_count,
-                ..Header::new(chunk.size, chunk.tiles.len(), F32x16::LANES, settings)
-            };
+            let header = Header { sweep_count, ..Header::new(chunk.size, chunk.tiles.len(), F32x16::LANES, settings) };
             headers[k * HEADER_STRIDE..][..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
         }
         queue.write_buffer(&self.headers, 0, &headers);

@@ -243,10 +243,8 @@ fn pipeline(device: &wgpu::Device, stage: &super::Stage) -> (wgpu::BindGroupLayo
     for (k, (_, write)) in stage.bindings.iter().enumerate() {
         entries.push(entry(k as u32 + 1, wgpu::BufferBindingType::Storage { read_only: !write }, false, 0));
     }
-    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some(stage.name),
-        entries: &entries,
-    });
+    let layout = device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(stage.name), entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label: Some(stage.name),
         bind_group_layouts: &[Some(&layout)],
