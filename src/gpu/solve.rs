@@ -40,23 +40,18 @@ impl Gpu {
         let mut report = GpuReport::default();
         let mut chunks = Vec::new();
         for (g, group) in batch.groups.iter_mut().enumerate() {
-            match self.cut(g, group) {
-                Some(cut) => {
-                    chunks.extend(cut);
-                    report.gpu_block_count += group.block_count;
-                }
-                None => {
-                    Tiles::all(group)
-                        .chunks(1)
-                        .into_par_iter()
-                        .for_each(|tiles| solve_tiles(tiles, Level::detect(), settings));
-                    report.cpu_block_count += group.block_count;
-                    report.note = Some(format!(
-                        "blocks of {} rows are too large for the device and were solved on the CPU",
-                        group.size.row_count()
-                    ));
-                }
+            if let Some(cut) = self.cut(g, group) {
+                chunks.extend(cut);
+                report.gpu_block_count += group.block_count;
+                continue;
             }
+            let pieces = Tiles::all(group).chunks(1);
+            pieces.into_par_iter().for_each(|tiles| solve_tiles(tiles, Level::detect(), settings));
+            report.cpu_block_count += group.block_count;
+            report.note = Some(format!(
+                "blocks of {} rows are too large for the device and were solved on the CPU",
+                group.size.row_count()
+            ));
         }
         self.reserve(&chunks);
         for (slot, chunk) in self.slots.iter().zip(&chunks) {
@@ -138,7 +133,9 @@ impl Gpu {
                 slot.copy_answer(&mut encoder, problem, chunk);
             }
             self.queue.submit([encoder.finish()]);
-            live.iter().for_each(|&k| self.slots[k].map(problem));
+            for &k in &live {
+                self.slots[k].map(problem);
+            }
             self.wait()?;
             done += burst.len();
             next = (2 * next).min(MOST_ROUNDS);

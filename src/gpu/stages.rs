@@ -60,7 +60,6 @@ macro_rules! stage {
         Stage {
             name: {
                 // The twin: no such function, no build.
-                #[expect(clippy::no_effect_underscore_binding, reason = "mentions the twin")]
                 const fn twin() { let _twin = crate::solver::$name::<f32>; }
                 twin();
                 stringify!($name)
