@@ -4,16 +4,24 @@
 //! whatever meets only those, are done in lanes ([`plane`], [`round`]); other pairs lane by lane in f64: boxes by separating axes and
 //! clipping ([`boxes`]), general convex shapes through `parry3d-f64` ([`convex`]). Every lane sees its own values only.
 
+mod boxes;
+mod clip;
+mod convex;
 mod plane;
 mod reduce;
 mod round;
+#[cfg(test)]
+mod tests;
 
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::spatial::{Pose, Vec3};
+use clip::Point;
+use convex::Solid;
 use nalgebra::Vector3;
-use reduce::{Candidate, KEPT, Manifold};
+use reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use round::Rod;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
@@ -128,7 +136,9 @@ enum Kind {
     SphereBox(f64, Vector3<f64>),
     CapsuleCapsule(Rod, Rod),
     CapsuleBox(Rod, Vector3<f64>),
-    Convex,
+    Convex(Solid, Solid),
+    /// Two planes: never.
+    Nothing,
 }
 
 impl Kind {
@@ -152,7 +162,10 @@ impl Kind {
             (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
                 Self::CapsuleBox(rod(radius, half_length), *half)
             }
-            _ => Self::Convex,
+            _ => match (Solid::new(a), Solid::new(b)) {
+                (Some(a), Some(b)) => Self::Convex(a, b),
+                _ => Self::Nothing,
+            },
         }
     }
 }
@@ -227,7 +240,7 @@ pub fn collide<R: Real>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
-        let points = narrow(pair, a, b, threshold);
+        let points = narrow(pair, a, b, near, threshold);
         for point in &points {
             let kept = point.gap.lt(threshold);
             if kept.any() {
@@ -263,7 +276,7 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> Manifold<R> {
+fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let none = Candidate::absent();
     let single = |point| [point, none, none, none];
     match &pair.kind {
@@ -278,6 +291,44 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> M
         Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
         Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
         Kind::CapsuleBox(rod, half) => round::capsule_box(a, *rod, b, half),
-        Kind::Convex => [none; KEPT],
+        Kind::Convex(first, second) => {
+            let mut points = [none; KEPT];
+            for lane in 0..R::LANES {
+                if !near.get(lane) {
+                    continue;
+                }
+                let limit = threshold.get(lane);
+                let found = convex::convex_convex(first, &a.get(lane), second, &b.get(lane), limit.to_f64(), pair.size);
+                let chosen = reduce(&Rounded::<R::Scalar>(found.as_slice(), PhantomData), limit, pair.size);
+                for (point, one) in points.iter_mut().zip(&chosen) {
+                    point.position.set(lane, one.position);
+                    point.normal.set(lane, one.normal);
+                    point.gap.set(lane, one.gap);
+                    point.feature.set(lane, one.feature);
+                }
+            }
+            points
+        }
+        Kind::Nothing => [none; KEPT],
+    }
+}
+
+/// Points found in f64, rounded to a lane type.
+struct Rounded<'a, S>(&'a [Point], PhantomData<S>);
+
+impl<S: Scalar> Source<S> for Rounded<'_, S> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    fn get(&self, k: usize) -> Candidate<S> {
+        let point = &self.0[k];
+        Candidate {
+            position: Vec3::constant(&point.position),
+            normal: Vec3::constant(&point.normal),
+            gap: S::constant(point.gap),
+            feature: S::constant(point.feature as f64),
+        }
     }
 }
