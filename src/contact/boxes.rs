@@ -61,12 +61,14 @@ enum Axis {
 
 /// Adds the points where two boxes touch or are within `threshold` (m) of it: up to eight for faces that lie on each other, one for crossing
 /// edges. None where a corner or an edge passes by another without facing it.
-pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Points) {
+///
+/// Returns the largest separation s(n) of the fifteen axes, m: the distance is at least that, and an overlap is that deep.
+pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Points) -> f64 {
     let d = b.centre - a.centre;
     let size = a.half.norm().min(b.half.norm());
     let bias = BIAS * size;
 
-    // s(n) = |n·d| − Σ h_k |a_k·n| − Σ h_k |b_k·n|; the distance is at least s(n), and at an overlap the depth is the largest of them.
+    // s(n) = |n·d| − Σ h_k |a_k·n| − Σ h_k |b_k·n|
     let mut best = f64::NEG_INFINITY;
     let mut axis = Axis::First(Vector3::z());
     for k in 0..6 {
@@ -95,8 +97,8 @@ pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Point
             }
         }
     }
-    if !(best < threshold) {
-        return;
+    if best >= threshold {
+        return best;
     }
     let slack = 1e-9 * size;
     match axis {
@@ -104,6 +106,7 @@ pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Point
         Axis::Second(n) => face_points(&b.face(&-n), &a.face(&n), true, [0.0; 2], slack, points),
         Axis::Edges(n, i, j) => points.push(edges(a, b, &n, i, j, best)),
     }
+    best
 }
 
 /// The point where edge i of the first box crosses edge j of the second.

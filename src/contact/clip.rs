@@ -45,6 +45,10 @@ impl Points {
             point.position += offset;
         }
     }
+    /// The smallest gap, m; infinite without points.
+    pub fn least_gap(&self) -> f64 {
+        self.as_slice().iter().map(|p| p.gap).fold(f64::INFINITY, f64::min)
+    }
     /// The points.
     pub fn as_slice(&self) -> &[Point] {
         &self.list[..self.count]

@@ -16,7 +16,11 @@ use std::sync::Arc;
 /// Corners of the polygon that stands for the cap of a cylinder; one of them is its lowest point.
 const CAP: usize = 12;
 /// A face is taken for the contact if along its normal the bodies are this part of their size deeper than the nearest points say, or less.
-const FLAT: f64 = 1e-3;
+const FLAT: f64 = 1e-4;
+/// Distances that differ by less than this part of the size count as equal.
+const EQUAL: f64 = 1e-6;
+/// A normal is trusted if it separates by the distance less this part of the size.
+const NORMAL: f64 = 1e-5;
 
 /// The faces of a hull: its triangles, with those in one plane merged.
 #[derive(Debug)]
@@ -205,9 +209,8 @@ impl Placed<'_> {
 /// The points of two solids that are within `threshold` (m) of each other; none where a pose is not finite.
 #[inline(never)]
 pub(super) fn convex_convex<S: Scalar>(
-    a: &Solid,
+    [a, b]: &[Solid; 2],
     pa: &Pose<S>,
-    b: &Solid,
     pb: &Pose<S>,
     threshold: f64,
     size: f64,
@@ -221,11 +224,15 @@ pub(super) fn convex_convex<S: Scalar>(
         return points;
     }
     if let (Solid::Box(ha), Solid::Box(hb)) = (a, b) {
-        box_box(&first.cuboid(ha), &second.cuboid(hb), threshold, &mut points);
+        let separation = box_box(&first.cuboid(ha), &second.cuboid(hb), threshold, &mut points);
+        // Where a corner passes by an edge no axis tells the distance: look for the nearest points too.
+        let certain = points.least_gap() <= separation.max(0.0) + EQUAL * size;
+        if separation >= threshold || certain {
+            points.shift(&origin);
+            return points;
+        }
     }
-    if points.as_slice().is_empty() {
-        general(&first, &second, threshold, size, &mut points);
-    }
+    general(&first, &second, threshold, size, &mut points);
     points.shift(&origin);
     points
 }
@@ -237,49 +244,71 @@ fn matrix<S: Scalar>(p: &Pose<S>) -> Matrix3<f64> {
     Matrix3::from_columns(&p.rotation.columns.map(vector))
 }
 
-/// Nearest points by GJK and EPA, then faces.
-fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Points) {
-    let radii = [a.solid.radius(), b.solid.radius()];
-    let within = threshold + radii[0] + radii[1];
+/// The least distance of two cores along a unit vector n from the first to the second: s(n) = min n·x over b − max n·x over a. It is never
+/// more than their distance, and equal to it for the best n.
+fn separation(a: &Placed, b: &Placed, n: &Vector3<f64>) -> f64 {
+    n.dot(&b.support(&-n)) - n.dot(&a.support(n))
+}
+
+/// The nearest points of two cores, one on each, and the unit normal between them; none beyond the distance `within` (m).
+fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<[Vector3<f64>; 3]> {
+    let vector = |v: Vector| Vector3::new(v.x, v.y, v.z);
     let start = b.centre.try_normalize(f64::MIN_POSITIVE).unwrap_or_else(Vector3::z);
     let toward = Some(Vector::new(start.x, start.y, start.z));
     let simplex = &mut VoronoiSimplex::new();
     let result =
         contact_support_map_support_map_with_params(&ParryPose::IDENTITY, a, b, within.max(0.0), simplex, toward);
-    let vector = |v: Vector| Vector3::new(v.x, v.y, v.z);
-    // s(n) = min over b of n·x − max over a of n·x: never more than the distance.
-    let separation = |n: &Vector3<f64>| n.dot(&b.support(&-n)) - n.dot(&a.support(n));
-    let (p, q, n) = match result {
-        GJKResult::ClosestPoints(p, q, n) if n.is_normalized() => (vector(p), vector(q), vector(n)),
-        GJKResult::NoIntersection(n) if separation(&vector(n)) >= within => return,
-        _ => {
-            // EPA gave up: the best of the line of centres and the axes of both.
-            let mut best = (separation(&start), start);
-            for axis in a.rotation.column_iter().chain(b.rotation.column_iter()) {
-                let n = axis * 1f64.copysign(axis.dot(&b.centre));
-                let s = separation(&n);
-                if s > best.0 {
-                    best = (s, n);
-                }
+    match result {
+        GJKResult::ClosestPoints(p, q, n) if n.is_normalized() => {
+            let (p, q, n) = (vector(p), vector(q), vector(n));
+            // At a mere touch the direction may be lost in rounding; it is right if it separates by as much as the points are apart.
+            if separation(a, b, &n) > n.dot(&(q - p)) - NORMAL * size {
+                return Some([p, q, n]);
             }
-            let n = best.1.normalize();
-            (a.support(&n), b.support(&-n), n)
+        }
+        GJKResult::NoIntersection(n) if separation(a, b, &vector(n)) >= within => return None,
+        _ => {}
+    }
+    // GJK or EPA gave up: the best of the line of centres and the normals of both.
+    let mut best = (separation(a, b, &start), start);
+    let mut consider = |n: Vector3<f64>| {
+        let n = n * 1f64.copysign(n.dot(&b.centre));
+        let s = separation(a, b, &n);
+        if s > best.0 {
+            best = (s, n);
         }
     };
+    for body in [a, b] {
+        body.rotation.column_iter().for_each(|axis| consider(axis.into_owned()));
+        if let Solid::Hull(faces) = body.solid {
+            faces.normals.iter().for_each(|n| consider(body.rotation * n));
+        }
+    }
+    let (distance, n) = best;
+    let p = a.support(&n);
+    (distance < within).then(|| [p, p + n * distance, n])
+}
+
+/// Adds the faces that look at each other, if there are no points yet, and the nearest points where these are nearer.
+fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Points) {
+    let radii = [a.solid.radius(), b.solid.radius()];
+    let Some([p, q, n]) = nearest(a, b, threshold + radii[0] + radii[1], size) else { return };
     let distance = n.dot(&(q - p));
-    if let (Some(face_a), Some(face_b)) = (a.face(&n, &p), b.face(&-n, &q)) {
-        let (along_a, along_b) = (separation(&face_a.normal), separation(&-face_b.normal));
+    if points.as_slice().is_empty()
+        && let (Some(face_a), Some(face_b)) = (a.face(&n, &p), b.face(&-n, &q))
+    {
+        let along_a = separation(a, b, &face_a.normal);
+        let along_b = separation(a, b, &-face_b.normal);
         // Edges and round caps yield to true faces, then the second solid to the first.
-        let exact = |face: &Face| if face.count == 2 || face.count == CAP { 1e-4 * size } else { 0.0 };
-        let flip = along_b - exact(&face_b) > along_a - exact(&face_a) + 1e-6 * size;
+        let handicap = |face: &Face| if face.count == 2 || face.count == CAP { FLAT * size } else { 0.0 };
+        let flip = along_b - handicap(&face_b) > along_a - handicap(&face_a) + EQUAL * size;
         if along_a.max(along_b) > distance - FLAT * size {
             let (reference, incident) = if flip { (&face_b, &face_a) } else { (&face_a, &face_b) };
             face_points(reference, incident, flip, radii, 1e-9 * size, points);
         }
     }
-    let deepest = points.as_slice().iter().map(|p| p.gap).fold(f64::INFINITY, f64::min);
     let gap = distance - radii[0] - radii[1];
-    if gap + 1e-6 * size < deepest {
+    if gap + EQUAL * size < points.least_gap() {
         // From the surface of the first solid half of the gap on.
         points.push(Point { position: p + n * (radii[0] + 0.5 * gap), normal: n, gap, feature: 0 });
     }

@@ -135,8 +135,8 @@ enum Kind {
     SphereCapsule(f64, Rod),
     SphereBox(f64, Vector3<f64>),
     CapsuleCapsule(Rod, Rod),
-    CapsuleBox(Rod, Vector3<f64>),
-    Convex(Solid, Solid),
+    CapsuleBox(Rod, Vector3<f64>, [Solid; 2]),
+    Convex([Solid; 2]),
     /// Two planes: never.
     Nothing,
 }
@@ -160,10 +160,11 @@ impl Kind {
                 Self::CapsuleCapsule(rod(r, h), rod(radius, half_length))
             }
             (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
-                Self::CapsuleBox(rod(radius, half_length), *half)
+                let solids = [Solid::Rod(*half_length, *radius), Solid::Box(*half)];
+                Self::CapsuleBox(rod(radius, half_length), *half, solids)
             }
             _ => match (Solid::new(a), Solid::new(b)) {
-                (Some(a), Some(b)) => Self::Convex(a, b),
+                (Some(a), Some(b)) => Self::Convex([a, b]),
                 _ => Self::Nothing,
             },
         }
@@ -286,30 +287,53 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
         Kind::PlaneCylinder(rod) => plane::cylinder(a, b, rod.radius, rod.half_length, threshold, pair.size),
         Kind::PlaneBox(half) => plane::cuboid(a, b, half, threshold, pair.size),
         Kind::PlaneHull(hull) => plane::hull(a, b, hull, threshold, pair.size),
-        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb, 0)),
+        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb)),
         Kind::SphereCapsule(r, rod) => single(round::sphere_capsule(a.position, *r, b, *rod)),
         Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
         Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
-        Kind::CapsuleBox(rod, half) => round::capsule_box(a, *rod, b, half),
-        Kind::Convex(first, second) => {
-            let mut points = [none; KEPT];
-            for lane in 0..R::LANES {
-                if !near.get(lane) {
-                    continue;
-                }
-                let limit = threshold.get(lane);
-                let found = convex::convex_convex(first, &a.get(lane), second, &b.get(lane), limit.to_f64(), pair.size);
-                let chosen = reduce(&Rounded::<R::Scalar>(found.as_slice(), PhantomData), limit, pair.size);
-                for (point, one) in points.iter_mut().zip(&chosen) {
-                    point.position.set(lane, one.position);
-                    point.normal.set(lane, one.normal);
-                    point.gap.set(lane, one.gap);
-                    point.feature.set(lane, one.feature);
-                }
+        Kind::CapsuleBox(rod, half, solids) => {
+            let mut points = round::capsule_box(a, *rod, b, half);
+            // Where the axis of the capsule enters the box, no point of it tells the way out.
+            let inside = R::constant(-0.999 * rod.radius);
+            let mut pierced = R::Mask::splat(false);
+            for point in &points {
+                pierced = pierced.or(point.gap.lt(inside));
             }
+            by_lane(solids, a, b, near.and(pierced), threshold, pair.size, &mut points);
+            points
+        }
+        Kind::Convex(solids) => {
+            let mut points = [none; KEPT];
+            by_lane(solids, a, b, near, threshold, pair.size, &mut points);
             points
         }
         Kind::Nothing => [none; KEPT],
+    }
+}
+
+/// Finds the points of the lanes in `which` one by one in f64.
+#[inline(always)]
+fn by_lane<R: Real>(
+    solids: &[Solid; 2],
+    a: &Pose<R>,
+    b: &Pose<R>,
+    which: R::Mask,
+    threshold: R,
+    size: f64,
+    points: &mut Manifold<R>,
+) {
+    for lane in 0..R::LANES {
+        if which.get(lane) {
+            let limit = threshold.get(lane);
+            let found = convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size);
+            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, size);
+            for (point, one) in points.iter_mut().zip(&chosen) {
+                point.position.set(lane, one.position);
+                point.normal.set(lane, one.normal);
+                point.gap.set(lane, one.gap);
+                point.feature.set(lane, one.feature);
+            }
+        }
     }
 }
 
