@@ -20,7 +20,9 @@ const FLAT: f64 = 1e-4;
 /// Distances that differ by less than this part of the size count as equal.
 const EQUAL: f64 = 1e-6;
 /// A normal is trusted if it separates by the distance less this part of the size.
-const NORMAL: f64 = 1e-5;
+const NORMAL: f64 = 1e-4;
+/// Most steps of a climb.
+const CLIMB: usize = 100;
 
 /// The faces of a hull: its triangles, with those in one plane merged.
 #[derive(Debug)]
@@ -250,50 +252,108 @@ fn separation(a: &Placed, b: &Placed, n: &Vector3<f64>) -> f64 {
     n.dot(&b.support(&-n)) - n.dot(&a.support(n))
 }
 
-/// The nearest points of two cores, one on each, and the unit normal between them; none beyond the distance `within` (m).
-fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<[Vector3<f64>; 3]> {
-    let vector = |v: Vector| Vector3::new(v.x, v.y, v.z);
+/// The nearest points of two cores, one on each, and the unit normal between them.
+struct Nearest {
+    first: Vector3<f64>,
+    second: Vector3<f64>,
+    normal: Vector3<f64>,
+}
+
+impl Nearest {
+    /// What the support points along `normal` say.
+    fn along(a: &Placed, b: &Placed, normal: Vector3<f64>) -> Self {
+        Self { first: a.support(&normal), second: b.support(&-normal), normal }
+    }
+    /// Signed distance along the normal, m.
+    fn distance(&self) -> f64 {
+        self.normal.dot(&(self.second - self.first))
+    }
+    /// The best of the line of centres and the normals of both solids.
+    fn guess(a: &Placed, b: &Placed) -> Self {
+        let centres = b.centre.try_normalize(f64::MIN_POSITIVE).unwrap_or_else(Vector3::z);
+        let mut best = Self::along(a, b, centres);
+        let mut consider = |n: Vector3<f64>| {
+            let other = Self::along(a, b, n * 1f64.copysign(n.dot(&b.centre)));
+            if other.distance() > best.distance() {
+                best = other;
+            }
+        };
+        for body in [a, b] {
+            body.rotation.column_iter().for_each(|axis| consider(axis.into_owned()));
+            if let Solid::Hull(faces) = body.solid {
+                faces.normals.iter().for_each(|n| consider(body.rotation * n));
+            }
+        }
+        best
+    }
+    /// Climbs to the n of the largest s(n) by its gradient, the part of q − p across n. On smooth bodies that is where p and q face each other.
+    fn climb(mut self, a: &Placed, b: &Placed, size: f64) -> Self {
+        let mut step = 1.0 / size;
+        for _ in 0..CLIMB {
+            let distance = self.distance();
+            let gradient = self.second - self.first - self.normal * distance;
+            if gradient.norm() < 1e-8 * size {
+                break;
+            }
+            let next = Self::along(a, b, (self.normal + gradient * step).normalize());
+            if next.distance() > distance {
+                self = next;
+                step *= 2.0;
+            } else {
+                step *= 0.25;
+            }
+        }
+        self
+    }
+}
+
+/// The nearest points of two cores; none beyond the distance `within` (m).
+fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<Nearest> {
+    let smooth = |p: &Placed| matches!(p.solid, Solid::Ball(_) | Solid::Ellipsoid(_));
+    if smooth(a) && smooth(b) {
+        return Some(Nearest::guess(a, b).climb(a, b, size)).filter(|found| found.distance() < within);
+    }
     let start = b.centre.try_normalize(f64::MIN_POSITIVE).unwrap_or_else(Vector3::z);
     let toward = Some(Vector::new(start.x, start.y, start.z));
     let simplex = &mut VoronoiSimplex::new();
     let result =
         contact_support_map_support_map_with_params(&ParryPose::IDENTITY, a, b, within.max(0.0), simplex, toward);
-    match result {
+    let vector = |v: Vector| Vector3::new(v.x, v.y, v.z);
+    let mut best = match result {
         GJKResult::ClosestPoints(p, q, n) if n.is_normalized() => {
-            let (p, q, n) = (vector(p), vector(q), vector(n));
+            let found = Nearest { first: vector(p), second: vector(q), normal: vector(n) };
             // At a mere touch the direction may be lost in rounding; it is right if it separates by as much as the points are apart.
-            if separation(a, b, &n) > n.dot(&(q - p)) - NORMAL * size {
-                return Some([p, q, n]);
+            let claimed = found.distance();
+            if separation(a, b, &found.normal) > claimed - NORMAL * size {
+                found
+            } else {
+                let (own, guess) = (Nearest::along(a, b, found.normal), Nearest::guess(a, b));
+                if own.distance() > guess.distance() { own } else { guess }
             }
         }
         GJKResult::NoIntersection(n) if separation(a, b, &vector(n)) >= within => return None,
-        _ => {}
-    }
-    // GJK or EPA gave up: the best of the line of centres and the normals of both.
-    let mut best = (separation(a, b, &start), start);
-    let mut consider = |n: Vector3<f64>| {
-        let n = n * 1f64.copysign(n.dot(&b.centre));
-        let s = separation(a, b, &n);
-        if s > best.0 {
-            best = (s, n);
-        }
+        // GJK or EPA gave up.
+        _ => Nearest::guess(a, b),
     };
-    for body in [a, b] {
-        body.rotation.column_iter().for_each(|axis| consider(axis.into_owned()));
-        if let Solid::Hull(faces) = body.solid {
-            faces.normals.iter().for_each(|n| consider(body.rotation * n));
+    // EPA stops short of the best direction on round bodies.
+    let round = |p: &Placed| matches!(p.solid, Solid::Ellipsoid(_) | Solid::Cylinder(..));
+    if best.distance() < 0.0 && (round(a) || round(b)) {
+        for start in [Nearest::along(a, b, best.normal), Nearest::guess(a, b)] {
+            let climbed = start.climb(a, b, size);
+            if climbed.distance() > best.distance() + EQUAL * size {
+                best = climbed;
+            }
         }
     }
-    let (distance, n) = best;
-    let p = a.support(&n);
-    (distance < within).then(|| [p, p + n * distance, n])
+    Some(best).filter(|found| found.distance() < within)
 }
 
 /// Adds the faces that look at each other, if there are no points yet, and the nearest points where these are nearer.
 fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Points) {
     let radii = [a.solid.radius(), b.solid.radius()];
-    let Some([p, q, n]) = nearest(a, b, threshold + radii[0] + radii[1], size) else { return };
-    let distance = n.dot(&(q - p));
+    let Some(found) = nearest(a, b, threshold + radii[0] + radii[1], size) else { return };
+    let Nearest { first: p, second: q, normal: n } = found;
+    let distance = found.distance();
     if points.as_slice().is_empty()
         && let (Some(face_a), Some(face_b)) = (a.face(&n, &p), b.face(&-n, &q))
     {
@@ -309,7 +369,8 @@ fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Point
     }
     let gap = distance - radii[0] - radii[1];
     if gap + EQUAL * size < points.least_gap() {
-        // From the surface of the first solid half of the gap on.
-        points.push(Point { position: p + n * (radii[0] + 0.5 * gap), normal: n, gap, feature: 0 });
+        // Half way between the surfaces p + n r_a and q − n r_b.
+        let position = (p + q + n * (radii[0] - radii[1])) * 0.5;
+        points.push(Point { position, normal: n, gap, feature: 0 });
     }
 }

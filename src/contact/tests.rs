@@ -489,11 +489,48 @@ fn the_smallest_gap_is_the_distance_that_parry_finds() {
             }
             compared += 1;
         }
-        println!("{:>9} {:<9} {compared:4} apart {worst_apart:.1e} deep {worst_deep:.1e}", a.name(), b.name());
+        // Of round pairs, points that are nearer by less than 10⁻⁶ of the size are not told apart; of others, faces are preferred within
+        // 10⁻⁵ of it, and GJK is as good as that on curved shapes.
         let round = a.rank() < 3 && (b.rank() < 3 || b.rank() == 5);
-        // Points that are nearer by less than 10⁻⁶ of the size are not told apart; faces are preferred within 10⁻⁴ of it.
-        let (apart, deep) = if round { (1e-6, 1e-4) } else { (1e-4, 1e-4) };
-        assert!(worst_apart < apart && worst_deep < deep || a.rank() == 0);
+        let tolerance = if round { 1e-6 } else { 2e-5 };
+        let name = format!("{} {} ({compared} times)", a.name(), b.name());
+        assert!(
+            worst_apart < tolerance && worst_deep < tolerance,
+            "{name}: {worst_apart:e} apart, {worst_deep:e} inside"
+        );
+    }
+}
+
+struct Timing<'a>(&'a CollidePlan, &'a [Pose<F32x16>], &'a [F32x16], &'a mut Contacts<F32x16>);
+impl crate::lane::Task for Timing<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for _ in 0..2000 {
+            collide(self.0, self.1, self.2, None, self.3);
+        }
+    }
+}
+#[test]
+fn timing() {
+    let mut noise = Noise(11);
+    for (a, b) in zoo() {
+        let plan = CollidePlan::new(&pair(a.clone(), b.clone()));
+        let mut contacts = Contacts::default();
+        let mut geoms = [cast::<F32x16>(&at(ORIGIN, ORIGIN)); 2];
+        for lane in 0..16 {
+            let p: Pose<f32> = cast(&noise.pose(0.35));
+            geoms[1].position.set(lane, p.position);
+            for k in 0..3 {
+                geoms[1].rotation.columns[k].set(lane, p.rotation.columns[k]);
+            }
+        }
+        let reach = [F32x16::constant(0.01); 2];
+        let t = std::time::Instant::now();
+        crate::lane::Level::detect().run(Timing(&plan, &geoms, &reach, &mut contacts));
+        let ns = t.elapsed().as_nanos() as f64 / 32000.0;
+        let n: usize = contacts.count.iter().sum();
+        println!("{:>9} {:<9} {ns:7.1} ns a world, {n} contacts", a.name(), b.name());
     }
 }
 
