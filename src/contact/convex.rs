@@ -21,6 +21,8 @@ const FLAT: f64 = 1e-4;
 const EQUAL: f64 = 1e-6;
 /// A normal is trusted if it separates by the distance less this part of the size.
 const NORMAL: f64 = 1e-4;
+/// The feature of the nearest points; no corner of clipped faces has it.
+const NEAREST: usize = (1 << 24) - 1;
 /// Most steps of a climb.
 const CLIMB: usize = 100;
 
@@ -36,7 +38,7 @@ pub(super) struct HullFaces {
 impl HullFaces {
     fn new(hull: &Hull) -> Self {
         let v = &hull.vertices;
-        let size = v.iter().map(|p| p.norm()).fold(0.0, f64::max);
+        let size = v.iter().map(Vector3::norm).fold(0.0, f64::max);
         let mut faces = Self { vertices: v.clone(), normals: Vec::new(), corners: Vec::new() };
         for &[a, b, c] in &hull.triangles {
             let Some(n) = (v[b] - v[a]).cross(&(v[c] - v[a])).try_normalize(f64::MIN_POSITIVE) else { continue };
@@ -161,7 +163,6 @@ impl Placed<'_> {
         let cosine = axis.dot(n);
         let mut corners = [Vector3::zeros(); CORNERS];
         match self.solid {
-            Solid::Ball(_) | Solid::Ellipsoid(_) => None,
             Solid::Box(half) => Some(self.cuboid(half).face(n)),
             Solid::Rod(half, _) | Solid::Cylinder(_, half) if cosine.abs() < 0.5 => {
                 let normal = (n - axis * cosine).normalize();
@@ -171,7 +172,7 @@ impl Placed<'_> {
                 corners[1] = middle + axis * *half;
                 Some(Face { corners, count: 2, normal, index: 2 })
             }
-            Solid::Rod(..) => None,
+            Solid::Ball(_) | Solid::Ellipsoid(_) | Solid::Rod(..) => None,
             Solid::Cylinder(radius, half) => {
                 let normal = axis * 1f64.copysign(cosine);
                 let middle = self.centre + normal * *half;
@@ -371,6 +372,6 @@ fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Point
     if gap + EQUAL * size < points.least_gap() {
         // Half way between the surfaces p + n r_a and q − n r_b.
         let position = (p + q + n * (radii[0] - radii[1])) * 0.5;
-        points.push(Point { position, normal: n, gap, feature: 0 });
+        points.push(Point { position, normal: n, gap, feature: NEAREST });
     }
 }

@@ -1,8 +1,8 @@
 //! Where bodies touch: geom pairs → contact points, up to four a pair.
 //!
-//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes, spheres, capsules, and
-//! whatever meets only those, are done in lanes ([`plane`], [`round`]); other pairs lane by lane in f64: boxes by separating axes and
-//! clipping ([`boxes`]), general convex shapes through `parry3d-f64` ([`convex`]). Every lane sees its own values only.
+//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes against everything, and spheres,
+//! capsules and boxes against spheres and capsules, are done in lanes; other pairs lane by lane in f64: boxes by separating axes and
+//! clipping, general convex shapes through GJK and EPA of `parry3d-f64` and then clipping too. Every lane sees its own values only.
 
 mod boxes;
 mod clip;
@@ -222,7 +222,7 @@ impl CollidePlan {
 /// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
 ///
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
-/// has no contact of that geom. No memory is allocated once `contacts` has grown.
+/// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
 #[inline(always)]
 pub fn collide<R: Real>(
     plan: &CollidePlan,
