@@ -140,7 +140,9 @@ impl<R: Real> Worker<R> {
                     }
                     let before = get(REPORT_RESIDUAL);
                     let (problem, impulse) = self.problem(settings.friction, t, b, position);
-                    let exact = lcp::SolveSettings { tolerance: 0.1 * tolerance, ..lcp::SolveSettings::default() };
+                    // The problem is known to the precision of the step only: asking for less than its floor would be asking for noise.
+                    let wanted = 0.5 * tolerance.max(get(REPORT_FLOOR));
+                    let exact = lcp::SolveSettings { tolerance: wanted, ..lcp::SolveSettings::default() };
                     let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
                     if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
                         self.replace(settings, t, b, position, &problem, &solution.impulse);
