@@ -17,7 +17,9 @@ pub mod residual;
 mod scaled;
 mod solve;
 pub mod stewart_trinkle;
+pub mod survey;
 mod sweeps;
+pub mod teaching;
 pub mod two_phase;
 pub mod verify;
 
