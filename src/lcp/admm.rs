@@ -91,7 +91,7 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tole
             // primal |x - z| against dual ρ |z - z_old|
             let (primal, dual) = ((&x - &z).norm(), (&z - &old).norm() * rho);
             let ratio = primal / dual.max(f64::MIN_POSITIVE);
-            if ratio > 5.0 || ratio < 0.2 {
+            if !(0.2..=5.0).contains(&ratio) {
                 rho = (rho * ratio.sqrt().clamp(0.2, 5.0)).clamp(1e-6, 1e4);
                 factored = factor(rho);
             }
@@ -113,9 +113,8 @@ fn project(s: &Scaled, z: &mut DVector<f64>) {
         }
     }
     for group in &s.groups {
-        if let Law::Friction { .. } = group.law
-            && let Some((lower, upper)) = bounds(group.law, z.as_slice())
-        {
+        if let Law::Friction { .. } = group.law {
+            let (lower, upper) = bounds(group.law, z.as_slice());
             z[group.row] = project_interval(lower, upper, z[group.row]);
         }
     }

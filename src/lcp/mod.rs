@@ -9,6 +9,7 @@ pub mod file;
 mod interior;
 pub mod jacobi;
 pub mod lemke;
+pub mod maximum_dissipation;
 pub mod newton;
 pub mod nsgs;
 pub mod pgs;

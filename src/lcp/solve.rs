@@ -95,7 +95,7 @@ impl std::str::FromStr for Solver {
         let wanted = name.replace('_', "-");
         Self::ALL.into_iter().find(|s| s.name() == wanted).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|s| s.name()).collect();
-            Error::Argument { argument: "solver", message: format!("{name:?} is none of {}", known.join(", ")) }
+            Error::argument("solver", format!("{name:?} is none of {}", known.join(", ")))
         })
     }
 }

@@ -100,13 +100,13 @@ impl StewartTrinkle {
     /// (lower bound below zero), which no LCP of this form expresses.
     pub fn new(problem: &Problem, settings: &StewartTrinkleSettings) -> Result<Self> {
         problem.validate()?;
-        if settings.directions < 2 || settings.directions % 2 != 0 {
+        if settings.directions < 2 || !settings.directions.is_multiple_of(2) {
             let message = format!("must be even and at least 2, it is {}", settings.directions);
-            return Err(Error::Argument { argument: "directions", message });
+            return Err(Error::argument("directions", message));
         }
         for (argument, value) in [("time_step", settings.time_step), ("friction_scale", settings.friction_scale)] {
             if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::Argument { argument, message: format!("must be positive, it is {value}") });
+                return Err(Error::argument(argument, format!("must be positive, it is {value}")));
             }
         }
         let n = problem.rows();
@@ -357,8 +357,8 @@ impl Articulated {
         if fits && self.time_step > 0.0 {
             return Ok(());
         }
-        let message = "M is m x m, N m x p, B m x p d, friction p, momentum m, the time step positive".into();
-        Err(Error::Argument { argument: "articulated", message })
+        let message = "M is m x m, N m x p, B m x p d, friction p, momentum m, the time step positive";
+        Err(Error::argument("articulated", message))
     }
 
     /// The mixed form (12): unknowns `(q̇, f_n, f_d, λ)`, the first m rows bilateral.
@@ -390,7 +390,7 @@ impl Articulated {
     pub fn standard(&self) -> Result<Problem> {
         self.check()?;
         let (p, pd) = (self.normals.ncols(), self.directions.ncols());
-        let singular = || Error::Argument { argument: "mass_matrix", message: "it is singular".into() };
+        let singular = || Error::argument("mass_matrix", "it is singular");
         let mut both = DMatrix::zeros(self.mass_matrix.nrows(), p + pd);
         both.columns_mut(0, p).copy_from(&self.normals);
         both.columns_mut(p, pd).copy_from(&self.directions);
