@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The norm has no gradient at zero, so it is smoothed, `|b| ≈ s(b) = √(b·b + ε²) - ε`, and complementarity is
-//! relaxed, `√(x² + y² + 2σ²) = x + y` (that is `x y = σ²`), with σ driven to zero. Each stage is a damped Newton
+//! relaxed, `√(x² + y² + 2σ²) = x + y` (that is `x y = σ²`), with σ and ε driven towards zero. Each stage is a damped Newton
 //! method. The pyramid `|b|_1 <= μ n` is the linearization that leads to [`super::stewart_trinkle`].
 //!
 //! [`friction_impulses`] solves the program for several contacts with given normal impulses, where `u = W b + u_0`.
@@ -76,17 +76,18 @@ pub fn friction_impulses(delassus: &DMatrix<f64>, sliding: &DVector<f64>, limit:
     let (w, u0, radius) = (delassus * (size / speed), sliding / speed, limit / size);
     let at = |x: &DVector<f64>, k: usize| Vector2::new(x[2 * k], x[2 * k + 1]);
     let residual = |x: &DVector<f64>, sigma: f64| {
+        let epsilon = EPSILON.max(sigma);
         let u = &w * x.rows(0, 2 * c) + &u0;
         let mut r = DVector::zeros(3 * c);
         let mut j = DMatrix::zeros(3 * c, 3 * c);
         j.view_mut((0, 0), (2 * c, 2 * c)).copy_from(&w);
         for k in 0..c {
             let (b, lambda) = (at(x, k), x[2 * c + k]);
-            let gradient = smoothed_norm_gradient(&b, EPSILON);
+            let gradient = smoothed_norm_gradient(&b, epsilon);
             // u + λ ∇s(b) = 0
             let rows = at(&u, k) + gradient * lambda;
-            let curvature = norm_curvature(&b) * lambda;
-            let (phi, by_lambda, by_slack) = relaxed(lambda, radius[k] - smoothed_norm(&b, EPSILON), sigma);
+            let curvature = norm_curvature(&b, epsilon) * lambda;
+            let (phi, by_lambda, by_slack) = relaxed(lambda, radius[k] - smoothed_norm(&b, epsilon), sigma);
             r[2 * c + k] = phi;
             j[(2 * c + k, 2 * c + k)] = by_lambda;
             for p in 0..2 {
@@ -107,7 +108,7 @@ pub fn friction_impulses(delassus: &DMatrix<f64>, sliding: &DVector<f64>, limit:
     Ok(Friction { impulse: x.rows(0, 2 * c) * size, speed: x.rows(2 * c, c).map(|l| l.max(0.0)) * speed })
 }
 
-/// ε of the smoothed norm, without unit (impulses and speeds are of size 1).
+/// Last ε of the smoothed norm, which follows σ down to here, without unit (impulses and speeds are of size 1).
 const EPSILON: f64 = 1e-9;
 /// σ of the last stage.
 const LAST_SIGMA: f64 = 1e-13;
@@ -117,9 +118,9 @@ const SHARE: f64 = 0.1;
 const FLOOR: f64 = 3e-15;
 
 /// `∂²s/∂b² = (I - g gᵀ) / √(b·b + ε²)`, `g = ∇s`.
-fn norm_curvature(b: &Vector2<f64>) -> nalgebra::Matrix2<f64> {
-    let g = smoothed_norm_gradient(b, EPSILON);
-    (nalgebra::Matrix2::identity() - g * g.transpose()) / (b.norm_squared() + EPSILON * EPSILON).sqrt()
+fn norm_curvature(b: &Vector2<f64>, epsilon: f64) -> nalgebra::Matrix2<f64> {
+    let g = smoothed_norm_gradient(b, epsilon);
+    (nalgebra::Matrix2::identity() - g * g.transpose()) / (b.norm_squared() + epsilon * epsilon).sqrt()
 }
 
 /// `x + y - √(x² + y² + 2σ²)` and its derivatives; zero exactly when `x, y >= 0` and `x y = σ²`.
@@ -130,34 +131,45 @@ fn relaxed(x: f64, y: f64, sigma: f64) -> (f64, f64, f64) {
     (value, 1.0 - x / root, 1.0 - y / root)
 }
 
-/// Damped Newton for σ = 1, 1/5, … to [`LAST_SIGMA`]; `None` if the last stage stays above a residual of 1e-10.
+/// Damped Newton while σ falls from 1 to [`LAST_SIGMA`], the more slowly the more often that failed; `None` if the last
+/// stage stays above a residual of 1e-10.
 fn continuation(
-    mut x: DVector<f64>,
+    start: DVector<f64>,
     residual: impl Fn(&DVector<f64>, f64) -> (DVector<f64>, DMatrix<f64>),
 ) -> Option<DVector<f64>> {
-    let mut sigma: f64 = 1.0;
-    loop {
-        for _ in 0..60 {
-            let (r, j) = residual(&x, sigma);
-            let size = r.norm();
-            if size <= (SHARE * sigma).max(FLOOR) {
+    FALLS.iter().find_map(|&fall| {
+        let (mut x, mut sigma) = (start.clone(), 1.0);
+        loop {
+            stage(&mut x, sigma, &residual);
+            if sigma <= LAST_SIGMA {
                 break;
             }
-            let Some(step) = j.lu().solve(&-&r).filter(|s| s.iter().all(|v| v.is_finite())) else { break };
-            let mut length = 1.0;
-            while length > 1e-8 && residual(&(&x + &step * length), sigma).0.norm() > (1.0 - 1e-4 * length) * size {
-                length *= 0.5;
-            }
-            if length <= 1e-8 {
-                break;
-            }
-            x.axpy(length, &step, 1.0);
+            sigma = (fall * sigma).max(LAST_SIGMA);
         }
-        if sigma <= LAST_SIGMA {
-            let end = residual(&x, 0.0).0.amax();
-            return (end <= 1e-10).then_some(x);
+        (residual(&x, 0.0).0.amax() <= 1e-10).then_some(x)
+    })
+}
+
+/// Factors of σ from stage to stage, tried in this order.
+const FALLS: [f64; 3] = [0.2, 0.6, 0.9];
+
+/// Damped Newton for one σ, in place.
+fn stage(x: &mut DVector<f64>, sigma: f64, residual: &impl Fn(&DVector<f64>, f64) -> (DVector<f64>, DMatrix<f64>)) {
+    for _ in 0..60 {
+        let (r, j) = residual(x, sigma);
+        let size = r.norm();
+        if size <= (SHARE * sigma).max(FLOOR) {
+            return;
         }
-        sigma = (0.2 * sigma).max(LAST_SIGMA);
+        let Some(step) = j.lu().solve(&-&r).filter(|s| s.iter().all(|v| v.is_finite())) else { return };
+        let mut length = 1.0;
+        while length > 1e-8 && residual(&(&*x + &step * length), sigma).0.norm() > (1.0 - 1e-4 * length) * size {
+            length *= 0.5;
+        }
+        if length <= 1e-8 {
+            return;
+        }
+        x.axpy(length, &step, 1.0);
     }
 }
 
@@ -217,11 +229,12 @@ impl Particle {
         let (ahead, here, mu) = (ahead / size, here / size, self.friction);
         let residual = |x: &DVector<f64>, sigma: f64| {
             let d = Vector3::new(x[0], x[1], x[2]);
+            let epsilon = EPSILON.max(sigma);
             let (n, b, lambda) = (x[3], Vector2::new(x[4], x[5]), x[6]);
-            let gradient = smoothed_norm_gradient(&b, EPSILON);
-            let curvature = norm_curvature(&b) * lambda;
+            let gradient = smoothed_norm_gradient(&b, epsilon);
+            let curvature = norm_curvature(&b, epsilon) * lambda;
             let (impact, by_n, by_gap) = relaxed(n, here + self.normal.dot(&d), sigma);
-            let (cone, by_lambda, by_slack) = relaxed(lambda, mu * n - smoothed_norm(&b, EPSILON), sigma);
+            let (cone, by_lambda, by_slack) = relaxed(lambda, mu * n - smoothed_norm(&b, epsilon), sigma);
             let balance = d - ahead - self.normal * n - t * b;
             let dissipation = t.transpose() * d + gradient * lambda;
             let r =
