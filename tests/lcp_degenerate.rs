@@ -234,6 +234,37 @@ fn auto_solves_random_problems() {
     assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
 }
 
+/// The same with box friction, whose normals may also be bounded.
+#[test]
+fn auto_solves_random_boxes() {
+    let mut failed = Vec::new();
+    for seed in 0..1500 {
+        let x = |k: usize| (f64::from(seed) * 12.9898 + k as f64 * 78.233).sin();
+        let contacts = 1 + seed as usize % 5;
+        let n = 3 * contacts + 2;
+        let rank = [n + 1, 6, n / 2 + 1][(seed / 5) as usize % 3];
+        let j = DMatrix::from_fn(n, rank, |i, k| x(31 * i + k));
+        let bias = &j * DVector::from_fn(rank, |k, _| x(5000 + k));
+        let friction = [0.0, 0.3, 1.0, 3.0, 10.0][(seed / 15) as usize % 5];
+        let normal_law = [Law::UNILATERAL, Law::Interval { lower: 0.0, upper: 0.5 }][(seed / 75) as usize % 2];
+        let mut laws = vec![Law::Interval { lower: -0.1, upper: 0.2 }, Law::BILATERAL];
+        for c in 0..contacts {
+            let side = Law::Friction { normal: 2 + 3 * c, friction };
+            laws.extend([normal_law, side, side]);
+        }
+        let p = problem(&j * j.transpose(), bias.as_slice(), laws);
+        let settings = SolveSettings { tolerance: 1e-9 * p.bias.amax(), ..SolveSettings::default() };
+        let solution = solve(&p, Solver::Auto, &settings, None);
+        if solution.status != SolveStatus::Solved {
+            failed.push(format!(
+                "seed {seed} n {n} rank {rank} mu {friction}: {} {:.1e}",
+                solution.status, solution.residual
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
+}
+
 /// `polyhedron(4)` along ±t1, ±t2 is box friction on axes turned by 45° with μ/√2; so box friction is the polyhedron
 /// turned by 45° with √2 μ. Both forms through different solvers, a thousand blocks, any rank.
 #[test]

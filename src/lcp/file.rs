@@ -285,7 +285,7 @@ pub fn write(problem: &Problem, solution: Option<&DVector<f64>>, writer: &mut im
 /// Writes problems to a file, one a line.
 ///
 /// # Errors
-/// As [`write`], and [`Error::File`] if the file cannot be created.
+/// As [`write()`], and [`Error::File`] if the file cannot be created.
 pub fn write_file<'a>(path: impl AsRef<Path>, problems: impl IntoIterator<Item = &'a Problem>) -> Result<()> {
     let path = path.as_ref();
     let failed = |action| move |source| Error::File { action, path: path.to_path_buf(), source };
