@@ -316,6 +316,7 @@ fn special() -> impl Strategy<Value = f64> {
         1 => Just(1.0),
         1 => Just(1e6),
         1 => Just(1e-6),
+        1 => prop_oneof![Just(1e-320), Just(-1e-200), Just(1e200), Just(f64::MAX)],
     ]
 }
 

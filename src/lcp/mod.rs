@@ -68,6 +68,7 @@
 //! solves 325 in at most 20 outer iterations (median 0: the sweeps suffice), `newton` 318 (median 2).
 
 pub mod admm;
+pub mod articulated;
 mod auto;
 pub mod cone;
 pub mod dantzig;
