@@ -13,7 +13,7 @@
 use super::cone::{length, project_cone, project_interval};
 use super::problem::{Law, Problem};
 use super::residual::bounds;
-use super::scaled::Scaled;
+use super::scaled::{LARGEST_SYSTEM, Scaled};
 use nalgebra::{DMatrix, DVector};
 
 /// How to iterate.
@@ -47,9 +47,12 @@ pub(crate) fn admm(
     (s.impulse(&y), done)
 }
 
-/// Steps from `y`; leaves the best projected point. Returns the steps done.
+/// Steps from `y`; leaves the best projected point. Returns the steps done, none if the problem is too large to factor.
 pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tolerance: f64) -> usize {
     let n = s.rows();
+    if n > LARGEST_SYSTEM {
+        return 0;
+    }
     let mut rho = settings.rho;
     let factor = |rho: f64| (&s.matrix + DMatrix::identity(n, n) * rho).lu();
     let mut factored = factor(rho);

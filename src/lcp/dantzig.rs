@@ -96,7 +96,7 @@ fn boxed(
             if set[i] != Set::Later {
                 break;
             }
-            if done >= pivots.min(50 * n + 100) {
+            if done >= pivots {
                 return (z, done, SolveStatus::IterationLimit);
             }
             done += 1;

@@ -25,8 +25,8 @@ use std::path::Path;
 
 /// The format's name.
 pub const FORMAT: &str = "delassus-lcp/1";
-/// Largest n that is read: a dense matrix of this size takes 1.8 GB.
-pub const MOST_ROWS: usize = 15_000;
+/// Largest n that is read: a dense matrix of this size takes half a gigabyte.
+pub const MOST_ROWS: usize = 8000;
 
 /// A problem of a file, with what the file knows about it.
 #[derive(Clone, Debug, PartialEq)]

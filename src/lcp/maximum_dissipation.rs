@@ -103,7 +103,7 @@ pub fn friction_impulses(delassus: &DMatrix<f64>, sliding: &DVector<f64>, limit:
     };
     let mut start = DVector::from_element(3 * c, 1.0);
     start.rows_mut(0, 2 * c).fill(0.0);
-    let x = continuation(start, residual)
+    let x = continuation(&start, residual)
         .ok_or_else(|| Error::argument("delassus", "the dissipation problem did not converge"))?;
     Ok(Friction { impulse: x.rows(0, 2 * c) * size, speed: x.rows(2 * c, c).map(|l| l.max(0.0)) * speed })
 }
@@ -134,7 +134,7 @@ fn relaxed(x: f64, y: f64, sigma: f64) -> (f64, f64, f64) {
 /// Damped Newton while σ falls from 1 to [`LAST_SIGMA`], the more slowly the more often that failed; `None` if the last
 /// stage stays above a residual of 1e-10.
 fn continuation(
-    start: DVector<f64>,
+    start: &DVector<f64>,
     residual: impl Fn(&DVector<f64>, f64) -> (DVector<f64>, DMatrix<f64>),
 ) -> Option<DVector<f64>> {
     FALLS.iter().find_map(|&fall| {
@@ -262,7 +262,7 @@ impl Particle {
             (r, j)
         };
         let start = DVector::from_vec(vec![ahead.x, ahead.y, ahead.z, 1.0, 0.0, 0.0, 1.0]);
-        let x = continuation(start, residual)
+        let x = continuation(&start, residual)
             .ok_or_else(|| Error::argument("particle", "the least action problem did not converge"))?;
         let force = self.mass * size / (h * h);
         let position = current + Vector3::new(x[0], x[1], x[2]) * size;

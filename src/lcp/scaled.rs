@@ -15,6 +15,9 @@ use nalgebra::{DMatrix, DVector};
 /// Below this share of nonzero entries, columns are stored by their nonzeros.
 const SPARSE: f64 = 0.3;
 
+/// Largest dense system that is factored, rows: beyond it one step would take longer than thousands of sweeps.
+pub(crate) const LARGEST_SYSTEM: usize = 1500;
+
 /// The scaled problem; see the module.
 pub(crate) struct Scaled {
     pub matrix: DMatrix<f64>,

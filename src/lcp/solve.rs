@@ -107,7 +107,8 @@ pub struct SolveSettings {
     /// be reached.
     pub tolerance: f64,
     /// Most sweeps, pivots or steps, as the solver counts them. Default 5000. More helps the sweeping solvers on
-    /// stacks and the pivoting ones on exponential problems.
+    /// stacks and the pivoting ones on exponential problems; Newton takes at most 200, two-phase at most 3000 of its
+    /// last stage, auto its own numbers.
     pub iterations: usize,
     /// ω of [`Solver::Psor`], without unit, between 0 and 2. Default 0.8; above 1 contact problems may diverge.
     pub relaxation: f64,
