@@ -10,6 +10,7 @@ pub mod lane;
 pub mod lcp;
 pub mod limit;
 pub mod model;
+pub mod query;
 pub mod report;
 pub mod solver;
 pub mod spatial;
