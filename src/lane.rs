@@ -248,6 +248,21 @@ scalar!(f64, f64::sin_cos);
 #[repr(C, align(64))]
 pub struct Lanes<S, const N: usize>(pub [S; N]);
 
+// SAFETY: 16 f32 are 64 bytes with alignment 64 and no padding, and every bit pattern is a valid f32.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Zeroable for Lanes<f32, 16> {}
+// SAFETY: as above; `repr(C)` fixes the layout, and the type is Copy and 'static.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Pod for Lanes<f32, 16> {}
+// SAFETY: 8 f64 are 64 bytes with alignment 64 and no padding, and every bit pattern is a valid f64.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Zeroable for Lanes<f64, 8> {}
+// SAFETY: as above; `repr(C)` fixes the layout, and the type is Copy and 'static.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Pod for Lanes<f64, 8> {}
+// The proofs' sizes: as many bytes as the numbers themselves, so no padding.
+const _: () = assert!(size_of::<F32x16>() == 16 * size_of::<f32>() && size_of::<F64x8>() == 8 * size_of::<f64>());
+
 /// The pack of the f32 backend: 16 worlds, one AVX-512 register or two AVX registers.
 pub type F32x16 = Lanes<f32, 16>;
 /// The pack of the f64 backend: 8 worlds.

@@ -1,22 +1,25 @@
-//! x
+//! Hard-contact, reproducible, self-certifying batched rollouts of articulated rigid bodies.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod contact;
-pub mod dynamics;
+// In flow order; a module uses only modules above it (`tests/architecture.rs`).
 pub mod error;
-pub mod island;
-pub mod kinematics;
 pub mod lane;
-pub mod lcp;
-pub mod limit;
-pub mod model;
-pub mod query;
-pub mod report;
-pub mod solver;
 pub mod spatial;
+pub mod model;
+pub mod kinematics;
+pub mod dynamics;
+pub mod query;
+pub mod contact;
+pub mod limit;
+pub mod island;
+pub mod lcp;
+pub mod solver;
+#[cfg(feature = "gpu")]
+pub mod gpu;
+pub mod report;
 pub mod step;
 pub mod worlds;
 
 pub use error::{Error, Result};
-pub use model::Model;
-pub use worlds::{Backend, Mask, Precision, Settings, WorldReport, WorldStatus, Worlds};
+pub use model::{Model, ModelBuilder};
+pub use worlds::{Backend, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};

@@ -606,6 +606,8 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (with_ball(r#"<actuator><position joint="j" kv="1" dampratio="1"/></actuator>"#), "not both"),
         (with_ball(r#"<tendon><fixed stiffness="1"><joint joint="j"/></fixed></tendon>"#), "tendons with stiffness"),
         (with_ball(r#"<tendon><fixed range="0 1"><joint joint="j"/></fixed></tendon>"#), "tendons with range"),
+        (with_ball("<sensor><sonar/></sensor>"), "is not known"),
+        (file(r#"<option collision="predefined"/>"#), "collision"),
         (with_ball(r#"<equality><tendon tendon1="t"/></equality>"#), "not supported"),
         (with_ball(r#"<equality><connect body1="b"/></equality>"#), "anchor"),
         (with_ball(r#"<equality><weld body1="b" body2="b"/></equality>"#), "two different bodies"),
@@ -678,7 +680,7 @@ fn the_rich_file_is_right() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(400, |n| n.parse().unwrap()), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever happens to the text, reading ends with a model or an error.
     #[test]

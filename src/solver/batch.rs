@@ -167,4 +167,61 @@ impl<R: Real> Batch<R> {
     pub fn block_count(&self) -> usize {
         self.groups.iter().map(|g| g.block_count).sum()
     }
+
+    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group.
+    pub fn merge<'a>(&mut self, parts: impl Iterator<Item = &'a Self>)
+    where
+        R: 'a,
+    {
+        for group in &mut self.groups {
+            group.block_count = 0;
+            group.allocate();
+        }
+        for from in parts.flat_map(|part| &part.groups).filter(|g| g.block_count > 0) {
+            let found = self.groups.iter().position(|g| g.size == from.size);
+            let to = found.unwrap_or_else(|| {
+                self.groups.push(Group::new(from.size));
+                self.groups.len() - 1
+            });
+            let to = &mut self.groups[to];
+            // Whole tiles: the idle lanes of a part's last tile are blocks of zeros.
+            to.block_count += from.tile_count() * R::LANES;
+            for (to, from) in [
+                (&mut to.delassus, &from.delassus),
+                (&mut to.bias, &from.bias),
+                (&mut to.position_bias, &from.position_bias),
+                (&mut to.friction, &from.friction),
+                (&mut to.bounds, &from.bounds),
+                (&mut to.impulse, &from.impulse),
+                (&mut to.position_impulse, &from.position_impulse),
+                (&mut to.report, &from.report),
+                (&mut to.position_report, &from.position_report),
+            ] {
+                to.extend_from_slice(from);
+            }
+        }
+    }
+
+    /// Gives the answers back to the parts that were merged, in the same order.
+    pub fn deal_out<'a>(&self, parts: impl Iterator<Item = &'a mut Self>)
+    where
+        R: 'a,
+    {
+        // Tiles of every group that are dealt out already.
+        let mut done = vec![0; self.groups.len()];
+        for to in parts.flat_map(|part| &mut part.groups).filter(|g| g.block_count > 0) {
+            let Some(index) = self.groups.iter().position(|g| g.size == to.size) else { continue };
+            let (from, first) = (&self.groups[index], done[index]);
+            let (tiles, n) = (to.tile_count(), to.size.row_count());
+            for (to, from, len) in [
+                (&mut to.impulse, &from.impulse, n),
+                (&mut to.position_impulse, &from.position_impulse, n),
+                (&mut to.report, &from.report, REPORT_LEN),
+                (&mut to.position_report, &from.position_report, REPORT_LEN),
+            ] {
+                to.copy_from_slice(&from[first * len..(first + tiles) * len]);
+            }
+            done[index] += tiles;
+        }
+    }
 }

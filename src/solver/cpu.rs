@@ -138,7 +138,7 @@ impl<R: Real> Task for SolveTiles<'_, R> {
     fn run(mut self) {
         let Tiles { size, .. } = self.tiles;
         let n = size.row_count();
-        let header = Header::new(size, self.tiles.count() * R::LANES, R::LANES, &self.settings);
+        let header = Header::new(size, self.tiles.count(), R::LANES, &self.settings);
         for tile in 0..self.tiles.count() {
             let delassus = &self.tiles.delassus[tile * n * n..(tile + 1) * n * n];
             let friction = &self.tiles.friction[tile * size.contact_count..(tile + 1) * size.contact_count];

@@ -65,7 +65,7 @@ pub struct Header {
     pub contact_count: u32,
     /// Scalar rows a block has room for.
     pub scalar_count: u32,
-    /// Blocks in the group, the idle lanes of its last tile not counted.
+    /// Lanes of all tiles, the idle ones of the last tile counted.
     pub block_count: u32,
     /// Sweeps that `pgs` and `jacobi` do.
     pub sweep_count: u32,
@@ -85,12 +85,12 @@ pub const LAW_CONE: u32 = 0;
 pub const LAW_BOX: u32 = 1;
 
 impl Header {
-    /// The header of a group of `block_count` blocks, `lane_count` to a tile; no sweeps yet.
-    pub fn new(size: BlockSize, block_count: usize, lane_count: usize, settings: &SolveSettings) -> Self {
+    /// The header of `tile_count` tiles of `lane_count` lanes each; no sweeps yet.
+    pub fn new(size: BlockSize, tile_count: usize, lane_count: usize, settings: &SolveSettings) -> Self {
         Self {
             contact_count: size.contact_count as u32,
             scalar_count: size.scalar_count as u32,
-            block_count: block_count as u32,
+            block_count: (tile_count * lane_count) as u32,
             sweep_count: 0,
             law: match settings.law {
                 FrictionLaw::Cone => LAW_CONE,

@@ -1,1 +1,435 @@
+//! Stages against closed forms, against an independent f64 computation, and against each other.
 
+use super::*;
+use crate::lane::{F32x16, F64x8, Level, Real, Scalar};
+
+/// Agreement with closed forms: the tolerance asked for, over W ≈ 1, and a little rounding.
+const CLOSE: f64 = 3e-9;
+const TIGHT: SolveSettings = SolveSettings {
+    tolerance: 1e-9,
+    iterations: 4000,
+    check_every: 4,
+    algorithm: Algorithm::Pgs,
+    law: FrictionLaw::Cone,
+};
+
+/// A block by itself, dense and in f64.
+#[derive(Clone, Debug)]
+struct Block {
+    size: BlockSize,
+    delassus: Vec<f64>,
+    bias: Vec<f64>,
+    friction: Vec<f64>,
+    bounds: Vec<[f64; 2]>,
+    guess: Vec<f64>,
+}
+
+/// Uniform numbers in [-1, 1) from a seed (splitmix64).
+struct Random(u64);
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+impl Block {
+    fn contact(diagonal: [f64; 3], bias: [f64; 3], friction: f64) -> Self {
+        let mut delassus = vec![0.0; 9];
+        for i in 0..3 {
+            delassus[4 * i] = diagonal[i];
+        }
+        Self {
+            size: BlockSize { contact_count: 1, scalar_count: 0 },
+            delassus,
+            bias: bias.to_vec(),
+            friction: vec![friction],
+            bounds: vec![],
+            guess: vec![0.0; 3],
+        }
+    }
+    /// W = G Gᵀ + 0.1, so that sweeps converge fast.
+    fn random(size: BlockSize, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let n = size.row_count();
+        let g: Vec<f64> = (0..n * n).map(|_| random.next() / (n as f64).sqrt()).collect();
+        let mut delassus = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                delassus[n * i + j] =
+                    (0..n).map(|k| g[n * i + k] * g[n * j + k]).sum::<f64>() + if i == j { 0.1 } else { 0.0 };
+            }
+        }
+        let mut bounds = Vec::new();
+        for s in 0..size.scalar_count {
+            bounds.push(match s % 3 {
+                0 => [0.0, f64::INFINITY],
+                1 => [f64::NEG_INFINITY, f64::INFINITY],
+                _ => [-0.3, 0.2],
+            });
+        }
+        Self {
+            size,
+            delassus,
+            bias: (0..n).map(|_| random.next()).collect(),
+            friction: (0..size.contact_count).map(|_| 0.5 + 0.5 * random.next()).collect(),
+            bounds,
+            guess: (0..n).map(|_| random.next()).collect(),
+        }
+    }
+    /// Row `i` of the block within its class: scalars come after the padded contacts.
+    fn row(&self, i: usize) -> usize {
+        let contact_rows = 3 * self.size.contact_count;
+        if i < contact_rows { i } else { i - contact_rows + 3 * self.size.class().contact_count }
+    }
+    fn write<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
+        let group = &mut batch.groups[place.group];
+        let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
+        let (m, contacts, scalars) = (group.size.row_count(), group.size.contact_count, group.size.scalar_count);
+        let n = self.size.row_count();
+        for i in 0..n {
+            for j in 0..n {
+                let entry = tile * m * m + self.row(i) * m + self.row(j);
+                group.delassus[entry].set(lane, R::Scalar::from_f64(self.delassus[n * i + j]));
+            }
+            group.bias[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.bias[i]));
+            group.position_bias[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.bias[i]));
+            group.impulse[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.guess[i]));
+        }
+        for c in 0..self.size.contact_count {
+            group.friction[tile * contacts + c].set(lane, R::Scalar::from_f64(self.friction[c]));
+        }
+        for s in 0..self.size.scalar_count {
+            for k in 0..2 {
+                group.bounds[(tile * scalars + s) * 2 + k].set(lane, R::Scalar::from_f64(self.bounds[s][k]));
+            }
+        }
+    }
+    fn read<R: Real>(&self, batch: &Batch<R>, place: BlockPlace) -> (Vec<f64>, [f64; REPORT_LEN]) {
+        let group = &batch.groups[place.group];
+        let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
+        let m = group.size.row_count();
+        let impulse =
+            (0..self.size.row_count()).map(|i| group.impulse[tile * m + self.row(i)].get(lane).to_f64()).collect();
+        let mut report = [0.0; REPORT_LEN];
+        for k in 0..REPORT_LEN {
+            report[k] = group.report[tile * REPORT_LEN + k].get(lane).to_f64();
+        }
+        (impulse, report)
+    }
+    /// w = b + W λ
+    fn velocity(&self, impulse: &[f64]) -> Vec<f64> {
+        let n = self.bias.len();
+        (0..n).map(|i| self.bias[i] + (0..n).map(|j| self.delassus[n * i + j] * impulse[j]).sum::<f64>()).collect()
+    }
+    /// The natural-map residual, written down a second time. The cone projection is found by bisection over the angle between
+    /// axis and surface instead of in closed form.
+    fn residual(&self, impulse: &[f64], law: FrictionLaw) -> f64 {
+        let n = self.bias.len();
+        let w = self.velocity(impulse);
+        let diagonal = |i: usize| self.delassus[(n + 1) * i];
+        let mut worst = 0.0f64;
+        for c in 0..self.size.contact_count {
+            let (i, mu) = (3 * c, self.friction[c]);
+            if law == FrictionLaw::Box {
+                let r = mu * impulse[i];
+                worst = worst.max(impulse[i].min(w[i] / diagonal(i)).abs() * diagonal(i));
+                for k in i + 1..i + 3 {
+                    let p = (impulse[k] - w[k] / diagonal(k)).clamp(-r, r);
+                    worst = worst.max((impulse[k] - p).abs() * diagonal(k));
+                }
+                continue;
+            }
+            let weight = (diagonal(i) + diagonal(i + 1) + diagonal(i + 2)) / 3.0;
+            let slip = w[i + 1].hypot(w[i + 2]);
+            let x = impulse[i] - (w[i] + mu * slip) / weight;
+            let (y, z) = (impulse[i + 1] - w[i + 1] / weight, impulse[i + 2] - w[i + 2] / weight);
+            let t = y.hypot(z);
+            // Nearest point (a, s) of { s ≤ μ a }: minimise over a ≥ 0 the convex (a − x)² + max(0, t − μ a)².
+            let (mut low, mut high) = (0.0, x.abs() + t + 1.0);
+            for _ in 0..200 {
+                let a = 0.5 * (low + high);
+                let slope = (a - x) - mu * (t - mu * a).max(0.0);
+                if slope > 0.0 { high = a } else { low = a }
+            }
+            let a = low;
+            let s = t.min(mu * a);
+            let factor = if t > 0.0 { s / t } else { 0.0 };
+            let e = [impulse[i] - a, impulse[i + 1] - factor * y, impulse[i + 2] - factor * z];
+            worst = worst.max(weight * (e[0] * e[0] + e[1] * e[1] + e[2] * e[2]).sqrt());
+        }
+        for s in 0..self.size.scalar_count {
+            let i = 3 * self.size.contact_count + s;
+            let p = (impulse[i] - w[i] / diagonal(i)).clamp(self.bounds[s][0], self.bounds[s][1]);
+            worst = worst.max((impulse[i] - p).abs() * diagonal(i));
+        }
+        worst
+    }
+}
+
+fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
+    let mut batch = Batch::new();
+    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size)).collect();
+    batch.allocate();
+    for (block, place) in blocks.iter().zip(&places) {
+        block.write(&mut batch, *place);
+    }
+    (batch, places)
+}
+
+fn solve<R: Real>(blocks: &[Block], settings: &SolveSettings) -> Vec<(Vec<f64>, [f64; REPORT_LEN])> {
+    let (mut batch, places) = batch_of::<R>(blocks);
+    solve_cpu(&mut batch, Level::detect(), settings);
+    blocks.iter().zip(&places).map(|(b, p)| b.read(&batch, *p)).collect()
+}
+
+fn solve_one(block: &Block, settings: &SolveSettings) -> (Vec<f64>, [f64; REPORT_LEN]) {
+    solve::<f64>(std::slice::from_ref(block), settings).remove(0)
+}
+
+fn assert_close(got: &[f64], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    for (g, w) in got.iter().zip(want) {
+        assert!((g - w).abs() <= tolerance, "{got:?} is not {want:?} within {tolerance:e}");
+    }
+}
+
+const SIZES: [BlockSize; 6] = [
+    BlockSize { contact_count: 0, scalar_count: 1 },
+    BlockSize { contact_count: 1, scalar_count: 0 },
+    BlockSize { contact_count: 2, scalar_count: 3 },
+    BlockSize { contact_count: 5, scalar_count: 0 },
+    BlockSize { contact_count: 4, scalar_count: 5 },
+    BlockSize { contact_count: 0, scalar_count: 7 },
+];
+
+fn random_blocks(count: usize) -> Vec<Block> {
+    (0..count).map(|k| Block::random(SIZES[k % SIZES.len()], k as u64)).collect()
+}
+
+#[test]
+fn one_contact_opens_sticks_and_slides_as_in_closed_form() {
+    for algorithm in [Algorithm::Pgs, Algorithm::Jacobi] {
+        let settings = SolveSettings { algorithm, ..TIGHT };
+        // Leaving: no impulse.
+        let (open, report) = solve_one(&Block::contact([1.0, 2.0, 2.0], [0.5, 3.0, 0.0], 0.8), &settings);
+        assert_eq!(open, [0.0; 3]);
+        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_ITERATIONS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
+        // Sticking: λ = −W⁻¹ b, inside the cone.
+        let (stick, _) = solve_one(&Block::contact([1.0, 2.0, 2.0], [-2.0, 0.6, -0.8], 0.8), &settings);
+        assert_close(&stick, &[2.0, -0.3, 0.4], CLOSE);
+        // Sliding: λ_n = −b_n/W_nn, λ_t = −μ λ_n u_t/‖u_t‖.
+        let (slide, _) = solve_one(&Block::contact([1.0, 2.0, 2.0], [-2.0, 6.0, -8.0], 0.5), &settings);
+        assert_close(&slide, &[2.0, -0.6, 0.8], CLOSE);
+    }
+}
+
+#[test]
+fn the_box_lets_each_tangent_reach_its_own_bound() {
+    let block = Block::contact([1.0, 2.0, 2.0], [-2.0, 6.0, -8.0], 0.5);
+    for algorithm in [Algorithm::Pgs, Algorithm::Jacobi] {
+        let settings = SolveSettings { algorithm, law: FrictionLaw::Box, ..TIGHT };
+        let (boxed, _) = solve_one(&block, &settings);
+        assert_close(&boxed, &[2.0, -1.0, 1.0], CLOSE);
+    }
+}
+
+#[test]
+fn scalar_rows_stop_at_their_bounds() {
+    let mut block = Block::random(BlockSize { contact_count: 0, scalar_count: 3 }, 1);
+    block.delassus = vec![2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 1.0];
+    block.bias = vec![3.0, -4.0, -9.0];
+    let (impulse, _) = solve_one(&block, &TIGHT);
+    assert_close(&impulse, &[0.0, 1.0, 0.2], CLOSE);
+}
+
+#[test]
+fn the_residual_is_exactly_zero_at_a_known_solution() {
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        // 3-4-5 numbers: every operation is exact.
+        let mut block = Block::contact([1.0, 1.0, 1.0], [-2.0, 0.5, -0.25], 1.0);
+        block.guess = vec![2.0, -0.5, 0.25];
+        let settings = SolveSettings { law, tolerance: 0.0, ..TIGHT };
+        let (impulse, report) = solve_one(&block, &settings);
+        assert_eq!(impulse, block.guess);
+        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_ITERATIONS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
+    }
+}
+
+#[test]
+fn the_residual_equals_an_independent_computation() {
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        // No sweeps: the residual is that of the projected guess.
+        let settings = SolveSettings { law, iterations: 0, ..TIGHT };
+        let blocks = random_blocks(40);
+        for (block, (impulse, report)) in blocks.iter().zip(solve::<F64x8>(&blocks, &settings)) {
+            let want = block.residual(&impulse, law);
+            assert!((report[REPORT_RESIDUAL] - want).abs() < 1e-12 * (1.0 + want), "{law:?} {report:?} {want}");
+        }
+    }
+}
+
+#[test]
+fn random_blocks_are_solved_by_both_algorithms_under_both_laws() {
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        let blocks = random_blocks(60);
+        let [pgs, jacobi] = [Algorithm::Pgs, Algorithm::Jacobi]
+            .map(|algorithm| solve::<F64x8>(&blocks, &SolveSettings { algorithm, law, ..TIGHT }));
+        for ((block, (a, report_a)), (b, report_b)) in blocks.iter().zip(&pgs).zip(&jacobi) {
+            assert!(report_a[REPORT_RESIDUAL] <= TIGHT.tolerance, "{law:?} pgs {:?} {report_a:?}", block.size);
+            assert!(report_b[REPORT_RESIDUAL] <= TIGHT.tolerance, "{law:?} jacobi {:?} {report_b:?}", block.size);
+            assert!(block.residual(a, law) <= 1.01 * TIGHT.tolerance);
+            // Residual 1e-9 over the smallest eigenvalue 0.1 of W, with room for the friction's coupling.
+            assert_close(a, b, 2e-7);
+        }
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_lane_tile_neighbours_level_or_width() {
+    for (algorithm, law) in [(Algorithm::Pgs, FrictionLaw::Cone), (Algorithm::Jacobi, FrictionLaw::Box)] {
+        let settings = SolveSettings { tolerance: 1e-5, algorithm, law, ..TIGHT };
+        let blocks = random_blocks(100);
+        let together = solve::<F32x16>(&blocks, &settings);
+        let mut reversed: Vec<_> = blocks.iter().rev().cloned().collect();
+        reversed.truncate(77);
+        let backwards = solve::<F32x16>(&reversed, &settings);
+        for k in 0..77 {
+            assert_eq!(together[99 - k], backwards[k]);
+        }
+        for k in [0, 13, 99] {
+            assert_eq!(solve::<F32x16>(&blocks[k..=k], &settings)[0], together[k]);
+            assert_eq!(solve::<f32>(&blocks[k..=k], &settings)[0], together[k]);
+        }
+        let (mut reference, _) = batch_of::<F32x16>(&blocks);
+        solve_cpu(&mut reference, Level::Baseline, &settings);
+        for level in Level::available() {
+            let (mut batch, _) = batch_of::<F32x16>(&blocks);
+            for group in &mut batch.groups {
+                for piece in Tiles::all(group).chunks(1) {
+                    solve_tiles(piece, level, &settings);
+                }
+            }
+            for (a, b) in batch.groups.iter().zip(&reference.groups) {
+                assert_eq!(a.impulse, b.impulse, "{level:?}");
+                assert_eq!(a.position_impulse, b.position_impulse, "{level:?}");
+                assert_eq!(a.report, b.report, "{level:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn padding_changes_no_bit() {
+    // 5 contacts are padded to 6; the same block with a sixth, idle contact is not padded.
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        let block = Block::random(BlockSize { contact_count: 5, scalar_count: 0 }, 9);
+        let mut wide = block.clone();
+        wide.size.contact_count = 6;
+        wide.delassus = vec![0.0; 18 * 18];
+        for i in 0..15 {
+            wide.delassus[18 * i..18 * i + 15].copy_from_slice(&block.delassus[15 * i..15 * i + 15]);
+        }
+        wide.bias.extend([0.0; 3]);
+        wide.guess.extend([0.0; 3]);
+        wide.friction.push(0.0);
+        let settings = SolveSettings { law, ..TIGHT };
+        let (narrow, report) = solve_one(&block, &settings);
+        let (padded, padded_report) = solve_one(&wide, &settings);
+        assert_eq!(narrow, padded[..15]);
+        assert_eq!(padded[15..], [0.0; 3]);
+        assert_eq!(report, padded_report);
+    }
+}
+
+#[test]
+fn a_block_that_is_not_finite_says_so_and_harms_no_other() {
+    for poison in [f64::NAN, f64::INFINITY] {
+        for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+            let settings = SolveSettings { tolerance: 1e-5, law, ..TIGHT };
+            let clean: Vec<_> = (0..20).map(|k| Block::random(SIZES[2], k)).collect();
+            let want = solve::<F32x16>(&clean, &settings);
+            for spoil in [
+                |b: &mut Block, x| b.delassus[0] = x,
+                |b: &mut Block, x| b.delassus[5] = x,
+                |b: &mut Block, x| b.bias[8] = x,
+                |b: &mut Block, x| b.friction[1] = x,
+            ] {
+                let mut blocks = clean.clone();
+                spoil(&mut blocks[7], poison);
+                let got = solve::<F32x16>(&blocks, &settings);
+                for k in 0..20 {
+                    if k != 7 {
+                        assert_eq!(got[k], want[k]);
+                    }
+                }
+                let report = got[7].1;
+                // Infinite friction is a contact that never slips: solved, or not finite where ∞·0 appears.
+                if blocks[7].friction[1] != f64::INFINITY {
+                    assert_eq!(report[REPORT_RESIDUAL], f64::INFINITY, "{poison} {law:?}");
+                }
+                assert_eq!(report[REPORT_LIVE], 0.0);
+            }
+        }
+        let mut block = Block::random(SIZES[2], 3);
+        block.guess[2] = poison;
+        let (impulse, report) = solve_one(&block, &TIGHT);
+        assert!(report[REPORT_RESIDUAL] <= TIGHT.tolerance && impulse.iter().all(|x| x.is_finite()));
+    }
+}
+
+#[test]
+fn an_immovable_contact_cannot_hide_its_approach() {
+    let settings = SolveSettings { iterations: 16, ..TIGHT };
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        let (impulse, report) =
+            solve_one(&Block::contact([0.0; 3], [-1.0, 0.0, 0.0], 0.5), &SolveSettings { law, ..settings });
+        assert_eq!(impulse, [0.0; 3]);
+        assert!(report[REPORT_RESIDUAL] > 0.5 && report[REPORT_LIVE] == 1.0, "{law:?} {report:?}");
+    }
+}
+
+#[test]
+fn an_equal_position_problem_costs_no_sweep_and_another_one_is_solved() {
+    let blocks = random_blocks(12);
+    let (mut batch, _) = batch_of::<F64x8>(&blocks);
+    solve_cpu(&mut batch, Level::detect(), &TIGHT);
+    for group in &batch.groups {
+        assert_eq!(group.impulse, group.position_impulse);
+        for tile in group.position_report.chunks(REPORT_LEN) {
+            assert_eq!(tile[REPORT_ITERATIONS], F64x8::zero());
+        }
+    }
+    let block = Block::contact([1.0, 2.0, 2.0], [-2.0, 0.0, 0.0], 0.5);
+    let (mut batch, _) = batch_of::<f64>(&[block]);
+    batch.groups[0].position_bias[0] = -3.0;
+    solve_cpu(&mut batch, Level::detect(), &TIGHT);
+    assert_close(&batch.groups[0].impulse, &[2.0, 0.0, 0.0], CLOSE);
+    assert_close(&batch.groups[0].position_impulse, &[3.0, 0.0, 0.0], CLOSE);
+}
+
+#[test]
+fn sweeps_are_counted_and_split_into_rounds() {
+    let settings = SolveSettings { iterations: 10, check_every: 4, tolerance: 0.0, ..TIGHT };
+    assert_eq!(settings.rounds().collect::<Vec<_>>(), [4, 4, 2]);
+    assert_eq!(SolveSettings { check_every: 0, iterations: 2, ..settings }.rounds().count(), 2);
+    let (_, report) = solve_one(&Block::random(SIZES[4], 5), &settings);
+    assert_eq!(report[REPORT_ITERATIONS], 10.0);
+    assert!(SolveSettings { tolerance: f64::NAN, ..settings }.validate().is_err());
+    assert!(settings.validate().is_ok());
+}
+
+#[test]
+fn an_empty_batch_is_solved() {
+    let mut batch = Batch::<F32x16>::new();
+    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
+    batch.add(SIZES[1]);
+    batch.allocate();
+    batch.clear();
+    batch.allocate();
+    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
+    assert_eq!(batch.block_count(), 0);
+}

@@ -123,6 +123,9 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
         Backend::Hybrid if plan.settings.precision == Precision::F64 => {
             Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
         }
+        Backend::Hybrid if R::LANES != crate::lane::F32x16::LANES => {
+            Err(Error::Unsupported("backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into()))
+        }
         Backend::Hybrid => hybrid(plan, tile_count, notes),
         // A hardware GPU pays only for large batches and slow transfers eat small ones; until that is measured on hardware, auto stays here.
         Backend::Auto => Ok(cpu()),
@@ -132,8 +135,8 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
 #[cfg(feature = "gpu")]
 fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
     let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::default())?;
-    if gpu.is_software() {
-        notes.push(format!("{} is a software driver: right answers, no speed", gpu.name()));
+    if gpu.info().is_software() {
+        notes.push(format!("{} is a software driver: right answers, no speed", gpu.info().name));
     }
     let chunk_count = tile_count.div_ceil(tiles_per_chunk(tile_count));
     let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count))).collect();
@@ -143,6 +146,31 @@ fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> R
 #[cfg(not(feature = "gpu"))]
 fn hybrid<R: Real>(_: &Plan, _: usize, _: &mut Vec<String>) -> Result<Solver<R>> {
     Err(Error::Unsupported("backend hybrid: this build has no GPU support (feature `gpu`); use backend cpu".into()))
+}
+
+/// Stage 8 on the device: all blocks of one size class at once, whichever chunk they come from.
+#[cfg(feature = "gpu")]
+fn solve_on_device<R: Real>(
+    plan: &Plan,
+    workers: &mut [Worker<R>],
+    gpu: &mut crate::gpu::Gpu,
+    merged: &mut crate::solver::Batch<crate::lane::F32x16>,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    use std::any::Any;
+    type DeviceBatch = crate::solver::Batch<crate::lane::F32x16>;
+    let mut batches: Vec<&mut DeviceBatch> = (workers.iter_mut())
+        .filter_map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut::<DeviceBatch>())
+        .collect();
+    merged.merge(batches.iter().map(|batch| &**batch));
+    let report = gpu.solve(merged, &plan.settings.solve())?;
+    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
+    for note in report.note {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    Ok(())
 }
 
 /// Tiles of a chunk when the device solves all chunks at once: one chunk a thread.
@@ -220,7 +248,7 @@ impl<R: Real> Engine for Core<R> {
                 for _ in 0..substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter()))
                         .for_each(|(worker, chunk)| worker.begin(plan, chunk));
-                    solve_on_device(plan, workers, gpu, merged)?;
+                    solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
                         worker.fall_back(plan, chunk);
                         if let Some(see) = see {
@@ -306,7 +334,7 @@ impl<R: Real> Engine for Core<R> {
                 format!("CPU, {threads} threads × {} lanes ({:?})", R::LANES, self.plan.level)
             }
             #[cfg(feature = "gpu")]
-            Solver::Hybrid { gpu, .. } => gpu.name(),
+            Solver::Hybrid { gpu, .. } => gpu.info().name.clone(),
         }
     }
 

@@ -66,8 +66,8 @@ impl Reader {
             Some("1") => Some(1),
             Some("3") => Some(3),
             Some(high) => {
-                self.notes
-                    .add(e, &format!("condim {high} is treated as 3: torsional and rolling friction are not used"));
+                let sentence = format!("condim {high} is treated as 3: torsional and rolling friction are not used");
+                self.notes.add(e, &sentence);
                 Some(if high == "4" { 4 } else { 6 })
             }
             None => None,

@@ -207,6 +207,7 @@ impl Reader {
             },
             other => other,
         };
+        // Keyframes still need the reader, so the builder is taken out of it.
         let builder = std::mem::replace(builder, ModelBuilder::new(""));
         let mut model = builder.build().map_err(traced)?;
         let moving_plane = model

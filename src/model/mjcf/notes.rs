@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 pub(super) struct Notes {
     /// Whether things that are not known or not done are listed instead of refused.
     lenient: bool,
-    /// (tag, attribute) → the first element that has it and how many have.
-    unused: BTreeMap<(String, String), (String, usize)>,
-    sentences: Vec<String>,
+    /// (tag, sentence) → the first element that it is about, and how many there are.
+    counted: BTreeMap<(String, String), (String, usize)>,
+    /// What was left out in lenient reading.
+    ignored: Vec<String>,
 }
 
 impl Notes {
@@ -22,13 +23,13 @@ impl Notes {
 
     /// An attribute that is known and makes no difference here.
     pub fn unused(&mut self, element: &Element, attribute: &str) {
-        let key = (element.tag.clone(), attribute.to_owned());
-        self.unused.entry(key).or_insert_with(|| (element.place(), 0)).1 += 1;
+        self.add(element, &format!("\"{attribute}\" is not used"));
     }
 
-    /// A sentence about an element, once.
+    /// A sentence about an element; the same sentence about others with its tag is counted only.
     pub fn add(&mut self, element: &Element, sentence: &str) {
-        self.push(format!("{}: {sentence}", element.place()));
+        let key = (element.tag.clone(), sentence.to_owned());
+        self.counted.entry(key).or_insert_with(|| (element.place(), 0)).1 += 1;
     }
 
     /// Something that would change the motion and is not done: an error, or a note when lenient.
@@ -37,22 +38,16 @@ impl Notes {
         if !self.lenient {
             return Err(element.error(message));
         }
-        self.push(format!("ignored: {}: {message}", element.place()));
+        self.ignored.push(format!("ignored: {}: {message}", element.place()));
         Ok(())
     }
 
-    fn push(&mut self, sentence: String) {
-        if !self.sentences.contains(&sentence) {
-            self.sentences.push(sentence);
-        }
-    }
-
-    /// All notes, one sentence each.
+    /// All notes, one sentence each: first what was left out.
     pub fn finish(self) -> Vec<String> {
-        let unused = self.unused.into_iter().map(|((_, attribute), (place, count))| match count {
-            1 => format!("{place}: \"{attribute}\" is not used"),
-            _ => format!("{place}: \"{attribute}\" is not used ({count} times in the file)"),
+        let counted = self.counted.into_iter().map(|((_, sentence), (place, count))| match count {
+            1 => format!("{place}: {sentence}"),
+            _ => format!("{place}: {sentence} ({count} times in the file)"),
         });
-        self.sentences.into_iter().chain(unused).collect()
+        self.ignored.into_iter().chain(counted).collect()
     }
 }

@@ -56,9 +56,16 @@ const ACTUATOR_SKIPPED: &str = "group user lengthrange actlimited actrange nsamp
 const ACTUATOR_REFUSED: &str =
     "jointinparent tendon cranksite slidersite cranklength site refsite body actdim actearly plugin";
 
+/// Sensors that can be recorded.
+const SENSORS: &str = "touch accelerometer velocimeter gyro force torque magnetometer rangefinder camprojection jointpos jointvel \
+    tendonpos tendonvel actuatorpos actuatorvel actuatorfrc jointactuatorfrc tendonactuatorfrc ballquat ballangvel \
+    jointlimitpos jointlimitvel jointlimitfrc tendonlimitpos tendonlimitvel tendonlimitfrc framepos framequat framexaxis \
+    frameyaxis framezaxis framelinvel frameangvel framelinacc frameangacc subtreecom subtreelinvel subtreeangmom \
+    insidesite distance normal fromto contact e_potential e_kinetic clock tactile user";
+
 /// Checks `root` and everything below it. When lenient, what is not known is taken out and listed.
 pub(super) fn check(root: &mut Element, notes: &mut Notes) -> Result<()> {
-    check_attributes(root, &Attributes { read: "model", skipped: "", ..Attributes::default() }, notes)?;
+    check_attributes(root, &Attributes { read: "model", ..Attributes::default() }, notes)?;
     check_children(root, Place::Root, notes)
 }
 
@@ -120,8 +127,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Attributes {
                 read: "angle eulerseq autolimits coordinate inertiafromgeom inertiagrouprange boundmass boundinertia \
                        balanceinertia settotalmass meshdir assetdir strippath alignfree",
-                skipped: "texturedir discardvisual fusestatic usethread convexhull fitaabb saveinertial conflict",
-                noted: "exactmeshinertia",
+                skipped: "texturedir usethread",
+                noted: "discardvisual fusestatic convexhull fitaabb saveinertial exactmeshinertia",
                 refused: "",
             },
         ),
@@ -131,8 +138,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 read: "timestep gravity density viscosity wind",
                 noted: "integrator solver cone iterations tolerance impratio jacobian noslip_iterations noslip_tolerance \
                         ls_iterations ls_tolerance mpr_iterations mpr_tolerance ccd_iterations ccd_tolerance \
-                        sdf_iterations sdf_initpoints magnetic o_margin o_solref o_solimp o_friction actuatorgroupdisable \
-                        sleep_tolerance apirate collision",
+                        sdf_iterations sdf_initpoints magnetic o_margin o_solref o_solimp o_friction \
+                        sleep_tolerance apirate",
+                refused: "actuatorgroupdisable collision",
                 ..none()
             },
         ),
@@ -231,8 +239,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Contacts, "pair") => Use::Read(
             Place::Leaf,
             Attributes {
-                read: "name class geom1 geom2 condim friction margin gap",
-                noted: "solref solreffriction solimp",
+                read: "name class geom1 geom2 condim friction margin",
+                noted: "gap solref solreffriction solimp",
                 ..none()
             },
         ),
@@ -266,6 +274,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Use::Refuse("this kind of actuator is not supported; use motor, position, velocity or general")
         }
 
+        (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,
         (Place::Sensors, _) => Use::Read(
             Place::Leaf,
             Attributes {

@@ -1,0 +1,123 @@
+//! Debugging: twins before a stage, shaders from it on, on the same data. A wrong result is so bisected to one shader.
+
+use super::buffers::Problem;
+use super::device::Gpu;
+use super::stages::{STAGES, stage};
+use crate::error::Result;
+use crate::lane::{F32x16, Level, Real, Task};
+use crate::solver::{
+    Algorithm, Batch, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings, jacobi, pgs, residual, warm_start,
+};
+
+impl Gpu {
+    /// [`Gpu::solve`], with the twins of all stages before `first` in [`STAGES`] and the shaders of `first` and those after it.
+    /// Slow: every stage uploads and reads back.
+    ///
+    /// # Errors
+    /// As [`Gpu::solve`], and [`crate::Error::Argument`] where no stage is called `first`.
+    pub fn solve_from(&mut self, first: &str, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<()> {
+        settings.validate()?;
+        let first = stage(first)?;
+        let sweep = match settings.algorithm {
+            Algorithm::Pgs => "pgs",
+            Algorithm::Jacobi => "jacobi",
+        };
+        for group in &mut batch.groups {
+            for problem in [Problem::Velocity, Problem::Position] {
+                let mut run = |name: &str, sweep_count, group: &mut Group<F32x16>| {
+                    let index = stage(name)?;
+                    if index < first {
+                        twin(index, group, problem, sweep_count, settings);
+                        return Ok(());
+                    }
+                    self.run_stage(index, group, problem, sweep_count, settings)
+                };
+                if problem == Problem::Position {
+                    group.position_impulse.clone_from(&group.impulse);
+                }
+                run("warm_start", 0, group)?;
+                run("residual", 0, group)?;
+                for sweep_count in settings.rounds() {
+                    if !any_live(group, problem) {
+                        break;
+                    }
+                    run(sweep, sweep_count, group)?;
+                    run("residual", 0, group)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one shader once over the velocity problem of `group`, as its arrays stand, and reads λ and report back.
+    ///
+    /// # Errors
+    /// As [`Gpu::solve_from`]; [`crate::Error::Unsupported`] where a tile is too large for the device.
+    pub fn run_shader(
+        &mut self,
+        name: &str,
+        group: &mut Group<F32x16>,
+        sweep_count: u32,
+        settings: &SolveSettings,
+    ) -> Result<()> {
+        self.run_stage(stage(name)?, group, Problem::Velocity, sweep_count, settings)
+    }
+}
+
+/// Runs one twin once over the velocity problem of `group`, as its arrays stand: what [`Gpu::run_shader`] is compared with.
+///
+/// # Errors
+/// [`crate::Error::Argument`] where no stage has that name.
+pub fn run_twin(name: &str, group: &mut Group<F32x16>, sweep_count: u32, settings: &SolveSettings) -> Result<()> {
+    twin(stage(name)?, group, Problem::Velocity, sweep_count, settings);
+    Ok(())
+}
+
+fn any_live(group: &Group<F32x16>, problem: Problem) -> bool {
+    let report = match problem {
+        Problem::Velocity => &group.report,
+        Problem::Position => &group.position_report,
+    };
+    report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
+}
+
+fn twin(stage: usize, group: &mut Group<F32x16>, problem: Problem, sweep_count: u32, settings: &SolveSettings) {
+    let header = Header { sweep_count, ..Header::new(group.size, group.tile_count(), F32x16::LANES, settings) };
+    Level::detect().run(Twin { name: STAGES[stage].name, group, problem, header });
+}
+
+/// One twin over all tiles of a group.
+struct Twin<'a> {
+    name: &'static str,
+    group: &'a mut Group<F32x16>,
+    problem: Problem,
+    header: Header,
+}
+
+impl Task for Twin<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { name, group, problem, header } = self;
+        let n = group.size.row_count();
+        let (contacts, scalars) = (group.size.contact_count, group.size.scalar_count);
+        let (all_bias, all_impulse, all_report) = match problem {
+            Problem::Velocity => (&group.bias, &mut group.impulse, &mut group.report),
+            Problem::Position => (&group.position_bias, &mut group.position_impulse, &mut group.position_report),
+        };
+        let mut next_impulse = vec![F32x16::zero(); n];
+        for (t, report) in all_report.chunks_exact_mut(REPORT_LEN).enumerate() {
+            let w = &group.delassus[t * n * n..(t + 1) * n * n];
+            let b = &all_bias[t * n..(t + 1) * n];
+            let friction = &group.friction[t * contacts..(t + 1) * contacts];
+            let bounds = &group.bounds[t * 2 * scalars..(t + 1) * 2 * scalars];
+            let impulse = &mut all_impulse[t * n..(t + 1) * n];
+            match name {
+                "warm_start" => warm_start(&header, friction, bounds, impulse, report),
+                "residual" => residual(&header, w, b, friction, bounds, impulse, report),
+                "pgs" => pgs(&header, w, b, friction, bounds, impulse, report),
+                _ => jacobi(&header, w, b, friction, bounds, &mut next_impulse, impulse, report),
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Which devices there are, and opening one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::buffers::Slot;
+use super::stages::{STAGES, STORAGE_BUFFER_LIMIT};
+use crate::error::{Error, Result};
+use crate::solver::Header;
+
+/// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
+const LARGEST_BINDING: u64 = 1 << 30;
+
+/// What a device is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares the processor's memory.
+    Integrated,
+    /// A GPU lent by a hypervisor.
+    Virtual,
+    /// The processor posing as a GPU: right, and slower than the CPU backend.
+    Software,
+    /// Not known.
+    Other,
+}
+
+/// A device as the system lists it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct DeviceInfo {
+    /// Product name.
+    pub name: String,
+    /// Interface: "vulkan", "metal" or "dx12".
+    pub backend: String,
+    /// What it is made of.
+    pub kind: DeviceKind,
+    /// Driver and its version.
+    pub driver: String,
+    /// Largest storage binding, bytes.
+    pub binding_bytes: u64,
+    /// Largest buffer, bytes.
+    pub buffer_bytes: u64,
+    /// Storage buffers per stage.
+    pub storage_buffer_count: u32,
+    /// Largest dispatch, workgroups per dimension.
+    pub workgroup_count: u32,
+}
+
+impl DeviceInfo {
+    fn new(adapter: &wgpu::Adapter) -> Self {
+        let info = adapter.get_info();
+        let limits = adapter.limits();
+        Self {
+            kind: match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => DeviceKind::Discrete,
+                wgpu::DeviceType::IntegratedGpu => DeviceKind::Integrated,
+                wgpu::DeviceType::VirtualGpu => DeviceKind::Virtual,
+                wgpu::DeviceType::Cpu => DeviceKind::Software,
+                wgpu::DeviceType::Other => DeviceKind::Other,
+            },
+            backend: info.backend.to_str().to_owned(),
+            driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+            name: info.name,
+            binding_bytes: limits.max_storage_buffer_binding_size,
+            buffer_bytes: limits.max_buffer_size,
+            storage_buffer_count: limits.max_storage_buffers_per_shader_stage,
+            workgroup_count: limits.max_compute_workgroups_per_dimension,
+        }
+    }
+    /// Whether it is software, which is for tests and never for speed.
+    pub fn is_software(&self) -> bool {
+        self.kind == DeviceKind::Software
+    }
+}
+
+/// Which device to open.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The best real GPU: discrete before integrated before virtual; never software.
+    #[default]
+    Hardware,
+    /// As [`DeviceChoice::Hardware`], and software where there is nothing else.
+    Any,
+    /// The best device whose name contains this text, whatever its case; software too.
+    Named(String),
+}
+
+/// All adapters, best first.
+fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
+    let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = backends;
+    let instance = wgpu::Instance::new(descriptor);
+    let mut found: Vec<_> = pollster::block_on(instance.enumerate_adapters(backends))
+        .into_iter()
+        .map(|adapter| {
+            let info = DeviceInfo::new(&adapter);
+            (adapter, info)
+        })
+        .collect();
+    // A stable sort: among equals, the system's order.
+    found.sort_by_key(|(_, info)| match info.kind {
+        DeviceKind::Discrete => 0,
+        DeviceKind::Integrated => 1,
+        DeviceKind::Virtual => 2,
+        DeviceKind::Other => 3,
+        DeviceKind::Software => 4,
+    });
+    found
+}
+
+/// Every device of this machine, best first; software ones last and marked as such. Empty where no driver is installed.
+pub fn list_devices() -> Vec<DeviceInfo> {
+    adapters().into_iter().map(|(_, info)| info).collect()
+}
+
+/// What went wrong on the device since it was last asked; set from wgpu's callbacks.
+#[derive(Debug, Default)]
+struct Faults {
+    error: Option<String>,
+    lost: Option<String>,
+}
+
+/// An open device with the pipelines and buffers of all stages. Buffers grow as needed and are kept between solves.
+#[derive(Debug)]
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    /// One a stage, as in [`STAGES`].
+    pub(super) pipelines: Vec<wgpu::ComputePipeline>,
+    pub(super) layouts: Vec<wgpu::BindGroupLayout>,
+    /// One a chunk of a batch.
+    pub(super) slots: Vec<Slot>,
+    /// Largest binding in use, bytes. Tests make it small.
+    pub(super) binding_bytes: u64,
+    info: DeviceInfo,
+    faults: Arc<Mutex<Faults>>,
+}
+
+impl Gpu {
+    /// Opens a device and builds the pipelines.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where there is no such device, or it refuses; the text says what is there and what to do.
+    pub fn new(choice: &DeviceChoice) -> Result<Self> {
+        let found = adapters();
+        let names: Vec<_> = found.iter().map(|(_, i)| format!("{} ({}, {:?})", i.name, i.backend, i.kind)).collect();
+        let fits = |info: &DeviceInfo| match choice {
+            DeviceChoice::Hardware => !info.is_software(),
+            DeviceChoice::Any => true,
+            DeviceChoice::Named(text) => info.name.to_lowercase().contains(&text.to_lowercase()),
+        };
+        let Some((adapter, info)) = found.into_iter().find(|(_, info)| fits(info)) else {
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(Error::Device(format!(
+                "no device fits {choice:?}; found: {there}. Install a Vulkan driver (on Debian, mesa-vulkan-drivers), choose another \
+                 device, or use the cpu backend"
+            )));
+        };
+        if info.storage_buffer_count < STORAGE_BUFFER_LIMIT {
+            return Err(Error::Device(format!(
+                "{} grants {} storage buffers per stage and {STORAGE_BUFFER_LIMIT} are needed; use the cpu backend",
+                info.name, info.storage_buffer_count
+            )));
+        }
+        let mut limits = adapter.limits();
+        limits.max_storage_buffers_per_shader_stage = STORAGE_BUFFER_LIMIT;
+        let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+            label: Some("delassus"),
+            required_features: wgpu::Features::empty(),
+            required_limits: limits,
+            experimental_features: wgpu::ExperimentalFeatures::disabled(),
+            memory_hints: wgpu::MemoryHints::Performance,
+            trace: wgpu::Trace::Off,
+        }))
+        .map_err(|e| Error::Device(format!("{} cannot be opened: {e}; use the cpu backend", info.name)))?;
+        let faults = Arc::new(Mutex::new(Faults::default()));
+        let sink = Arc::clone(&faults);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            let mut faults = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.error.get_or_insert(error.to_string());
+        }));
+        let sink = Arc::clone(&faults);
+        device.set_device_lost_callback(move |reason, message| {
+            let mut faults = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.lost = Some(format!("{reason:?} {message}"));
+        });
+        let (layouts, pipelines) = STAGES.iter().map(|stage| pipeline(&device, stage)).unzip();
+        let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
+        let gpu = Self { device, queue, pipelines, layouts, slots: Vec::new(), binding_bytes, info, faults };
+        gpu.check()?;
+        Ok(gpu)
+    }
+
+    /// The device in use.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Makes chunks as small as on a device that binds at most `bytes` at once; at least one tile of a group still goes.
+    #[doc(hidden)]
+    pub fn limit_binding(&mut self, bytes: u64) {
+        self.binding_bytes = self.binding_bytes.min(bytes);
+    }
+
+    /// What the device has complained about since the last call.
+    ///
+    /// # Errors
+    /// [`Error::Device`]: a lost device stays lost, anything else is told once.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lost) = &faults.lost {
+            return Err(Error::Device(format!("{} was lost: {lost}; open it again", self.info.name)));
+        }
+        match faults.error.take() {
+            Some(error) => Err(Error::Device(format!("{}: {error}", self.info.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until everything submitted is done.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed meanwhile.
+    pub(super) fn wait(&self) -> Result<()> {
+        let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
+        self.check()?;
+        polled.map_err(|e| Error::Device(format!("{}: {e}", self.info.name)))?;
+        Ok(())
+    }
+}
+
+/// The bind group layout and pipeline of a stage: header at binding 0 (with an offset per dispatch), storage buffers after it.
+fn pipeline(device: &wgpu::Device, stage: &super::Stage) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
+    let entry = |binding, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: std::num::NonZeroU64::new(size) },
+        count: None,
+    };
+    let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform, true, size_of::<Header>() as u64)];
+    for (k, (_, write)) in stage.bindings.iter().enumerate() {
+        entries.push(entry(k as u32 + 1, wgpu::BufferBindingType::Storage { read_only: !write }, false, 0));
+    }
+    let layout = device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(stage.name), entries: &entries });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some(stage.name),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some(stage.name),
+        source: wgpu::ShaderSource::Wgsl(stage.source.into()),
+    });
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label: Some(stage.name),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some(stage.name),
+        compilation_options: wgpu::PipelineCompilationOptions::default(),
+        cache: None,
+    });
+    (layout, pipeline)
+}
