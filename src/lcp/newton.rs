@@ -101,6 +101,8 @@ pub(crate) fn mode_newton(
         if chosen.0 < merit {
             y.axpy(chosen.1, &direction, 1.0);
             delta = if chosen.1 == 1.0 { (delta / 10.0).max(LEAST_DELTA) } else { (2.0 * delta).min(1.0) };
+        } else if settings.stall > 0 {
+            break;
         } else {
             delta = (10.0 * delta).min(1.0);
             for _ in 0..5 {

@@ -10,7 +10,8 @@
 //! | cone violation | distance of `z` to `[lower, upper]` | `|z - P_K(z)|` | N·s |
 //! | friction dissipation | `-w z` of a box friction row | `-w_t · z_t` | J |
 //!
-//! The largest over the problem is returned (for the dissipation, the least). NaN or an infinity anywhere in `z`
+//! `|·|` of a contact is its Euclidean length (rotating the tangents changes nothing), at most √3 times the largest
+//! component. The largest over the problem is returned (for the dissipation, the least). NaN or an infinity anywhere in `z`
 //! gives an infinite residual.
 
 use super::cone::{corrected_normal, length, project_cone, project_interval};
@@ -60,7 +61,8 @@ pub(crate) fn group_natural_map(Group { row, law }: Group, scale: f64, z: &[f64]
 
 /// Natural map residual, m/s: zero exactly at a solution.
 ///
-/// It is the `residual_rel` of the data format times `|b|_inf`.
+/// It is the `residual_rel` of the data format times `|b|_inf`, but for the norm: the length of a contact's part, not
+/// its largest component, so up to √3 times as much.
 pub fn natural_map_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     largest(problem, impulse, |group, scale, z, w| group_natural_map(group, scale, z, w))
 }
