@@ -31,13 +31,13 @@ impl ModelOptions {
 #[derive(Debug, Args)]
 pub struct StepOptions {
     /// Number of worlds [default: 1024, verify: 16].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub worlds: Option<u64>,
     /// Number of steps [default: 1000, verify: 200].
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub steps: Option<u64>,
     /// Step, s [default: the model's].
-    #[arg(long, value_name = "S", value_parser = positive)]
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub dt: Option<f64>,
     /// Where the stages run; auto takes the CPU where there is no GPU.
     #[arg(long, default_value = "auto", value_parser = choice(BACKENDS))]
@@ -52,10 +52,10 @@ pub struct StepOptions {
     #[arg(long, default_value = "cone", value_parser = choice(FRICTIONS))]
     pub friction: FrictionLaw,
     /// Coefficient of restitution where the model gives none, 0 to 1 [default: 0].
-    #[arg(long, value_name = "E", value_parser = share)]
+    #[arg(long, value_name = "E", value_parser = share, allow_negative_numbers = true)]
     pub restitution: Option<f64>,
     /// Residual at which a contact problem counts as solved, m/s [default: 1e-5 in f32, 1e-10 in f64].
-    #[arg(long, value_name = "M/S", value_parser = positive)]
+    #[arg(long, value_name = "M/S", value_parser = positive, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Most sweeps a contact problem [default: 200].
     #[arg(long, value_name = "N")]
@@ -74,7 +74,7 @@ pub struct StepOptions {
     #[arg(long, value_name = "NAME")]
     pub keyframe: Option<String>,
     /// Start noise: every position (m, rad) and velocity (m/s, rad/s) of every world is changed by up to this.
-    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = not_negative)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = not_negative, allow_negative_numbers = true)]
     pub noise: f64,
 }
 

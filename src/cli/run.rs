@@ -26,13 +26,7 @@ pub struct Run {
 
 impl Run {
     /// Worlds at their start. The defaults are the command's.
-    pub fn new(
-        model: &Model,
-        options: &StepOptions,
-        worlds: u64,
-        steps: u64,
-        precision: Precision,
-    ) -> Outcome<Self> {
+    pub fn new(model: &Model, options: &StepOptions, worlds: u64, steps: u64, precision: Precision) -> Outcome<Self> {
         let start = options.start(model)?;
         let count = usize::try_from(options.worlds.unwrap_or(worlds)).unwrap_or(usize::MAX);
         let mut worlds = Worlds::new(model, count, options.settings(precision))?;
