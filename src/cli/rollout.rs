@@ -119,9 +119,9 @@ pub fn introduce(model: &Model, run: &Run, asked: Backend, verbose: bool) -> Out
     let precision = name_of(PRECISIONS, &worlds.settings().precision);
     say(format!("backend {backend}: {}, {precision}{why}", worlds.device()))?;
     say(format!(
-        "model {}: {} bodies, {} degrees of freedom, {} actuators; {} worlds x {} steps of {} s",
+        "model {}: nq {}, nv {}, nu {}; {} worlds x {} steps of {} s",
         model.name,
-        model.bodies.len() - 1,
+        model.nq(),
         model.nv(),
         model.nu(),
         grouped(worlds.world_count() as u64),

@@ -8,7 +8,8 @@ use super::table::{facts, grouped, short};
 use super::{progress, rollout, say, say_json};
 use clap::Args;
 use delassus::Precision;
-use delassus::lcp::{SolveStatus, verify};
+use delassus::lcp::SolveStatus;
+use delassus::lcp::verify::{self, Verification};
 use delassus::worlds::BlockRecord;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,14 +17,17 @@ use std::sync::{Mutex, PoisonError};
 
 /// How many problems that are not confirmed are named.
 const NAMED: usize = 5;
+/// An answer whose residual is this many tolerances is a solution: it may have been kept at its rounding floor.
+const ROUNDED: f64 = 10.0;
 
 /// Options of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every contact problem (a block: what shares an island of a world) is posed again as a linear complementarity problem whose friction \
-directions are aligned with the given answer, solved from nothing by Lemke's pivoting, and compared in contact velocity. Where Coulomb \
-friction allows several motions, Lemke may end at another one; then the answer is held against the exact solution on its own set of \
-sliding, sticking and open contacts, and counted apart.
+directions are aligned with the given answer, solved from nothing by Lemke's pivoting, and compared in contact velocity. Where friction \
+allows several motions, Lemke may end at another one. Then the answer is held against the exact solution on its own set of sliding, \
+sticking and open contacts (\"confirmed on their own basis\"). Where that cannot be told apart from a neighbouring set, and the answer's \
+own residual shows that it solves the problem too, it counts as \"another solution found\".
 Exit code 1 if a problem disagrees by more than --tolerance-velocity or could not be solved again.
 
 Examples:
@@ -49,26 +53,48 @@ pub struct Arguments {
 enum Verdict {
     /// Lemke found the same contact velocities, this far apart.
     Confirmed(f64),
-    /// Lemke found another solution; the given one is this far from the exact one on its own basis.
-    OtherMotion(f64),
+    /// Friction allows several motions; the given one is this far from the exact one on its own basis.
+    OwnBasis(f64),
+    /// Both answers solve the aligned problem, and they are different motions.
+    Another(f64),
     /// The nearest exact solution is this far apart.
     Disagrees(f64),
     /// The exact solver did not solve it.
     Unsolved(String),
 }
 
+impl Verdict {
+    /// Solves a block again. `tolerance`: of contact velocities; `solved`: residual at which an answer is a solution, m/s.
+    fn of(found: &delassus::Result<Verification>, tolerance: f64, solved: f64) -> Self {
+        match found {
+            Err(error) => Self::Unsolved(error.to_string()),
+            Ok(v) if v.basis_difference <= tolerance.min(v.velocity_difference) => Self::OwnBasis(v.basis_difference),
+            Ok(v) if v.agrees(tolerance) => Self::Confirmed(v.velocity_difference),
+            Ok(v) if v.status != SolveStatus::Solved => Self::Unsolved(format!("Lemke: {}", v.status)),
+            Ok(v) if v.residual.max(v.aligned_residual) <= solved => Self::Another(v.velocity_difference),
+            Ok(v) => Self::Disagrees(v.velocity_difference.min(v.basis_difference)),
+        }
+    }
+}
+
 /// What was found so far.
 #[derive(Default, Serialize)]
 struct Findings {
     blocks: u64,
+    /// Lemke came to the same motion.
     confirmed: u64,
-    other_motion: u64,
+    /// Lemke came to another motion; the exact solution on the answer's own basis confirms it.
+    confirmed_on_own_basis: u64,
+    /// Lemke came to another motion and the own basis is too near to another for a comparison; both answers solve the problem.
+    another_solution: u64,
     disagreeing: u64,
     not_verifiable: u64,
     /// Why blocks could not be solved again, and how many.
     reasons: BTreeMap<String, u64>,
-    /// Largest disagreement with the nearest exact solution, m/s.
+    /// Largest disagreement with the exact solution compared with, m/s.
     worst_disagreement: f64,
+    /// Largest distance to the other motion of `another_solution`, m/s.
+    farthest_other_solution: f64,
     /// Largest natural-map residual of the rollout's answers, m/s.
     worst_residual: f64,
     /// Largest natural-map residual of Lemke's answers that agree, m/s.
@@ -79,41 +105,35 @@ struct Findings {
 }
 
 impl Findings {
-    /// Solves a block again and notes what came out.
-    fn judge(findings: &Mutex<Self>, step: u64, block: &BlockRecord<'_>, tolerance: f64) {
-        let found = verify::exact(block.problem, block.impulse);
-        let verdict = match &found {
-            Err(error) => Verdict::Unsolved(error.to_string()),
-            Ok(v) if v.agrees(tolerance) => Verdict::Confirmed(v.velocity_difference),
-            Ok(v) if v.confirms(tolerance) => Verdict::OtherMotion(v.basis_difference),
-            Ok(v) if v.status == SolveStatus::Solved => {
-                Verdict::Disagrees(v.velocity_difference.min(v.basis_difference))
-            }
-            Ok(v) => Verdict::Unsolved(format!("Lemke: {}", v.status)),
-        };
-        let mut f = findings.lock().unwrap_or_else(PoisonError::into_inner);
-        f.blocks += 1;
-        f.worst_residual = f.worst_residual.max(block.residual);
+    /// Notes what became of a block.
+    fn add(&mut self, step: u64, block: &BlockRecord<'_>, found: &delassus::Result<Verification>, verdict: Verdict) {
+        self.blocks += 1;
+        self.worst_residual = self.worst_residual.max(block.residual);
         let place = || format!("step {step}, {}", block.problem.name);
         match verdict {
             Verdict::Confirmed(difference) => {
-                f.confirmed += 1;
-                f.worst_disagreement = f.worst_disagreement.max(difference);
-                f.worst_exact_residual = found.map_or(0.0, |v| v.lemke_residual).max(f.worst_exact_residual);
+                self.confirmed += 1;
+                self.worst_disagreement = self.worst_disagreement.max(difference);
+                let exact = found.as_ref().map_or(0.0, |v| v.lemke_residual);
+                self.worst_exact_residual = self.worst_exact_residual.max(exact);
             }
-            Verdict::OtherMotion(difference) => {
-                f.other_motion += 1;
-                f.worst_disagreement = f.worst_disagreement.max(difference);
+            Verdict::OwnBasis(difference) => {
+                self.confirmed_on_own_basis += 1;
+                self.worst_disagreement = self.worst_disagreement.max(difference);
+            }
+            Verdict::Another(distance) => {
+                self.another_solution += 1;
+                self.farthest_other_solution = self.farthest_other_solution.max(distance);
             }
             Verdict::Disagrees(difference) => {
-                f.disagreeing += 1;
-                f.worst_disagreement = f.worst_disagreement.max(difference);
-                f.wrong.push(format!("{}: disagrees by {difference:.2e} m/s", place()));
+                self.disagreeing += 1;
+                self.worst_disagreement = self.worst_disagreement.max(difference);
+                self.wrong.push(format!("{}: disagrees by {difference:.2e} m/s", place()));
             }
             Verdict::Unsolved(reason) => {
-                f.not_verifiable += 1;
-                f.wrong.push(format!("{}: {reason}", place()));
-                *f.reasons.entry(reason).or_default() += 1;
+                self.not_verifiable += 1;
+                self.wrong.push(format!("{}: {reason}", place()));
+                *self.reasons.entry(reason).or_default() += 1;
             }
         }
     }
@@ -128,8 +148,13 @@ pub fn run(a: &Arguments) -> Outcome {
     }
     let findings = Mutex::new(Findings::default());
     let bar = progress::bar(run.steps, "steps", a.json);
+    let solved = ROUNDED * run.worlds.settings().tolerance();
     for step in 1..=run.steps {
-        run.step(Some(&|block: &BlockRecord<'_>| Findings::judge(&findings, step, block, a.tolerance_velocity)))?;
+        run.step(Some(&|block: &BlockRecord<'_>| {
+            let found = verify::exact(block.problem, block.impulse);
+            let verdict = Verdict::of(&found, a.tolerance_velocity, solved);
+            findings.lock().unwrap_or_else(PoisonError::into_inner).add(step, block, &found, verdict);
+        }))?;
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -141,10 +166,12 @@ pub fn run(a: &Arguments) -> Outcome {
         say(facts([
             ("blocks", grouped(f.blocks)),
             ("confirmed by Lemke", grouped(f.confirmed)),
-            ("confirmed, other motions possible", grouped(f.other_motion)),
+            ("confirmed on their own basis", grouped(f.confirmed_on_own_basis)),
+            ("another solution found", grouped(f.another_solution)),
             ("disagreeing", grouped(f.disagreeing)),
             ("not verifiable", grouped(f.not_verifiable)),
             ("worst disagreement, m/s", short(f.worst_disagreement)),
+            ("farthest other solution, m/s", short(f.farthest_other_solution)),
             ("worst residual, rollout, m/s", short(f.worst_residual)),
             ("worst residual, exact, m/s", short(f.worst_exact_residual)),
         ]))?;
