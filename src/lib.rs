@@ -8,6 +8,7 @@ pub mod spatial;
 pub mod model;
 pub mod kinematics;
 pub mod dynamics;
+pub mod query;
 pub mod contact;
 pub mod limit;
 pub mod island;

@@ -4,18 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 17] = [
     "error",
     "lane",
     "spatial",
     "model",
     "kinematics",
     "dynamics",
+    "query",
     "contact",
+    "limit",
     "island",
     "lcp",
     "solver",
     "gpu",
+    "report",
     "step",
     "worlds",
     "cli",

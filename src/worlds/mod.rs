@@ -9,6 +9,7 @@ mod snapshot;
 
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings};
+pub use random::Random;
 pub use snapshot::Snapshot;
 
 use self::core::Core;
@@ -249,7 +250,7 @@ impl Worlds {
         };
         let time = key.map_or(0.0, |k| k.time);
         for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
-            let mut random = random::Random::new(seed, world as u64);
+            let mut random = Random::new(seed, world as u64);
             let displacement: Vec<f64> = (0..nv).map(|_| random.symmetric() * self.start.position_noise).collect();
             let v: Vec<f64> = v0.iter().map(|v| v + random.symmetric() * self.start.velocity_noise).collect();
             let mut q = q0.clone();

@@ -2,13 +2,13 @@
 
 /// A stream of numbers for one world.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
     /// The stream of `world` under `seed`.
-    pub(crate) fn new(seed: u64, world: u64) -> Self {
+    pub fn new(seed: u64, world: u64) -> Self {
         let mut random = Self { state: seed ^ world.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         // Neighbouring seeds and worlds part ways.
         random.state = random.next() ^ world.rotate_left(32);
@@ -23,7 +23,7 @@ impl Random {
         z ^ (z >> 31)
     }
     /// Uniform in [−1, 1).
-    pub(crate) fn symmetric(&mut self) -> f64 {
+    pub fn symmetric(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }

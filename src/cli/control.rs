@@ -1,0 +1,120 @@
+//! What drives the actuators during a rollout.
+
+use super::failure::{Failure, Outcome};
+use delassus::worlds::Random;
+use delassus::{Model, Worlds};
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Steps for which a random control is held.
+const HOLD: u64 = 5;
+/// Sets the stream of random control apart from that of the start noise.
+const CONTROL_STREAM: u64 = 0x636f_6e74_726f_6c00;
+
+/// The choice of the user.
+#[derive(Debug, Clone)]
+pub enum Control {
+    /// Zero throughout.
+    Zero,
+    /// Random within the actuators' ranges.
+    Random,
+    /// From a file.
+    File(PathBuf),
+}
+
+impl FromStr for Control {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "zero" => Self::Zero,
+            "random" => Self::Random,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// The choice made ready for a model.
+#[derive(Debug)]
+pub enum Driver {
+    /// As the worlds start.
+    Held,
+    /// One stream a world.
+    Random {
+        /// Bounds of every actuator.
+        ranges: Vec<[f64; 2]>,
+        /// The streams.
+        streams: Vec<Random>,
+    },
+    /// One row of nu numbers a step, for all worlds.
+    Rows(Vec<Vec<f64>>),
+}
+
+impl Driver {
+    /// Reads and checks what is needed, and sets the control of the start.
+    pub fn new(control: Option<&Control>, seed: u64, worlds: &mut Worlds) -> Outcome<Self> {
+        match control {
+            None => Ok(Self::Held),
+            Some(Control::Zero) => {
+                worlds.control_mut().fill(0.0);
+                Ok(Self::Held)
+            }
+            Some(Control::Random) => Ok(Self::Random {
+                ranges: worlds.model().actuators.iter().map(|a| a.control_range.unwrap_or([-1.0, 1.0])).collect(),
+                streams: (0..worlds.world_count() as u64).map(|w| Random::new(seed ^ CONTROL_STREAM, w)).collect(),
+            }),
+            Some(Control::File(path)) => Ok(Self::Rows(read(path, worlds.model())?)),
+        }
+    }
+
+    /// Whether all worlds get the same control.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self, Self::Random { .. })
+    }
+
+    /// Sets the control before step `step`, counted from 0.
+    pub fn drive(&mut self, step: u64, worlds: &mut Worlds) {
+        let nu = worlds.model().nu();
+        if nu == 0 {
+            return;
+        }
+        match self {
+            Self::Held => {}
+            Self::Random { ranges, streams } => {
+                if step.is_multiple_of(HOLD) {
+                    for (control, stream) in worlds.control_mut().chunks_mut(nu).zip(streams) {
+                        for (u, [low, high]) in control.iter_mut().zip(ranges.iter()) {
+                            *u = low + 0.5 * (stream.symmetric() + 1.0) * (high - low);
+                        }
+                    }
+                }
+            }
+            Self::Rows(rows) => {
+                let row = usize::try_from(step).ok().and_then(|s| rows.get(s));
+                if let Some(row) = row {
+                    worlds.control_mut().chunks_mut(nu).for_each(|control| control.copy_from_slice(row));
+                }
+            }
+        }
+    }
+}
+
+/// Reads rows of nu numbers.
+fn read(path: &Path, model: &Model) -> Outcome<Vec<Vec<f64>>> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::file("read control file", path, &e))?;
+    let mut rows = Vec::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |message: String| Failure::Other(format!("{}:{}: {message}", path.display(), i + 1));
+        let row: Vec<f64> = serde_json::from_str(line)
+            .map_err(|e| wrong(format!("a line of control must be a JSON array of numbers: {e}")))?;
+        if row.len() != model.nu() {
+            return Err(wrong(format!("control has {} numbers, the model has {} actuators", row.len(), model.nu())));
+        }
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        return Err(Failure::Other(format!("{}: the control file has no line", path.display())));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,56 @@
+//! Why a command ended early, and with which exit code.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// What every command returns.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// It could not be done, or a check failed.
+    Other(String),
+    /// It was asked for wrongly, in a way that only the model shows.
+    Usage(String),
+    /// Nobody reads the output any more.
+    Closed,
+}
+
+impl Failure {
+    /// A file that cannot be read, written or created.
+    pub fn file(action: &str, path: &std::path::Path, source: &std::io::Error) -> Self {
+        Self::Other(format!("cannot {action} {}: {source}", path.display()))
+    }
+
+    /// Prints the error line and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Self::Other(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(1)
+            }
+            Self::Usage(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(2)
+            }
+            Self::Closed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<delassus::Error> for Failure {
+    fn from(error: delassus::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// Errors of stdout.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Other(format!("cannot write to stdout: {error}")),
+        }
+    }
+}

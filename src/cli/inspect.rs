@@ -1,0 +1,314 @@
+//! `delassus inspect`: a model as tables, and what its states come to.
+
+use super::failure::{Failure, Outcome};
+use super::options::ModelOptions;
+use super::table::{list, short, table};
+use super::{rollout, say, say_json};
+use clap::Args;
+use delassus::Model;
+use delassus::model::{Actuator, Geom, Joint, JointKind, PairFriction, Shape};
+use delassus::query::{StateQuery, state_query};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// Options of `inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A line of the states file is {\"q\": […nq numbers], \"v\": […nv numbers]}. The line printed for it holds, in f64 and SI units: mass_matrix \
+(full rows), bias_force, body_pos, body_quat (w x y z), com, kinetic_energy, potential_energy.
+
+Examples:
+  delassus inspect examples/models/ant.xml
+  delassus inspect examples/models/pendulum.xml --json
+  echo '{\"q\": [0.3], \"v\": [1]}' > states.jsonl && delassus inspect examples/models/pendulum.xml --states states.jsonl --json")]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelOptions,
+    /// Answer for the states of this file instead: one JSON object a line (as `--json` always prints).
+    #[arg(long, value_name = "FILE")]
+    states: Option<PathBuf>,
+    /// Print JSON and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints.
+pub fn run(a: &Arguments) -> Outcome {
+    let model = a.model.load()?;
+    match &a.states {
+        Some(path) => states(&model, path),
+        None if a.json => say_json(&object(&model)),
+        None => tables(&model),
+    }
+}
+
+/// A line of a states file.
+#[derive(Deserialize)]
+struct State {
+    q: Vec<f64>,
+    v: Vec<f64>,
+}
+
+/// What is printed for a state.
+#[derive(Serialize)]
+struct StateLine {
+    mass_matrix: Vec<Vec<f64>>,
+    bias_force: Vec<f64>,
+    body_pos: Vec<[f64; 3]>,
+    body_quat: Vec<[f64; 4]>,
+    com: [f64; 3],
+    kinetic_energy: f64,
+    potential_energy: f64,
+}
+
+impl From<StateQuery> for StateLine {
+    fn from(s: StateQuery) -> Self {
+        Self {
+            mass_matrix: s.mass_matrix.row_iter().map(|row| row.iter().copied().collect()).collect(),
+            bias_force: s.bias_force.as_slice().to_vec(),
+            body_pos: s.body_pos,
+            body_quat: s.body_quat,
+            com: s.com,
+            kinetic_energy: s.kinetic_energy,
+            potential_energy: s.potential_energy,
+        }
+    }
+}
+
+fn states(model: &Model, path: &Path) -> Outcome {
+    let failed = |e: &std::io::Error| Failure::file("read", path, e);
+    let file = std::fs::File::open(path).map_err(|e| failed(&e))?;
+    for (i, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|e| failed(&e))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let wrong = |message: String| Failure::Other(format!("{}:{}: {message}", path.display(), i + 1));
+        let state: State = serde_json::from_str(&line)
+            .map_err(|e| wrong(format!("a state must be {{\"q\": […], \"v\": […]}}: {e}")))?;
+        let answer = state_query(model, &state.q, &state.v).map_err(|e| wrong(e.to_string()))?;
+        say_json(&StateLine::from(answer))?;
+    }
+    Ok(())
+}
+
+fn tables(model: &Model) -> Outcome {
+    say(format!(
+        "{}: step {} s, gravity {} m/s², moving mass {} kg, nq {}, nv {}, nu {}",
+        model.name,
+        model.timestep,
+        list(model.gravity.as_slice()),
+        short(model.moving_mass()),
+        model.nq(),
+        model.nv(),
+        model.nu()
+    ))?;
+    section("bodies", ["#", "name", "parent", "mass, kg", "com, m", "joints"], &model.bodies, |i, b| {
+        [
+            i.to_string(),
+            if i == 0 { "(world)".into() } else { b.name.clone() },
+            if i == 0 { String::new() } else { body(model, b.parent) },
+            short(b.mass),
+            list(b.com.as_slice()),
+            b.joints.len().to_string(),
+        ]
+    })?;
+    section(
+        "joints",
+        ["#", "name", "kind", "body", "q", "v", "axis", "range", "damping", "armature"],
+        &model.joints,
+        {
+            |i, j| {
+                [
+                    i.to_string(),
+                    j.name.clone(),
+                    kind(j).into(),
+                    body(model, j.body),
+                    span(j.q_start, j.kind.nq()),
+                    span(j.v_start, j.kind.nv()),
+                    if has_axis(j) { list(j.axis.as_slice()) } else { String::new() },
+                    j.range.map(|r| list(&r)).unwrap_or_default(),
+                    short(j.damping),
+                    short(j.armature),
+                ]
+            }
+        },
+    )?;
+    section("geoms", ["#", "name", "body", "shape", "size, m", "position, m", "friction", "condim"], &model.geoms, {
+        |i, g| {
+            [
+                i.to_string(),
+                g.name.clone(),
+                body(model, g.body),
+                g.shape.name().into(),
+                size(&g.shape),
+                list(g.position.as_slice()),
+                short(g.friction[0]),
+                g.condim.to_string(),
+            ]
+        }
+    })?;
+    section(
+        "actuators",
+        ["#", "name", "joint", "gear", "control", "force", "gain", "bias"],
+        &model.actuators,
+        |i, a| {
+            [
+                i.to_string(),
+                a.name.clone(),
+                joint(model, a),
+                list(gear(model, a)),
+                a.control_range.map(|r| list(&r)).unwrap_or_default(),
+                a.force_range.map(|r| list(&r)).unwrap_or_default(),
+                list(&a.gain),
+                list(&a.bias),
+            ]
+        },
+    )?;
+    section("keyframes", ["#", "name", "time, s"], &model.keyframes, |i, k| {
+        [i.to_string(), k.name.clone(), short(k.time)]
+    })?;
+    section("equality constraints", ["#", "name", "active"], &model.equalities, |i, e| {
+        [i.to_string(), e.name.clone(), e.active.to_string()]
+    })?;
+    say(format!("{} geom pairs are tested for contact", model.pairs.len()))?;
+    rollout::notes(model, true)
+}
+
+/// A titled table, or nothing if there is nothing in it.
+fn section<T, const N: usize>(
+    title: &str,
+    header: [&str; N],
+    items: &[T],
+    row: impl Fn(usize, &T) -> [String; N],
+) -> Outcome {
+    if items.is_empty() {
+        return Ok(());
+    }
+    say(format!("\n{title}"))?;
+    say(table(header, items.iter().enumerate().map(|(i, item)| row(i, item))))
+}
+
+/// A body's name, or its index if it has none.
+fn body(model: &Model, index: usize) -> String {
+    match (index, model.bodies[index].name.as_str()) {
+        (0, _) => "(world)".into(),
+        (_, "") => index.to_string(),
+        (_, name) => name.into(),
+    }
+}
+
+/// The name of an actuator's joint, or its index if it has none.
+fn joint(model: &Model, a: &Actuator) -> String {
+    match model.joints[a.joint].name.as_str() {
+        "" => a.joint.to_string(),
+        name => name.into(),
+    }
+}
+
+/// The entries of the gear that count.
+fn gear<'a>(model: &Model, a: &'a Actuator) -> &'a [f64] {
+    &a.gear[..model.joints[a.joint].kind.nv()]
+}
+
+fn kind(joint: &Joint) -> &'static str {
+    match joint.kind {
+        JointKind::Free => "free",
+        JointKind::Ball => "ball",
+        JointKind::Hinge => "hinge",
+        JointKind::Slide => "slide",
+    }
+}
+
+fn has_axis(joint: &Joint) -> bool {
+    matches!(joint.kind, JointKind::Hinge | JointKind::Slide)
+}
+
+/// First and last of some entries.
+fn span(start: usize, count: usize) -> String {
+    if count == 1 { start.to_string() } else { format!("{start}–{}", start + count - 1) }
+}
+
+/// The size of a shape as MJCF gives it.
+fn size(shape: &Shape) -> String {
+    match shape {
+        Shape::Plane => String::new(),
+        Shape::Sphere { radius } => short(*radius),
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            list(&[*radius, *half_length])
+        }
+        Shape::Ellipsoid { radii } => list(radii.as_slice()),
+        Shape::Box { half } => list(half.as_slice()),
+        Shape::Hull(hull) => format!("{} corners", hull.vertices.len()),
+    }
+}
+
+/// The size of a shape for machines.
+fn size_json(shape: &Shape) -> Value {
+    match shape {
+        Shape::Plane => json!([]),
+        Shape::Sphere { radius } => json!([radius]),
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            json!([radius, half_length])
+        }
+        Shape::Ellipsoid { radii } => json!(radii.as_slice()),
+        Shape::Box { half } => json!(half.as_slice()),
+        Shape::Hull(hull) => json!(hull.vertices.iter().map(|v| [v.x, v.y, v.z]).collect::<Vec<_>>()),
+    }
+}
+
+/// The model for machines. References are indices; lengths in m, angles in rad.
+fn object(model: &Model) -> Value {
+    let quat = |r: &nalgebra::UnitQuaternion<f64>| [r.w, r.i, r.j, r.k];
+    let bodies = model.bodies.iter().map(|b| {
+        let inertia: Vec<Vec<f64>> = b.inertia.row_iter().map(|r| r.iter().copied().collect()).collect();
+        json!({
+            "name": b.name, "parent": b.parent, "pos": b.position.as_slice(), "quat": quat(&b.orientation),
+            "mass": b.mass, "com": b.com.as_slice(), "inertia": inertia,
+        })
+    });
+    let joints = model.joints.iter().map(|j| {
+        json!({
+            "name": j.name, "kind": kind(j), "body": j.body, "pos": j.anchor.as_slice(),
+            "axis": has_axis(j).then(|| j.axis.as_slice()), "q_start": j.q_start, "v_start": j.v_start, "range": j.range,
+            "stiffness": j.stiffness, "damping": j.damping, "armature": j.armature, "friction_loss": j.friction_loss,
+            "reference": j.reference, "spring_reference": j.spring_reference,
+        })
+    });
+    let geoms = model.geoms.iter().map(|g: &Geom| {
+        json!({
+            "name": g.name, "body": g.body, "shape": g.shape.name(), "size": size_json(&g.shape),
+            "pos": g.position.as_slice(), "quat": quat(&g.orientation), "friction": g.friction, "condim": g.condim,
+            "margin": g.margin, "restitution": g.restitution,
+        })
+    });
+    let actuators = model.actuators.iter().map(|a| {
+        json!({
+            "name": a.name, "joint": a.joint, "gear": gear(model, a), "control_range": a.control_range,
+            "force_range": a.force_range, "gain": a.gain, "bias": a.bias,
+        })
+    });
+    let pairs = model.pairs.iter().map(|p| {
+        let [a, b] = [p.geom_a, p.geom_b].map(|g| model.geoms[g].friction[0]);
+        let friction = match p.friction {
+            PairFriction::Larger => a.max(b),
+            PairFriction::First => a,
+            PairFriction::Second => b,
+            PairFriction::Fixed(friction) => friction,
+        };
+        json!({ "geoms": [p.geom_a, p.geom_b], "friction": friction, "condim": p.condim, "margin": p.margin })
+    });
+    let keyframes = model
+        .keyframes
+        .iter()
+        .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control }));
+    json!({
+        "name": model.name, "timestep": model.timestep, "gravity": model.gravity.as_slice(),
+        "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "moving_mass": model.moving_mass(), "q0": model.q0,
+        "bodies": bodies.collect::<Vec<_>>(), "joints": joints.collect::<Vec<_>>(), "geoms": geoms.collect::<Vec<_>>(),
+        "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
+        "keyframes": keyframes.collect::<Vec<_>>(), "notes": model.notes,
+    })
+}

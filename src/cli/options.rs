@@ -1,0 +1,115 @@
+//! Options that commands share: which model, and how it is stepped.
+
+use super::control::Control;
+use super::failure::{Failure, Outcome};
+use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, PRECISIONS, choice, not_negative, positive, share};
+use clap::Args;
+use delassus::model::ReadOptions;
+use delassus::solver::{Algorithm, FrictionLaw};
+use delassus::worlds::Start;
+use delassus::{Backend, Model, Precision, Settings};
+use std::path::PathBuf;
+
+/// Which model, and how it is read.
+#[derive(Debug, Args)]
+pub struct ModelOptions {
+    /// Model file (MJCF).
+    pub model: PathBuf,
+    /// List what is not known or not done in the model file as notes instead of refusing the file.
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+impl ModelOptions {
+    /// Reads the model.
+    pub fn load(&self) -> Outcome<Model> {
+        Ok(Model::from_mjcf_file_with(&self.model, &ReadOptions { lenient: self.lenient })?)
+    }
+}
+
+/// How worlds are stepped. What is not given is as [`Settings::default`] has it.
+#[derive(Debug, Args)]
+pub struct StepOptions {
+    /// Number of worlds [default: 1024, verify: 16].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub worlds: Option<u64>,
+    /// Number of steps [default: 1000, verify: 200].
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub steps: Option<u64>,
+    /// Step, s [default: the model's].
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
+    pub dt: Option<f64>,
+    /// Where the stages run; auto takes the CPU where there is no GPU.
+    #[arg(long, default_value = "auto", value_parser = choice(BACKENDS))]
+    pub backend: Backend,
+    /// Number type of state and stages [default: f32, verify: f64].
+    #[arg(long, value_parser = choice(PRECISIONS))]
+    pub precision: Option<Precision>,
+    /// Iteration that solves the contact problems.
+    #[arg(long, default_value = "pgs", value_parser = choice(ALGORITHMS))]
+    pub solver: Algorithm,
+    /// Friction law.
+    #[arg(long, default_value = "cone", value_parser = choice(FRICTIONS))]
+    pub friction: FrictionLaw,
+    /// Coefficient of restitution where the model gives none, 0 to 1 [default: 0].
+    #[arg(long, value_name = "E", value_parser = share, allow_negative_numbers = true)]
+    pub restitution: Option<f64>,
+    /// Residual at which a contact problem counts as solved, m/s [default: 1e-5 in f32, 1e-10 in f64].
+    #[arg(long, value_name = "M/S", value_parser = positive, allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
+    /// Most sweeps a contact problem [default: 200].
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<u32>,
+    /// Leave problems that missed the tolerance as they are instead of handing them to the exact solver.
+    #[arg(long)]
+    pub no_fallback: bool,
+    /// Seed of start noise and random control; the same seed gives the same rollout.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Control: "zero"; "random" (uniform in each actuator's range, or in [-1, 1], redrawn every 5 steps); or a file with one JSON array of
+    /// nu numbers a step and line, held after its end [default: the keyframe's, or zero].
+    #[arg(long, value_name = "zero|random|FILE")]
+    pub control: Option<Control>,
+    /// Keyframe to start from [default: the model's rest position].
+    #[arg(long, value_name = "NAME")]
+    pub keyframe: Option<String>,
+    /// Start noise: every position (m, rad) and velocity (m/s, rad/s) of every world is changed by up to this.
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = not_negative, allow_negative_numbers = true)]
+    pub noise: f64,
+}
+
+impl StepOptions {
+    /// The settings of the step.
+    pub fn settings(&self, precision: Precision) -> Settings {
+        let default = Settings::default();
+        Settings {
+            precision: self.precision.unwrap_or(precision),
+            backend: self.backend,
+            dt: self.dt,
+            friction: self.friction,
+            algorithm: self.solver,
+            tolerance: self.tolerance,
+            iterations: self.iterations.unwrap_or(default.iterations),
+            fallback: !self.no_fallback,
+            restitution: self.restitution.unwrap_or(default.restitution),
+            ..default
+        }
+    }
+
+    /// How worlds start.
+    pub fn start(&self, model: &Model) -> Outcome<Start> {
+        let keyframe = match &self.keyframe {
+            None => None,
+            Some(name) => Some(model.keyframe(name).ok_or_else(|| no_keyframe(name, model))?),
+        };
+        Ok(Start { keyframe, position_noise: self.noise, velocity_noise: self.noise })
+    }
+}
+
+fn no_keyframe(name: &str, model: &Model) -> Failure {
+    let names: Vec<String> = model.keyframes.iter().map(|k| format!("\"{}\"", k.name)).collect();
+    Failure::Other(match names.as_slice() {
+        [] => format!("keyframe \"{name}\": the model has no keyframes"),
+        _ => format!("keyframe \"{name}\": the model has only {}", names.join(", ")),
+    })
+}

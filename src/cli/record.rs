@@ -1,0 +1,218 @@
+//! Files that a rollout leaves: records of worlds, and problems that were not solved.
+
+use super::failure::{Failure, Outcome};
+use delassus::lcp::{Problem, file};
+use delassus::worlds::{BlockRecord, ContactRecord, WorldReport, WorldStatus};
+use delassus::{Model, Worlds};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A file that is written line by line.
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl Lines {
+    fn create(path: &Path) -> Outcome<Self> {
+        let file = File::create(path).map_err(|e| Failure::file("create", path, &e))?;
+        Ok(Self { path: path.to_owned(), writer: BufWriter::new(file) })
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.writer.flush().map_err(|e| Failure::file("write", &self.path, &e))
+    }
+}
+
+/// A geom by its name, or by its index if it has none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum GeomName<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> GeomName<'a> {
+    fn new(model: &'a Model, geom: usize) -> Self {
+        match model.geoms[geom].name.as_str() {
+            "" => Self::Index(geom),
+            name => Self::Name(name),
+        }
+    }
+}
+
+/// A contact. The normal points from the first geom to the second; the impulse acts on the second, along the normal and the two tangents.
+#[derive(Serialize)]
+struct ContactLine<'a> {
+    geoms: [GeomName<'a>; 2],
+    position: [f64; 3],
+    normal: [f64; 3],
+    tangents: [[f64; 3]; 2],
+    gap: f64,
+    impulse: [f64; 3],
+}
+
+impl<'a> ContactLine<'a> {
+    fn new(model: &'a Model, contact: &ContactRecord) -> Self {
+        let [normal, t1, t2] = contact.frame.map(Into::into);
+        Self {
+            geoms: [contact.geom_a, contact.geom_b].map(|geom| GeomName::new(model, geom)),
+            position: contact.position.into(),
+            normal,
+            tangents: [t1, t2],
+            gap: contact.gap,
+            impulse: contact.impulse,
+        }
+    }
+}
+
+/// The certificate of a world.
+#[derive(Serialize)]
+struct ReportLine {
+    status: &'static str,
+    iterations: u32,
+    residual: f64,
+    floor: f64,
+    penetration: f64,
+    contact_count: usize,
+    row_count: usize,
+    capacity_needed: usize,
+    overflow: bool,
+    fallback: bool,
+}
+
+impl From<&WorldReport> for ReportLine {
+    fn from(report: &WorldReport) -> Self {
+        Self {
+            status: match report.status {
+                WorldStatus::Solved => "solved",
+                WorldStatus::IterationLimit => "iteration limit",
+                WorldStatus::NotFinite => "not finite",
+            },
+            iterations: report.iterations,
+            residual: report.residual,
+            floor: report.floor,
+            penetration: report.penetration,
+            contact_count: report.contact_count,
+            row_count: report.row_count,
+            capacity_needed: report.capacity_needed,
+            overflow: report.overflow,
+            fallback: report.fallback,
+        }
+    }
+}
+
+/// A world after a step.
+#[derive(Serialize)]
+struct StepLine<'a> {
+    world: usize,
+    step: u64,
+    time: f64,
+    q: &'a [f64],
+    v: &'a [f64],
+    contacts: Vec<ContactLine<'a>>,
+    report: ReportLine,
+}
+
+/// Writes one object a step for chosen worlds.
+#[derive(Debug)]
+pub struct Recorder {
+    lines: Lines,
+    chosen: Vec<usize>,
+}
+
+impl Recorder {
+    /// Creates the file and watches the chosen worlds.
+    pub fn new(path: &Path, chosen: &[usize], worlds: &mut Worlds) -> Outcome<Self> {
+        for &world in chosen {
+            if world >= worlds.world_count() {
+                let message = format!("--record-worlds: there is no world {world}, only {}", worlds.world_count());
+                return Err(Failure::Usage(message));
+            }
+            worlds.watch(world, true)?;
+        }
+        Ok(Self { lines: Lines::create(path)?, chosen: chosen.to_vec() })
+    }
+
+    /// Writes the chosen worlds after step `step`.
+    pub fn record(&mut self, step: u64, worlds: &Worlds) -> Outcome {
+        let (model, (q, v)) = (worlds.model(), worlds.state());
+        let (nq, nv) = (model.nq(), model.nv());
+        for &world in &self.chosen {
+            let contacts = worlds.contacts(world).unwrap_or_default();
+            let line = StepLine {
+                world,
+                step,
+                time: worlds.time()[world],
+                q: &q[world * nq..(world + 1) * nq],
+                v: &v[world * nv..(world + 1) * nv],
+                contacts: contacts.iter().map(|c| ContactLine::new(model, c)).collect(),
+                report: (&worlds.reports()[world]).into(),
+            };
+            let path = self.lines.path.as_path();
+            serde_json::to_writer(&mut self.lines.writer, &line)
+                .map_err(std::io::Error::from)
+                .and_then(|()| self.lines.writer.write_all(b"\n"))
+                .map_err(|e| Failure::file("write", path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that everything is in the file.
+    pub fn finish(self) -> Outcome {
+        self.lines.finish()
+    }
+}
+
+/// Writes the contact problems that missed their tolerance, in the format of `delassus solve`.
+#[derive(Debug)]
+pub struct Dump {
+    lines: Lines,
+    found: Mutex<Vec<Problem>>,
+    written: usize,
+    /// Problems that hold NaN or infinities: the format has no form for them.
+    left_out: usize,
+}
+
+impl Dump {
+    /// Creates the file.
+    pub fn new(path: &Path) -> Outcome<Self> {
+        Ok(Self { lines: Lines::create(path)?, found: Mutex::default(), written: 0, left_out: 0 })
+    }
+
+    /// Looks at a block of the step.
+    pub fn see(&self, block: &BlockRecord<'_>) {
+        if !block.solved {
+            self.found.lock().unwrap_or_else(PoisonError::into_inner).push(block.problem.clone());
+        }
+    }
+
+    /// Writes what was found in step `step`, in the order of the worlds.
+    pub fn write(&mut self, step: u64, model: &Model) -> Outcome {
+        let mut found = std::mem::take(self.found.get_mut().unwrap_or_else(PoisonError::into_inner));
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        for problem in &mut found {
+            if !problem.is_finite() {
+                self.left_out += 1;
+                continue;
+            }
+            problem.name = format!("{}/step {step}, {}", model.name, problem.name);
+            file::write(problem, None, &mut self.lines.writer)?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that everything is in the file, and says how much.
+    pub fn finish(self) -> Outcome<String> {
+        let (path, left_out) = (self.lines.path.display(), self.left_out);
+        let more = if left_out > 0 { format!(", {left_out} with NaN or infinities left out") } else { String::new() };
+        let text = format!("{} unsolved problems written to {path}{more}", self.written);
+        self.lines.finish()?;
+        Ok(text)
+    }
+}

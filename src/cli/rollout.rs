@@ -1,0 +1,183 @@
+//! `delassus rollout`: worlds, steps, and what came out.
+
+use super::failure::Outcome;
+use super::options::{ModelOptions, StepOptions};
+use super::parse::{BACKENDS, PRECISIONS, name_of};
+use super::record::{Dump, Recorder};
+use super::run::Run;
+use super::table::{facts, grouped, percent, short};
+use super::tally::{Summary, Tally};
+use super::{devices, progress, say, say_json};
+use clap::Args;
+use delassus::worlds::BlockRecord;
+use delassus::{Backend, Model, Precision};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `rollout`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The residual is the certificate: how far, in m/s, the contact velocities are from obeying every contact law, from the final impulses \
+in a pass of its own. Median, 99th percentile (both to 2 %) and worst are over all steps of all worlds whose state stayed finite.
+
+Examples:
+  delassus rollout examples/models/ant.xml --worlds 4096 --steps 200 --control random
+  delassus rollout examples/models/quadruped.xml --keyframe stand --noise 0.02 --json
+  delassus rollout examples/models/boxes.xml --worlds 1 --precision f64 --record boxes.jsonl
+  delassus rollout examples/models/humanoid.xml --solver jacobi --no-fallback --dump-failed hard.jsonl")]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    step: StepOptions,
+    /// Write one JSON object a step for chosen worlds: world, step, time, q, v, contacts and the report.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Worlds to record.
+    #[arg(long, value_name = "W,…", value_delimiter = ',', default_value = "0", requires = "record")]
+    record_worlds: Vec<usize>,
+    /// Write every contact problem that missed its tolerance, for `delassus solve`. Slows the rollout down.
+    #[arg(long, value_name = "FILE")]
+    dump_failed: Option<PathBuf>,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    json: bool,
+    /// List the notes on the model.
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// The object that `--json` prints.
+#[derive(Serialize)]
+struct Output<'a> {
+    model: &'a str,
+    backend: &'static str,
+    device: String,
+    precision: &'static str,
+    worlds: usize,
+    steps: u64,
+    dt: f64,
+    seconds: f64,
+    world_steps_per_second: f64,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+/// Rolls out and prints.
+pub fn run(a: &Arguments) -> Outcome {
+    let model = a.model.load()?;
+    let mut run = Run::new(&model, &a.step, 1024, 1000, Precision::F32)?;
+    let mut recorder = match &a.record {
+        Some(path) => Some(Recorder::new(path, &a.record_worlds, &mut run.worlds)?),
+        None => None,
+    };
+    let mut dump = a.dump_failed.as_deref().map(Dump::new).transpose()?;
+    if !a.json {
+        introduce(&model, &run, a.step.backend, a.verbose)?;
+    }
+
+    let mut tally = Tally::new(run.worlds.world_count());
+    let bar = progress::bar(run.steps, "steps", a.json);
+    for _ in 0..run.steps {
+        let step = match &mut dump {
+            None => run.step(None)?,
+            Some(dump) => {
+                let step = run.step(Some(&|block: &BlockRecord<'_>| dump.see(block)))?;
+                dump.write(step, &model)?;
+                step
+            }
+        };
+        tally.add(run.worlds.reports());
+        if let Some(recorder) = &mut recorder {
+            recorder.record(step, &run.worlds)?;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let recorded = recorder.map(Recorder::finish).transpose()?;
+    let dumped = dump.map(Dump::finish).transpose()?;
+    let output = output(&model, &run, tally.summary());
+    if a.json {
+        return say_json(&output);
+    }
+    say(result(&output))?;
+    for note in run.worlds.notes() {
+        say(format!("note: {note}"))?;
+    }
+    if let (Some(()), Some(path)) = (recorded, &a.record) {
+        say(format!("record written to {}", path.display()))?;
+    }
+    dumped.map_or(Ok(()), say)
+}
+
+/// Says what runs where.
+pub fn introduce(model: &Model, run: &Run, asked: Backend, verbose: bool) -> Outcome {
+    let worlds = &run.worlds;
+    let backend = name_of(BACKENDS, &worlds.backend());
+    let why = if asked == Backend::Auto && worlds.backend() == Backend::Cpu { devices::why_cpu() } else { "" };
+    let precision = name_of(PRECISIONS, &worlds.settings().precision);
+    say(format!("backend {backend}: {}, {precision}{why}", worlds.device()))?;
+    say(format!(
+        "model {}: nq {}, nv {}, nu {}; {} worlds x {} steps of {} s",
+        model.name,
+        model.nq(),
+        model.nv(),
+        model.nu(),
+        grouped(worlds.world_count() as u64),
+        grouped(run.steps),
+        worlds.dt()
+    ))?;
+    notes(model, verbose)?;
+    if run.all_alike {
+        say("note: all worlds start alike and get the same control; --noise or --control random sets them apart")?;
+    }
+    Ok(())
+}
+
+/// Says how many notes the model has, or lists them.
+pub fn notes(model: &Model, verbose: bool) -> Outcome {
+    if verbose {
+        return model.notes.iter().try_for_each(|note| say(format!("note: {note}")));
+    }
+    match model.notes.len() {
+        0 => Ok(()),
+        1 => say("1 note on the model file (-v shows it)"),
+        n => say(format!("{n} notes on the model file (-v lists them)")),
+    }
+}
+
+fn output<'a>(model: &'a Model, run: &Run, summary: Summary) -> Output<'a> {
+    let (worlds, seconds) = (&run.worlds, run.stepping.as_secs_f64());
+    Output {
+        model: &model.name,
+        backend: name_of(BACKENDS, &worlds.backend()),
+        device: worlds.device(),
+        precision: name_of(PRECISIONS, &worlds.settings().precision),
+        worlds: worlds.world_count(),
+        steps: run.steps,
+        dt: worlds.dt(),
+        seconds,
+        world_steps_per_second: worlds.world_count() as f64 * run.steps as f64 / seconds.max(f64::MIN_POSITIVE),
+        summary,
+    }
+}
+
+fn result(output: &Output<'_>) -> comfy_table::Table {
+    let s = &output.summary;
+    facts([
+        ("world-steps/s", grouped(output.world_steps_per_second as u64)),
+        ("wall time, s", short(output.seconds)),
+        ("contacts, mean", short(s.contacts_mean)),
+        ("rows, mean", short(s.rows_mean)),
+        ("iterations, mean", short(s.iterations_mean)),
+        ("residual, median, m/s", short(s.residual.median)),
+        ("residual, 99 %, m/s", short(s.residual.p99)),
+        ("residual, worst, m/s", short(s.residual.worst)),
+        ("solved", percent(s.solved_share)),
+        ("exact fallback", percent(s.fallback_share)),
+        ("overflow worlds", grouped(s.overflow_worlds as u64)),
+        ("deepest penetration, m", short(s.deepest_penetration)),
+        ("non-finite worlds", grouped(s.non_finite_worlds as u64)),
+    ])
+}

@@ -1,0 +1,55 @@
+//! A rollout, step by step.
+
+use super::control::Driver;
+use super::failure::Outcome;
+use super::options::StepOptions;
+use delassus::worlds::BlockRecord;
+use delassus::{Mask, Model, Precision, Worlds};
+use std::time::{Duration, Instant};
+
+/// What sees every block of a step.
+pub type See<'a> = &'a (dyn Fn(&BlockRecord<'_>) + Sync);
+
+/// Worlds and what drives them.
+pub struct Run {
+    /// The worlds.
+    pub worlds: Worlds,
+    /// Number of steps to do.
+    pub steps: u64,
+    /// Time spent in steps so far.
+    pub stepping: Duration,
+    /// Whether nothing sets one world apart from another.
+    pub all_alike: bool,
+    driver: Driver,
+    done: u64,
+}
+
+impl Run {
+    /// Worlds at their start. The defaults are the command's.
+    pub fn new(model: &Model, options: &StepOptions, worlds: u64, steps: u64, precision: Precision) -> Outcome<Self> {
+        let start = options.start(model)?;
+        let count = usize::try_from(options.worlds.unwrap_or(worlds)).unwrap_or(usize::MAX);
+        let mut worlds = Worlds::new(model, count, options.settings(precision))?;
+        worlds.set_start(start)?;
+        worlds.reset(Mask::All, options.seed)?;
+        let driver = Driver::new(options.control.as_ref(), options.seed, &mut worlds)?;
+        Ok(Self {
+            all_alike: count > 1 && options.noise == 0.0 && driver.is_shared(),
+            worlds,
+            steps: options.steps.unwrap_or(steps),
+            stepping: Duration::ZERO,
+            driver,
+            done: 0,
+        })
+    }
+
+    /// Does one step, of which `see` sees every block; returns its number, counted from 1.
+    pub fn step(&mut self, see: Option<See<'_>>) -> Outcome<u64> {
+        self.driver.drive(self.done, &mut self.worlds);
+        let start = Instant::now();
+        self.worlds.step_inspected(1, see)?;
+        self.stepping += start.elapsed();
+        self.done += 1;
+        Ok(self.done)
+    }
+}

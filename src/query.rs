@@ -1,0 +1,102 @@
+//! Questions about one state: mass matrix, bias force, poses, centre of mass and energy, in f64.
+//!
+//! The same stages as in the step, with one world in one lane:
+//!
+//! ```text
+//! q ─► kinematics ─► poses ─► centre of mass c = Σ m x / Σ m, potential energy V = −Σ m g·x
+//!          └─► mass matrix M ─► kinetic energy T = ½ vᵀ M v
+//!                └─► bias force c(q, v)
+//! ```
+
+use crate::dynamics::{Dynamics, bias_force, mass_matrix};
+use crate::error::{Error, Result};
+use crate::kinematics::{Kinematics, kinematics};
+use crate::model::Model;
+use crate::spatial::Vec3;
+use nalgebra::{DMatrix, DVector, Vector3};
+
+/// What a state of a model comes to. SI units, world axes; springs, dampers, actuators and contacts are left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateQuery {
+    /// Mass matrix M(q) with armature, nv × nv, symmetric.
+    pub mass_matrix: DMatrix<f64>,
+    /// Bias force c(q, v): gravity, Coriolis and centrifugal forces, N or N·m, shape \[nv\]; M v̇ + c = τ.
+    pub bias_force: DVector<f64>,
+    /// Origin of every body, m, shape \[body\].
+    pub body_pos: Vec<[f64; 3]>,
+    /// Orientation of every body, w x y z, shape \[body\].
+    pub body_quat: Vec<[f64; 4]>,
+    /// Centre of mass of all bodies, those that cannot move included, m; the origin for a model without mass.
+    pub com: [f64; 3],
+    /// Kinetic energy ½ vᵀ M v, armature included, J.
+    pub kinetic_energy: f64,
+    /// Energy of all bodies in the gravity field, zero at height zero, J.
+    pub potential_energy: f64,
+}
+
+/// Answers for one state; quaternions are normalised as they are read.
+///
+/// `q`: position, shape \[nq\]; `v`: velocity, shape \[nv\].
+///
+/// ```
+/// use delassus::{Model, query::state_query};
+/// # fn main() -> delassus::Result<()> {
+/// let model = Model::from_mjcf_str(
+///     r#"<mujoco>
+///          <option gravity="0 0 -10"/>
+///          <worldbody><body><freejoint/><geom size="0.1" mass="2"/></body></worldbody>
+///        </mujoco>"#,
+/// )?;
+/// let state = state_query(&model, &[0.0, 0.0, 3.0, 1.0, 0.0, 0.0, 0.0], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+/// assert_eq!((state.kinetic_energy, state.potential_energy), (1.0, 60.0));
+/// assert_eq!(state.bias_force[2], 20.0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Argument`] if `q` or `v` has the wrong length.
+pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
+    for (argument, found, wanted) in [("q", q.len(), model.nq()), ("v", v.len(), model.nv())] {
+        if found != wanted {
+            return Err(Error::argument(argument, format!("has {found} numbers, the model needs {wanted}")));
+        }
+    }
+    let (mut k, mut d) = (Kinematics::<f64>::new(model), Dynamics::<f64>::new(model));
+    kinematics(model, q, &mut k);
+    mass_matrix(model, &vec![1.0; model.bodies.len()], &k, &mut d);
+    bias_force(model, model.gravity.as_slice(), v, &k, &mut d);
+
+    let matrix = dense(model, &d.mass_matrix);
+    let velocity = DVector::from_column_slice(v);
+    let (mut mass, mut moment) = (0.0, Vector3::zeros());
+    for (body, pose) in model.bodies.iter().zip(&k.body_pose).skip(1) {
+        mass += body.mass;
+        moment += body.mass * Vector3::from(array(pose.point(Vec3::constant(&body.com))));
+    }
+    Ok(StateQuery {
+        kinetic_energy: 0.5 * velocity.dot(&(&matrix * &velocity)),
+        potential_energy: -model.gravity.dot(&moment),
+        com: if mass > 0.0 { (moment / mass).into() } else { [0.0; 3] },
+        mass_matrix: matrix,
+        bias_force: DVector::from_vec(d.bias_force),
+        body_pos: k.body_pose.iter().map(|pose| array(pose.position)).collect(),
+        body_quat: k.body_quat.iter().map(|r| [r.w, r.v.x, r.v.y, r.v.z]).collect(),
+    })
+}
+
+fn array(v: Vec3<f64>) -> [f64; 3] {
+    [v.x, v.y, v.z]
+}
+
+/// The packed mass matrix in full.
+fn dense(model: &Model, packed: &[f64]) -> DMatrix<f64> {
+    let mut full = DMatrix::zeros(model.nv(), model.nv());
+    for (i, dof) in model.dofs.iter().enumerate() {
+        for (p, &j) in dof.ancestors.iter().enumerate() {
+            full[(i, j)] = packed[dof.row_start + p];
+            full[(j, i)] = full[(i, j)];
+        }
+    }
+    full
+}

@@ -1,0 +1,298 @@
+//! The command as a user meets it: what it prints, what it leaves in files, and how it refuses.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder for the files of one test, empty.
+fn folder(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(test);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn file(test: &str, name: &str, text: &str) -> String {
+    let path = folder(test).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn command(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_delassus"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments.split_whitespace());
+    command
+}
+
+/// Runs; `m/` stands for the folder of example models.
+fn delassus(arguments: &str) -> Output {
+    command(&arguments.replace("m/", "examples/models/")).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Stdout of a run that must go well.
+fn good(arguments: &str) -> String {
+    let output = delassus(arguments);
+    assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// One JSON value and a line end, and nothing else.
+fn json(arguments: &str) -> Value {
+    serde_json::from_str(&good(arguments)).unwrap()
+}
+
+/// Every line one JSON value.
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The error line of a run that must end with `code`, and nothing on stdout.
+fn refused(arguments: &str, code: i32) -> String {
+    let output = delassus(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments}: {error}");
+    assert!(error.starts_with("error: ") && output.stdout.is_empty(), "{arguments}: {error}");
+    error
+}
+
+#[test]
+fn rollout_prints_one_object_for_machines() {
+    let o = json("rollout m/ant.xml --worlds 5 --steps 20 --noise 0.01 --control random --backend cpu --json");
+    for key in ["model", "backend", "device", "precision"] {
+        assert!(o[key].is_string(), "{key}: {o}");
+    }
+    let numbers = ["dt", "seconds", "world_steps_per_second", "contacts_mean", "rows_mean", "iterations_mean"];
+    let counts = ["worlds", "steps", "overflow_worlds", "non_finite_worlds"];
+    for key in numbers.into_iter().chain(["solved_share", "fallback_share", "deepest_penetration"]) {
+        assert!(o[key].is_f64(), "{key}: {o}");
+    }
+    for key in counts {
+        assert!(o[key].is_u64(), "{key}: {o}");
+    }
+    let residual = |key: &str| o["residual"][key].as_f64().unwrap();
+    assert!(residual("median") <= residual("p99") && residual("p99") <= residual("worst"), "{o}");
+    assert_eq!(o["model"], "ant");
+    assert_eq!(o["backend"], "cpu");
+    assert_eq!(o["precision"], "f32");
+    assert_eq!((o["worlds"].as_u64(), o["steps"].as_u64(), o["dt"].as_f64()), (Some(5), Some(20), Some(0.01)));
+    assert_eq!(o.as_object().unwrap().len(), 18, "{o}");
+}
+
+#[test]
+fn rollout_prints_a_table_for_people() {
+    let out = good("rollout m/biped.xml --worlds 3 --steps 5 --keyframe stand --dt 0.002 --precision f64");
+    for part in [
+        "backend cpu: CPU, ",
+        "f64",
+        "model biped: ",
+        "3 worlds x 5 steps of 0.002 s",
+        "all worlds start alike",
+        "world-steps/s",
+        "residual, worst, m/s",
+        "solved",
+        "100 %",
+        "deepest penetration, m",
+        "non-finite worlds",
+    ] {
+        assert!(out.contains(part), "no {part:?} in {out}");
+    }
+}
+
+#[test]
+fn a_record_holds_what_happened() {
+    let path = folder("record").join("out.jsonl");
+    let arguments =
+        format!("rollout m/boxes.xml --worlds 3 --steps 60 --record {} --record-worlds 0,2", path.display());
+    good(&arguments);
+    let lines = json_lines(&std::fs::read_to_string(&path).unwrap());
+    assert_eq!(lines.len(), 2 * 60);
+    for (i, line) in lines.iter().enumerate() {
+        assert_eq!(line["world"].as_u64(), Some([0, 2][i % 2]));
+        let step = line["step"].as_u64().unwrap();
+        assert_eq!(step, i as u64 / 2 + 1);
+        assert!((line["time"].as_f64().unwrap() - 0.005 * step as f64).abs() < 1e-12);
+        let (q, v) = (line["q"].as_array().unwrap(), line["v"].as_array().unwrap());
+        assert_eq!((q.len(), v.len()), (56, 48));
+        let contacts = line["contacts"].as_array().unwrap();
+        assert_eq!(line["report"]["contact_count"].as_u64(), Some(contacts.len() as u64));
+        for contact in contacts {
+            assert_eq!(contact["geoms"].as_array().unwrap().len(), 2);
+            for key in ["position", "normal", "impulse"] {
+                assert_eq!(contact[key].as_array().unwrap().len(), 3, "{key}");
+            }
+            assert!(contact["gap"].is_f64() && contact["impulse"][0].as_f64().unwrap() >= 0.0);
+        }
+    }
+    assert!(lines.iter().any(|l| !l["contacts"].as_array().unwrap().is_empty()));
+    assert_eq!(lines[0]["report"]["status"], "solved");
+    // The same start and control: the same motion.
+    assert_eq!(lines[118]["q"], lines[119]["q"]);
+}
+
+#[test]
+fn the_seed_decides_the_rollout() {
+    let rollout = |seed: u64, name: &str| {
+        let path = folder(name).join("out.jsonl");
+        let record = format!("--record {} --record-worlds 1", path.display());
+        good(&format!("rollout m/hopper.xml --worlds 2 --steps 9 --control random --noise 0.1 --seed {seed} {record}"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    assert_eq!(rollout(1, "seed-a"), rollout(1, "seed-b"));
+    assert_ne!(rollout(1, "seed-a"), rollout(2, "seed-c"));
+}
+
+#[test]
+fn control_comes_from_a_file_and_is_held() {
+    let run = |control: &str, name: &str| {
+        let path = folder(name).join("out.jsonl");
+        good(&format!("rollout m/pendulum.xml --worlds 1 --steps 4 --control {control} --record {}", path.display()));
+        json_lines(&std::fs::read_to_string(path).unwrap())[3]["v"][0].as_f64().unwrap()
+    };
+    let held = run(&file("held", "c.jsonl", "[2]\n"), "held-out");
+    let given = run(&file("given", "c.jsonl", "[2]\n[2]\n[2.0]\n[2]\n"), "given-out");
+    assert_eq!(held, given);
+    assert!(held > run("zero", "zero-out") + 1e-3);
+}
+
+#[test]
+fn wrong_files_are_refused_with_a_reason() {
+    assert!(refused("rollout nowhere.xml", 1).contains("nowhere.xml"));
+    let cut = file("cut", "cut.xml", "<mujoco><worldbody><body>");
+    assert!(refused(&format!("rollout {cut}"), 1).contains("cut.xml"));
+    assert!(refused(&format!("inspect {cut}"), 1).contains("cut.xml"));
+    let wide = file("wide", "c.jsonl", "[1]\n[1, 2]\n");
+    let error = refused(&format!("rollout m/pendulum.xml --control {wide}"), 1);
+    assert!(error.contains("c.jsonl:2") && error.contains("2 numbers") && error.contains("1 actuators"), "{error}");
+    let words = file("words", "c.jsonl", "left\n");
+    assert!(refused(&format!("rollout m/pendulum.xml --control {words}"), 1).contains("c.jsonl:1"));
+    assert!(refused("rollout m/pendulum.xml --control nowhere.jsonl", 1).contains("nowhere.jsonl"));
+    assert!(refused("rollout m/pendulum.xml --record nowhere/out.jsonl", 1).contains("nowhere/out.jsonl"));
+    assert!(refused("solve nowhere.jsonl", 1).contains("nowhere.jsonl"));
+    assert!(refused("rollout m/biped.xml --keyframe fly", 1).contains("\"stand\""));
+    assert!(refused("rollout m/boxes.xml --keyframe fly", 1).contains("no keyframes"));
+}
+
+#[test]
+fn what_cannot_run_is_refused_with_a_reason() {
+    assert!(refused("rollout m/ant.xml --worlds 1000000000", 1).contains("1000000000 worlds need"));
+    assert!(refused("rollout m/ant.xml --worlds 18446744073709551615", 1).contains("worlds need"));
+    assert!(refused("rollout m/ant.xml --backend gpu --worlds 1 --steps 1", 1).contains("backend gpu"));
+    assert!(refused("rollout m/ant.xml --backend hybrid --precision f64", 1).contains("hybrid"));
+    assert!(refused("solve m/ant.xml --backend gpu", 1).contains("--backend cpu"));
+}
+
+#[test]
+fn wrong_usage_is_told_apart() {
+    for arguments in [
+        "rollout",
+        "rollout m/ant.xml --what",
+        "rollout m/ant.xml --worlds 0",
+        "rollout m/ant.xml --worlds many",
+        "rollout m/ant.xml --backend cuda",
+        "rollout m/ant.xml --restitution 1.5",
+        "rollout m/ant.xml --dt -1",
+        "rollout m/ant.xml --dt NaN",
+        "rollout m/ant.xml --noise inf",
+        "rollout m/ant.xml --tolerance 0",
+        "rollout m/ant.xml --record-worlds 1",
+        "rollout m/ant.xml --worlds 2 --record /dev/null --record-worlds 2",
+        "solve x.jsonl --solver magic",
+        "fly",
+    ] {
+        refused(arguments, 2);
+    }
+    assert!(good("--version").starts_with("delassus "));
+    for command in ["", "rollout ", "inspect ", "verify ", "solve "] {
+        assert!(good(&format!("{command}--help")).contains("Examples:"));
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_accident() {
+    let mut child =
+        command("inspect examples/models/humanoid.xml").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.as_mut().unwrap();
+    drop(child.stdout.take());
+    let mut error = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut error).unwrap();
+    assert!(child.wait().unwrap().success() && error.is_empty(), "{error}");
+}
+
+#[test]
+fn inspect_shows_the_model() {
+    let out = good("inspect m/ant.xml");
+    for part in ["bodies", "front_left_knee", "hinge", "capsule", "actuators", "stand", "geom pairs"] {
+        assert!(out.contains(part), "no {part:?} in {out}");
+    }
+    let o = json("inspect m/ant.xml --json");
+    assert_eq!((o["nq"].as_u64(), o["nv"].as_u64(), o["nu"].as_u64()), (Some(15), Some(14), Some(8)));
+    assert_eq!(o["bodies"].as_array().unwrap().len(), 10);
+    assert!(o["notes"].is_array() && o["pairs"][0]["geoms"].is_array());
+}
+
+#[test]
+fn inspect_answers_for_states() {
+    // A pendulum at rest hanging down, then level and turning.
+    let path = file("states", "s.jsonl", "{\"q\": [0], \"v\": [0]}\n\n{\"q\": [1.5707963267948966], \"v\": [2]}\n");
+    let lines = json_lines(&good(&format!("inspect m/pendulum.xml --states {path} --json")));
+    assert_eq!(lines.len(), 2);
+    let [down, level] = [&lines[0], &lines[1]];
+    let number = |v: &Value| v.as_f64().unwrap();
+    assert!(number(&down["bias_force"][0]).abs() < 1e-12 && number(&down["kinetic_energy"]) == 0.0);
+    let mass = number(&level["mass_matrix"][0][0]);
+    assert!((number(&level["kinetic_energy"]) - 2.0 * mass).abs() < 1e-12);
+    assert!(number(&level["bias_force"][0]).abs() > 1.0);
+    assert!(number(&level["potential_energy"]) > number(&down["potential_energy"]));
+    for (key, len) in [("body_pos", 3), ("body_quat", 4)] {
+        assert_eq!((level[key].as_array().unwrap().len(), level[key][1].as_array().unwrap().len()), (2, len));
+    }
+    let long = file("states-long", "s.jsonl", "{\"q\": [0, 1], \"v\": [0]}\n");
+    let error = refused(&format!("inspect m/pendulum.xml --states {long}"), 1);
+    assert!(error.contains("s.jsonl:1") && error.contains("needs 1"), "{error}");
+}
+
+#[test]
+fn verify_confirms_a_rollout_and_refutes_a_bad_one() {
+    let out = good("verify m/ant.xml --keyframe stand --worlds 2 --steps 10 --noise 0.01");
+    assert!(out.contains("confirmed by Lemke") && out.contains("worst disagreement, m/s"), "{out}");
+    let o = json("verify m/ant.xml --keyframe stand --worlds 2 --steps 10 --noise 0.01 --json");
+    assert!(o["blocks"].as_u64().unwrap() > 20 && o["disagreeing"] == 0 && o["not_verifiable"] == 0, "{o}");
+    assert!(o["worst_disagreement"].as_f64().unwrap() < 1e-6, "{o}");
+
+    let sloppy = "verify m/ant.xml --keyframe stand --worlds 2 --steps 10 --noise 0.01 --iterations 2 --no-fallback";
+    let output = delassus(sloppy);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("disagree by more than") && text(&output.stdout).contains("disagrees by"));
+}
+
+#[test]
+fn failed_problems_can_be_solved_again() {
+    let path = folder("dump").join("failed.jsonl").display().to_string();
+    let rollout =
+        "rollout m/ant.xml --keyframe stand --worlds 2 --steps 5 --precision f64 --iterations 2 --no-fallback";
+    assert!(good(&format!("{rollout} --dump-failed {path}")).contains("unsolved problems written"));
+    let answers = json_lines(&good(&format!("solve {path} --solver auto --solver lemke --json")));
+    assert!(answers.len() > 10);
+    for answer in &answers {
+        assert!(answer["name"].as_str().unwrap().starts_with("ant/step "));
+        assert!(answer["iterations"].is_u64() && answer["time_s"].is_f64() && answer["z"].is_array());
+        match answer["solver"].as_str().unwrap() {
+            "auto" => assert!(answer["status"] == "solved" && answer["residual_rel"].as_f64().unwrap() <= 1e-8),
+            // Round cones have no linear form.
+            _ => assert_eq!(answer["status"], "invalid problem"),
+        }
+    }
+    let table = good(&format!("solve {path} --solver two_phase --solver pgs --tolerance 1e-6").replace('_', "-"));
+    assert!(table.contains("family") && table.contains("two-phase") && table.contains("ant"), "{table}");
+}
+
+#[test]
+fn devices_names_the_cpu() {
+    assert!(good("devices").contains("threads"));
+    let o = json("devices --json");
+    assert!(o["cpu"]["threads"].as_u64().unwrap() >= 1 && o["gpus"].is_array());
+}
