@@ -1,4 +1,4 @@
-//! Hard-contact, reproducible, self-certifying batched rollouts of articulated rigid bodies.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // In flow order; a module uses only modules above it (`tests/architecture.rs`).
