@@ -1,10 +1,11 @@
 //! Stage 6, `islands`: contacts, limits and dry friction that share a moving tree share a block.
 //!
 //! World by world (lane by lane), union-find over the moving trees. Static bodies do not link. The rows of a tile are numbered: contact slot s
-//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); joint slot t has row 3 · (contact slots) + t. For every row and every world this stage
-//! says which block the row belongs to and which row of the block it is.
+//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); then come the joint slots, one row each, then the bilateral rows. For every row and every world
+//! this stage says which block the row belongs to and which row of the block it is.
 
 use crate::contact::Contacts;
+use crate::equality::EqualityPlan;
 use crate::lane::Real;
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
@@ -52,16 +53,24 @@ fn find(parent: &mut [u32], tree: usize) -> usize {
     t as usize
 }
 
+/// Joins the islands of two trees. The smaller index leads, so that the order does not matter.
+fn unite(parent: &mut [u32], a: usize, b: usize) {
+    let (a, b) = (find(parent, a), find(parent, b));
+    parent[a.max(b)] = a.min(b) as u32;
+}
+
 /// The trees of the two bodies of a pair.
 fn trees(model: &Model, pair: u32) -> [Option<usize>; 2] {
     let p = &model.pairs[pair as usize];
     [p.geom_a, p.geom_b].map(|g| model.bodies[model.geoms[g].body].tree)
 }
 
-/// Finds the blocks of every world of a tile. `rows`: see [`crate::limit::joint_rows`].
+/// Finds the blocks of the first `lane_count` worlds of a tile. `rows`: see [`crate::limit::joint_rows`].
 pub fn islands<R: Real>(
     model: &Model,
     rows: &[JointRow],
+    equalities: &EqualityPlan,
+    lane_count: usize,
     contacts: &Contacts<R>,
     limits: &Limits<R>,
     out: &mut Islands,
@@ -69,14 +78,15 @@ pub fn islands<R: Real>(
     let lanes = R::LANES;
     let contact_slots = contacts.gap.len();
     out.blocks.clear();
-    out.row_count = 3 * contact_slots + limits.gap.len();
+    let equality_start = 3 * contact_slots + limits.gap.len();
+    out.row_count = equality_start + equalities.rows.len();
     for array in [&mut out.row_block, &mut out.row_entry] {
         array.clear();
         array.resize(out.row_count * lanes, NO_ROW);
     }
-    for lane in 0..lanes {
+    for lane in 0..lane_count {
         let (contact_count, limit_count) = (contacts.count[lane], limits.count[lane]);
-        if contact_count + limit_count == 0 {
+        if contact_count + limit_count + equalities.rows.len() == 0 {
             continue;
         }
         out.parent.clear();
@@ -85,9 +95,12 @@ pub fn islands<R: Real>(
         out.block_of.resize(model.trees.len(), NO_ROW);
         for slot in 0..contact_count {
             if let [Some(a), Some(b)] = trees(model, contacts.pair[slot * lanes + lane]) {
-                let (a, b) = (find(&mut out.parent, a), find(&mut out.parent, b));
-                // The smaller index leads, so that the order of contacts does not matter.
-                out.parent[a.max(b)] = a.min(b) as u32;
+                unite(&mut out.parent, a, b);
+            }
+        }
+        for trees in &equalities.trees {
+            for tree in trees {
+                unite(&mut out.parent, trees[0], *tree);
             }
         }
         for slot in 0..contact_count {
@@ -111,14 +124,24 @@ pub fn islands<R: Real>(
                 JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
                 JointRow::DryFriction(d) => model.dofs[d].tree,
             };
-            let block = block_of(out, tree, lane);
-            let entry = (3 * contact_slots + slot) * lanes + lane;
-            out.row_block[entry] = block;
-            let b = &mut out.blocks[block as usize];
-            out.row_entry[entry] = SCALAR + b.scalar_count as u32;
-            b.scalar_count += 1;
+            add_scalar(out, tree, lane, (3 * contact_slots + slot) * lanes + lane);
+        }
+        for (i, trees) in equalities.trees.iter().enumerate() {
+            // An equality between things that cannot move holds or not, whatever the step does.
+            if let Some(&tree) = trees.first() {
+                add_scalar(out, tree, lane, (equality_start + i) * lanes + lane);
+            }
         }
     }
+}
+
+/// Gives the row at `entry` to the block of `tree`, as a scalar row.
+fn add_scalar(out: &mut Islands, tree: usize, lane: usize, entry: usize) {
+    let block = block_of(out, tree, lane);
+    out.row_block[entry] = block;
+    let b = &mut out.blocks[block as usize];
+    out.row_entry[entry] = SCALAR + b.scalar_count as u32;
+    b.scalar_count += 1;
 }
 
 /// The block of the island that `tree` belongs to; a new one if it has none yet.

@@ -11,6 +11,7 @@ pub mod dynamics;
 pub mod query;
 pub mod contact;
 pub mod limit;
+pub mod equality;
 pub mod island;
 pub mod lcp;
 pub mod solver;

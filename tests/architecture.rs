@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 18] = [
     "error",
     "lane",
     "spatial",
@@ -14,6 +14,7 @@ const MODULES: [&str; 17] = [
     "query",
     "contact",
     "limit",
+    "equality",
     "island",
     "lcp",
     "solver",

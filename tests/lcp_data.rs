@@ -103,6 +103,19 @@ fn auto_solves_the_batch_sets() {
 }
 
 #[test]
+fn auto_solves_the_batch_sets_with_other_friction() {
+    for record in records(&["set_box", "set_quad4"]) {
+        for friction in [0.1, 1.0, 3.0] {
+            let mut problem = record.problem.clone();
+            problem.laws.fill(Law::Cone { friction, dimension: 3 });
+            let solution = solve(&problem, Solver::Auto, &settings(&record, 1e-7), None);
+            let solved = solution.status == SolveStatus::Solved;
+            assert!(solved, "{} with {friction}: {:e}", problem.name, solution.residual);
+        }
+    }
+}
+
+#[test]
 fn two_phase_and_newton_solve_the_robot_steps() {
     let robots = records(&["robot"]);
     for solver in [Solver::TwoPhase, Solver::Newton] {

@@ -162,6 +162,109 @@ fn a_bad_warm_start_is_ignored() {
     }
 }
 
+/// A sliding rod on its end (Painlevé 1895): with enough friction the acceleration problem has no or two solutions; the
+/// time-stepping problem has one, and an impulse, whichever way the rod slides.
+#[test]
+fn the_painleve_rod_gets_an_impulse() {
+    let (mass, half) = (1.0, 1.0);
+    let inertia = mass * half * half / 3.0;
+    for degrees in [10.0_f64, 30.0, 45.0, 60.0, 80.0] {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        // contact seen from the centre: (-cos, -sin) half
+        let w = DMatrix::from_row_slice(
+            2,
+            2,
+            &[
+                1.0 / mass + half * half * cos * cos / inertia,
+                -half * half * sin * cos / inertia,
+                -half * half * sin * cos / inertia,
+                1.0 / mass + half * half * sin * sin / inertia,
+            ],
+        );
+        for friction in [0.5, 2.0, 10.0] {
+            for slide in [1.0, -1.0] {
+                let p = problem(w.clone(), &[-0.1, slide], vec![Law::Cone { friction, dimension: 2 }]);
+                // Newton alone may stay in a wedged mode
+                for solver in [Solver::Auto, Solver::TwoPhase, Solver::Nsgs] {
+                    let solution = solve(&p, solver, &SolveSettings::default(), None);
+                    assert_eq!(solution.status, SolveStatus::Solved, "{solver} {degrees} {friction} {slide}");
+                    assert!(solution.impulse[0] > 0.0);
+                }
+            }
+        }
+    }
+}
+
+/// Random contacts of any rank, friction 0 to 10, mixed with joint limits, motors and bilateral rows: `auto` solves.
+#[test]
+fn auto_solves_random_problems() {
+    let mut failed = Vec::new();
+    for seed in 0..1500 {
+        let x = |k: usize| (f64::from(seed) * 12.9898 + k as f64 * 78.233).sin();
+        let contacts = 1 + seed as usize % 6;
+        let extra = [0, 0, 4][seed as usize % 3];
+        let n = 3 * contacts + extra;
+        let rank = [n + 2, 6, 9, n / 2 + 1][(seed / 6) as usize % 4];
+        let scale = |i: usize| [1.0, 30.0, 1e-2][(i / 3 + seed as usize) % 3];
+        let j = DMatrix::from_fn(n, rank, |i, k| x(31 * i + k) * scale(i));
+        let mut bias = &j * DVector::from_fn(rank, |k, _| x(5000 + k));
+        for c in 0..contacts {
+            // some gaps are open
+            bias[3 * c] += scale(3 * c) * x(6000 + c).max(0.0);
+        }
+        let friction = [0.0, 0.3, 1.0, 3.0, 10.0][(seed / 24) as usize % 5];
+        let mut laws = vec![contact(friction); contacts];
+        let others = [
+            Law::UNILATERAL,
+            Law::Interval { lower: f64::NEG_INFINITY, upper: 0.0 },
+            Law::Interval { lower: -0.1, upper: 0.2 },
+            Law::BILATERAL,
+        ];
+        laws.extend(&others[..extra]);
+        let p = problem(&j * j.transpose(), bias.as_slice(), laws);
+        let settings = SolveSettings { tolerance: 1e-9 * p.bias.amax(), ..SolveSettings::default() };
+        let solution = solve(&p, Solver::Auto, &settings, None);
+        if solution.status != SolveStatus::Solved {
+            failed.push(format!(
+                "seed {seed} n {n} rank {rank} mu {friction}: {} {:.1e}",
+                solution.status, solution.residual
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
+}
+
+/// The same with box friction, whose normals may also be bounded.
+#[test]
+fn auto_solves_random_boxes() {
+    let mut failed = Vec::new();
+    for seed in 0..1500 {
+        let x = |k: usize| (f64::from(seed) * 12.9898 + k as f64 * 78.233).sin();
+        let contacts = 1 + seed as usize % 5;
+        let n = 3 * contacts + 2;
+        let rank = [n + 1, 6, n / 2 + 1][(seed / 5) as usize % 3];
+        let j = DMatrix::from_fn(n, rank, |i, k| x(31 * i + k));
+        let bias = &j * DVector::from_fn(rank, |k, _| x(5000 + k));
+        let friction = [0.0, 0.3, 1.0, 3.0, 10.0][(seed / 15) as usize % 5];
+        let normal_law = [Law::UNILATERAL, Law::Interval { lower: 0.0, upper: 0.5 }][(seed / 75) as usize % 2];
+        let mut laws = vec![Law::Interval { lower: -0.1, upper: 0.2 }, Law::BILATERAL];
+        for c in 0..contacts {
+            let side = Law::Friction { normal: 2 + 3 * c, friction };
+            laws.extend([normal_law, side, side]);
+        }
+        let p = problem(&j * j.transpose(), bias.as_slice(), laws);
+        let settings = SolveSettings { tolerance: 1e-9 * p.bias.amax(), ..SolveSettings::default() };
+        let solution = solve(&p, Solver::Auto, &settings, None);
+        if solution.status != SolveStatus::Solved {
+            failed.push(format!(
+                "seed {seed} n {n} rank {rank} mu {friction}: {} {:.1e}",
+                solution.status, solution.residual
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
+}
+
 /// `polyhedron(4)` along ±t1, ±t2 is box friction on axes turned by 45° with μ/√2; so box friction is the polyhedron
 /// turned by 45° with √2 μ. Both forms through different solvers, a thousand blocks, any rank.
 #[test]
@@ -213,6 +316,7 @@ fn special() -> impl Strategy<Value = f64> {
         1 => Just(1.0),
         1 => Just(1e6),
         1 => Just(1e-6),
+        1 => prop_oneof![Just(1e-320), Just(-1e-200), Just(1e200), Just(f64::MAX)],
     ]
 }
 

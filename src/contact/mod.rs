@@ -1,19 +1,27 @@
 //! Where bodies touch: geom pairs → contact points, up to four a pair.
 //!
-//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes, spheres, capsules, and
-//! whatever meets only those, are done in lanes ([`plane`], [`round`]); other pairs lane by lane in f64: boxes by separating axes and
-//! clipping ([`boxes`]), general convex shapes through `parry3d-f64` ([`convex`]). Every lane sees its own values only.
+//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes against everything, and spheres,
+//! capsules and boxes against spheres and capsules, are done in lanes; other pairs lane by lane in f64: boxes by separating axes and
+//! clipping, general convex shapes through GJK and EPA of `parry3d-f64` and then clipping too. Every lane sees its own values only.
 
+mod boxes;
+mod clip;
+mod convex;
 mod plane;
 mod reduce;
 mod round;
+#[cfg(test)]
+mod tests;
 
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::spatial::{Pose, Vec3};
+use clip::Point;
+use convex::Solid;
 use nalgebra::Vector3;
-use reduce::{Candidate, KEPT, Manifold};
+use reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use round::Rod;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
@@ -127,8 +135,10 @@ enum Kind {
     SphereCapsule(f64, Rod),
     SphereBox(f64, Vector3<f64>),
     CapsuleCapsule(Rod, Rod),
-    CapsuleBox(Rod, Vector3<f64>),
-    Convex,
+    CapsuleBox(Rod, Vector3<f64>, [Solid; 2]),
+    Convex([Solid; 2]),
+    /// Two planes: never.
+    Nothing,
 }
 
 impl Kind {
@@ -150,9 +160,13 @@ impl Kind {
                 Self::CapsuleCapsule(rod(r, h), rod(radius, half_length))
             }
             (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
-                Self::CapsuleBox(rod(radius, half_length), *half)
+                let solids = [Solid::Rod(*half_length, *radius), Solid::Box(*half)];
+                Self::CapsuleBox(rod(radius, half_length), *half, solids)
             }
-            _ => Self::Convex,
+            _ => match (Solid::new(a), Solid::new(b)) {
+                (Some(a), Some(b)) => Self::Convex([a, b]),
+                _ => Self::Nothing,
+            },
         }
     }
 }
@@ -208,7 +222,7 @@ impl CollidePlan {
 /// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
 ///
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
-/// has no contact of that geom. No memory is allocated once `contacts` has grown.
+/// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
 #[inline(always)]
 pub fn collide<R: Real>(
     plan: &CollidePlan,
@@ -227,7 +241,7 @@ pub fn collide<R: Real>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
-        let points = narrow(pair, a, b, threshold);
+        let points = narrow(pair, a, b, near, threshold);
         for point in &points {
             let kept = point.gap.lt(threshold);
             if kept.any() {
@@ -263,7 +277,7 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> Manifold<R> {
+fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let none = Candidate::absent();
     let single = |point| [point, none, none, none];
     match &pair.kind {
@@ -273,11 +287,72 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> M
         Kind::PlaneCylinder(rod) => plane::cylinder(a, b, rod.radius, rod.half_length, threshold, pair.size),
         Kind::PlaneBox(half) => plane::cuboid(a, b, half, threshold, pair.size),
         Kind::PlaneHull(hull) => plane::hull(a, b, hull, threshold, pair.size),
-        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb, 0)),
+        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb)),
         Kind::SphereCapsule(r, rod) => single(round::sphere_capsule(a.position, *r, b, *rod)),
         Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
         Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
-        Kind::CapsuleBox(rod, half) => round::capsule_box(a, *rod, b, half),
-        Kind::Convex => [none; KEPT],
+        Kind::CapsuleBox(rod, half, solids) => {
+            let mut points = round::capsule_box(a, *rod, b, half);
+            // Where the axis of the capsule enters the box, no point of it tells the way out.
+            let inside = R::constant(-0.999 * rod.radius);
+            let mut pierced = R::Mask::splat(false);
+            for point in &points {
+                pierced = pierced.or(point.gap.lt(inside));
+            }
+            by_lane(solids, a, b, near.and(pierced), threshold, pair.size, &mut points);
+            points
+        }
+        Kind::Convex(solids) => {
+            let mut points = [none; KEPT];
+            by_lane(solids, a, b, near, threshold, pair.size, &mut points);
+            points
+        }
+        Kind::Nothing => [none; KEPT],
+    }
+}
+
+/// Finds the points of the lanes in `which` one by one in f64.
+#[inline(always)]
+fn by_lane<R: Real>(
+    solids: &[Solid; 2],
+    a: &Pose<R>,
+    b: &Pose<R>,
+    which: R::Mask,
+    threshold: R,
+    size: f64,
+    points: &mut Manifold<R>,
+) {
+    for lane in 0..R::LANES {
+        if which.get(lane) {
+            let limit = threshold.get(lane);
+            let found = convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size);
+            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, size);
+            for (point, one) in points.iter_mut().zip(&chosen) {
+                point.position.set(lane, one.position);
+                point.normal.set(lane, one.normal);
+                point.gap.set(lane, one.gap);
+                point.feature.set(lane, one.feature);
+            }
+        }
+    }
+}
+
+/// Points found in f64, rounded to a lane type.
+struct Rounded<'a, S>(&'a [Point], PhantomData<S>);
+
+impl<S: Scalar> Source<S> for Rounded<'_, S> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    fn get(&self, k: usize) -> Candidate<S> {
+        let point = &self.0[k];
+        Candidate {
+            position: Vec3::constant(&point.position),
+            normal: Vec3::constant(&point.normal),
+            gap: S::constant(point.gap),
+            feature: S::constant(point.feature as f64),
+        }
     }
 }

@@ -23,18 +23,33 @@ fn clamp<R: Real>(x: R, h: R) -> R {
     x.max(-h).min(h)
 }
 
-/// Two spheres with centres `a` and `b`; concentric ones part along z.
+/// Two spheres with centres `a` and `b`; concentric ones part along the unit vector `fallback`.
 #[inline(always)]
-pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, feature: usize) -> Candidate<R> {
+fn balls<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, fallback: Vec3<R>, feature: usize) -> Candidate<R> {
     // n = (b − a)/|b − a|, g = |b − a| − r_a − r_b
     let d = b - a;
     let d2 = d.dot(d);
     let apart = R::constant(NO_LENGTH).lt(d2);
     let distance = R::select(apart, d2.sqrt(), R::zero());
-    let n = Vec3::select(apart, d.scale(R::one() / R::select(apart, distance, R::one())), Vec3::unit(2));
+    let n = Vec3::select(apart, d.scale(R::one() / R::select(apart, distance, R::one())), fallback);
     // A NaN in d2 is not `apart`; adding d2 · 0 keeps it in the gap.
     let gap = d2.mul_add(R::zero(), distance - R::constant(ra + rb));
     Candidate::on_second(n.mul_add(R::constant(-rb), b), n, gap, feature)
+}
+
+/// A unit vector across the unit vector `u`.
+#[inline(always)]
+fn across<R: Real>(u: Vec3<R>) -> Vec3<R> {
+    // u × z, or u × x where u is near z.
+    let flat = u.z.abs().lt(R::constant(0.75));
+    let v = u.cross(Vec3::select(flat, Vec3::unit(2), Vec3::unit(0)));
+    v.scale(R::one() / v.norm())
+}
+
+/// Two spheres with centres `a` and `b`; concentric ones part along z.
+#[inline(always)]
+pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64) -> Candidate<R> {
+    balls(a, ra, b, rb, Vec3::unit(2), 0)
 }
 
 /// A sphere and a capsule: the sphere and the nearest sphere of the capsule.
@@ -42,7 +57,7 @@ pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, f
 pub(super) fn sphere_capsule<R: Real>(a: Vec3<R>, ra: f64, b: &Pose<R>, rod: Rod) -> Candidate<R> {
     let axis = b.rotation.columns[2];
     let t = clamp(axis.dot(a - b.position), R::constant(rod.half_length));
-    sphere_sphere(a, ra, axis.mul_add(t, b.position), rod.radius, 0)
+    balls(a, ra, axis.mul_add(t, b.position), rod.radius, across(axis), 0)
 }
 
 /// Of a segment with points at parameters `low`, `high` and `nearest`: the two ends where they are `apart`, and the nearest point where
@@ -79,13 +94,16 @@ pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod, pb: &Pose<R>, b: Ro
     let s = R::select(crossing, -w.dot(d) / R::select(crossing, w2, R::one()), (low + high) * R::constant(0.5));
     let t = clamp(uv.mul_add(clamp(s, ha), vd), hb);
     let s = clamp(uv.mul_add(t, -ud), ha);
-    let nearest = sphere_sphere(u.mul_add(s, pa.position), a.radius, v.mul_add(t, pb.position), b.radius, 2);
+    // Axes that meet part along u × v, of length |w|.
+    let common =
+        Vec3::select(crossing, u.cross(v).scale(R::one() / R::select(crossing, w2, R::one()).sqrt()), across(u));
+    let nearest = balls(u.mul_add(s, pa.position), a.radius, v.mul_add(t, pb.position), b.radius, common, 2);
 
     // A sphere of a at s and the nearest sphere of b.
     let t_low = clamp(uv.mul_add(low, vd), hb);
     let t_high = clamp(uv.mul_add(high, vd), hb);
-    let low_end = sphere_sphere(u.mul_add(low, pa.position), a.radius, v.mul_add(t_low, pb.position), b.radius, 0);
-    let high_end = sphere_sphere(u.mul_add(high, pa.position), a.radius, v.mul_add(t_high, pb.position), b.radius, 1);
+    let low_end = balls(u.mul_add(low, pa.position), a.radius, v.mul_add(t_low, pb.position), b.radius, common, 0);
+    let high_end = balls(u.mul_add(high, pa.position), a.radius, v.mul_add(t_high, pb.position), b.radius, common, 1);
     let size = a.radius + b.radius;
     let apart = R::constant(CLUSTER * size).lt(high - low);
     line(low_end, high_end, nearest, apart, size)

@@ -13,7 +13,7 @@
 use super::cone::{length, project_cone, project_interval};
 use super::problem::{Law, Problem};
 use super::residual::bounds;
-use super::scaled::Scaled;
+use super::scaled::{LARGEST_SYSTEM, Scaled};
 use nalgebra::{DMatrix, DVector};
 
 /// How to iterate.
@@ -47,9 +47,12 @@ pub(crate) fn admm(
     (s.impulse(&y), done)
 }
 
-/// Steps from `y`; leaves the best projected point. Returns the steps done.
+/// Steps from `y`; leaves the best projected point. Returns the steps done, none if the problem is too large to factor.
 pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tolerance: f64) -> usize {
     let n = s.rows();
+    if n > LARGEST_SYSTEM {
+        return 0;
+    }
     let mut rho = settings.rho;
     let factor = |rho: f64| (&s.matrix + DMatrix::identity(n, n) * rho).lu();
     let mut factored = factor(rho);
@@ -91,7 +94,7 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tole
             // primal |x - z| against dual ρ |z - z_old|
             let (primal, dual) = ((&x - &z).norm(), (&z - &old).norm() * rho);
             let ratio = primal / dual.max(f64::MIN_POSITIVE);
-            if ratio > 5.0 || ratio < 0.2 {
+            if !(0.2..=5.0).contains(&ratio) {
                 rho = (rho * ratio.sqrt().clamp(0.2, 5.0)).clamp(1e-6, 1e4);
                 factored = factor(rho);
             }
@@ -113,9 +116,8 @@ fn project(s: &Scaled, z: &mut DVector<f64>) {
         }
     }
     for group in &s.groups {
-        if let Law::Friction { .. } = group.law
-            && let Some((lower, upper)) = bounds(group.law, z.as_slice())
-        {
+        if let Law::Friction { .. } = group.law {
+            let (lower, upper) = bounds(group.law, z.as_slice());
             z[group.row] = project_interval(lower, upper, z[group.row]);
         }
     }

@@ -154,7 +154,7 @@ fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut 
         }
     }
     if problem.rows() <= LARGEST_TABLEAU {
-        let (z, done, _) = dantzig::dantzig(problem, tolerance, PIVOTS);
+        let (z, done, _) = dantzig::dantzig(problem, tolerance, 50 * problem.rows() + 100);
         attempt.iterations += done;
         if attempt.polish(s.start(Some(&z)), 20) {
             return SolveStatus::Solved;

@@ -37,7 +37,7 @@ pub(crate) fn dantzig(problem: &Problem, tolerance: f64, pivots: usize) -> (DVec
             .map(|Group { law, .. }| match law {
                 // first the normals alone
                 Law::Friction { .. } if round == 0 => (0.0, 0.0),
-                _ => bounds(law, z.as_slice()).unwrap_or((0.0, 0.0)),
+                _ => bounds(law, z.as_slice()),
             })
             .collect();
         let (next, used, ended) = boxed(&problem.delassus, &problem.bias, &limits, pivots.saturating_sub(done));
@@ -96,7 +96,7 @@ fn boxed(
             if set[i] != Set::Later {
                 break;
             }
-            if done >= pivots.min(50 * n + 100) {
+            if done >= pivots {
                 return (z, done, SolveStatus::IterationLimit);
             }
             done += 1;

@@ -30,7 +30,7 @@ fn choices(problem: &Problem) -> Option<Vec<Vec<Choice>>> {
             Law::Interval { lower, upper } => {
                 [Some(Choice::Free), finite(lower), finite(upper)].into_iter().flatten().collect()
             }
-            Law::Friction { friction, .. } if friction == 0.0 => vec![Choice::At(0.0)],
+            Law::Friction { friction: 0.0, .. } => vec![Choice::At(0.0)],
             Law::Friction { normal, friction } => {
                 vec![Choice::Free, Choice::Slide(normal, friction), Choice::Slide(normal, -friction)]
             }

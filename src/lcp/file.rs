@@ -25,8 +25,8 @@ use std::path::Path;
 
 /// The format's name.
 pub const FORMAT: &str = "delassus-lcp/1";
-/// Largest n that is read: a dense matrix of this size takes 1.8 GB.
-pub const MOST_ROWS: usize = 15_000;
+/// Largest n that is read: a dense matrix of this size takes half a gigabyte.
+pub const MOST_ROWS: usize = 8000;
 
 /// A problem of a file, with what the file knows about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -285,7 +285,7 @@ pub fn write(problem: &Problem, solution: Option<&DVector<f64>>, writer: &mut im
 /// Writes problems to a file, one a line.
 ///
 /// # Errors
-/// As [`write`], and [`Error::File`] if the file cannot be created.
+/// As [`write()`], and [`Error::File`] if the file cannot be created.
 pub fn write_file<'a>(path: impl AsRef<Path>, problems: impl IntoIterator<Item = &'a Problem>) -> Result<()> {
     let path = path.as_ref();
     let failed = |action| move |source| Error::File { action, path: path.to_path_buf(), source };

@@ -15,7 +15,7 @@
 //! none. Box friction is not treated ([`start`] returns `None`).
 
 use super::problem::{Group, Law};
-use super::scaled::Scaled;
+use super::scaled::{LARGEST_SYSTEM, Scaled};
 use nalgebra::{DMatrix, DVector};
 
 /// Centering σ.
@@ -38,6 +38,9 @@ struct Pair {
 /// `steps` interior steps. Returns the impulses in scaled units.
 pub(crate) fn start(s: &Scaled, steps: usize) -> Option<DVector<f64>> {
     let n = s.rows();
+    if n > LARGEST_SYSTEM {
+        return None;
+    }
     let (mut shape, mut pairs, mut held) = (DVector::from_element(n, 1.0), Vec::new(), vec![false; n]);
     let pair = |row, size, sign, bound| Pair { row, size, sign, bound, r: [0.0; 3], u: [0.0; 3] };
     let mut x = DVector::zeros(n);

@@ -12,6 +12,7 @@
 
 use super::cone::{corrected_normal, project_cone, project_interval};
 use super::problem::{Law, Problem};
+use super::residual::bounds;
 use super::scaled::Scaled;
 use super::sweeps::{positive, repeat};
 use nalgebra::DVector;
@@ -51,7 +52,7 @@ pub(crate) fn jacobi(
                     y[i + k] = r[k];
                 }
             } else {
-                let (lower, upper) = s.bounds(group, &old);
+                let (lower, upper) = bounds(group.law, old.as_slice());
                 y[i] = project_interval(lower, upper, y[i] - v[i] / d[i]);
             }
         }

@@ -108,10 +108,20 @@ pub fn lemke(
 pub fn lemke_with_restarts(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings) -> Solution {
     let mut best: Option<Solution> = None;
     let mut pivots = 0;
-    let coverings = [settings.covering, Covering::Magnitude, Covering::Ramp, Covering::Random(1), Covering::Random(2)];
-    for covering in coverings {
+    let fine = 1e-3 * settings.pivot_tolerance;
+    let starts = [
+        (settings.covering, settings.pivot_tolerance),
+        (Covering::Magnitude, settings.pivot_tolerance),
+        (Covering::Ramp, settings.pivot_tolerance),
+        (Covering::Random(1), settings.pivot_tolerance),
+        // nearly singular problems have small pivots that are not rounding
+        (Covering::Ones, fine),
+        (Covering::Random(2), fine),
+    ];
+    for (covering, pivot_tolerance) in starts {
         let left = settings.pivots.saturating_sub(pivots);
-        let run = lemke(matrix, vector, &LemkeSettings { covering, pivots: left, ..*settings }, None);
+        let start = LemkeSettings { covering, pivots: left, pivot_tolerance, ..*settings };
+        let run = lemke(matrix, vector, &start, None);
         pivots += run.iterations;
         let done = run.status == SolveStatus::Solved || pivots >= settings.pivots;
         let invalid = matches!(run.status, SolveStatus::InvalidProblem | SolveStatus::NotFinite);

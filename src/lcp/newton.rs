@@ -19,7 +19,7 @@
 
 use super::cone::length;
 use super::problem::{Group, Law, Problem};
-use super::scaled::Scaled;
+use super::scaled::{LARGEST_SYSTEM, Scaled};
 use super::sweeps::sweep;
 use nalgebra::{DMatrix, DVector};
 
@@ -216,9 +216,12 @@ impl Modes {
         }
     }
 
-    /// `y' = R x + c` with `(Lᵀ W R + δ I + D) x = Lᵀ(δ y - b - W c)`; `None` if singular or not finite.
+    /// `y' = R x + c` with `(Lᵀ W R + δ I + D) x = Lᵀ(δ y - b - W c)`; `None` if singular, not finite or too large.
     fn solve(&self, s: &Scaled, y: &DVector<f64>, delta: f64) -> Option<DVector<f64>> {
         let (n, m) = (s.rows(), self.columns.len());
+        if m > LARGEST_SYSTEM {
+            return None;
+        }
         let mut target = self.fixed.clone();
         if m > 0 {
             let right = y * delta - s.velocity(&self.fixed);

@@ -23,15 +23,15 @@ pub(crate) fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
 }
 
-/// The bounds of a scalar row at impulse `z`; `None` for a cone.
-pub(crate) fn bounds(law: Law, z: &[f64]) -> Option<(f64, f64)> {
+/// The bounds of a scalar row at impulse `z`; none (infinite) for a cone.
+pub(crate) fn bounds(law: Law, z: &[f64]) -> (f64, f64) {
     match law {
-        Law::Interval { lower, upper } => Some((lower, upper)),
+        Law::Interval { lower, upper } => (lower, upper),
         Law::Friction { normal, friction } => {
             let bound = friction * z[normal].max(0.0);
-            Some((-bound, bound))
+            (-bound, bound)
         }
-        Law::Cone { .. } => None,
+        Law::Cone { .. } => (f64::NEG_INFINITY, f64::INFINITY),
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn group_natural_map(Group { row, law }: Group, scale: f64, z: &[f64]
         }
         return scale * length(&p[..dimension]);
     }
-    let (lower, upper) = bounds(law, z).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+    let (lower, upper) = bounds(law, z);
     scale * (z[row] - project_interval(lower, upper, z[row] - w[row] / scale)).abs()
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn group_natural_map(Group { row, law }: Group, scale: f64, z: &[f64]
 /// It is the `residual_rel` of the data format times `|b|_inf`, but for the norm: the length of a contact's part, not
 /// its largest component, so up to √3 times as much.
 pub fn natural_map_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
-    largest(problem, impulse, |group, scale, z, w| group_natural_map(group, scale, z, w))
+    largest(problem, impulse, group_natural_map)
 }
 
 /// Natural map residual divided by `|b|_inf` (by 1 if that is zero), without unit.
@@ -93,7 +93,7 @@ pub fn fischer_burmeister_residual(problem: &Problem, impulse: &DVector<f64>) ->
             }
             return jordan_fischer_burmeister(&x[..dimension], &y[..dimension]);
         }
-        let (lower, upper) = bounds(law, z).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let (lower, upper) = bounds(law, z);
         let (a, c) = (scale * (z[row] - lower), scale * (upper - z[row]));
         match (lower.is_finite(), upper.is_finite()) {
             (false, false) => w[row].abs(),
@@ -114,7 +114,7 @@ pub fn complementarity_residual(problem: &Problem, impulse: &DVector<f64>) -> f6
             let tangential: f64 = r[1..].iter().zip(&u[1..]).map(|(r, u)| r * u).sum();
             return (corrected_normal(friction, u) * r[0] + tangential).abs();
         }
-        let (lower, upper) = bounds(law, z).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let (lower, upper) = bounds(law, z);
         let bound = if w[row] > 0.0 { lower } else { upper };
         let distance = if bound.is_finite() { (z[row] - bound).abs() } else { z[row].abs().max(1.0) };
         if w[row] == 0.0 { 0.0 } else { w[row].abs() * distance }
@@ -134,7 +134,7 @@ pub fn cone_violation(problem: &Problem, impulse: &DVector<f64>) -> f64 {
             }
             return length(&p[..dimension]);
         }
-        let (lower, upper) = bounds(law, z).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let (lower, upper) = bounds(law, z);
         (z[row] - project_interval(lower, upper, z[row])).abs()
     })
 }

@@ -9,11 +9,14 @@
 //! is `√D_i β ρ` in m/s.
 
 use super::problem::{Group, Law, Problem};
-use super::residual::{bounds, group_natural_map, worse};
+use super::residual::{group_natural_map, worse};
 use nalgebra::{DMatrix, DVector};
 
 /// Below this share of nonzero entries, columns are stored by their nonzeros.
 const SPARSE: f64 = 0.3;
+
+/// Largest dense system that is factored, rows: beyond it one step would take longer than thousands of sweeps.
+pub(crate) const LARGEST_SYSTEM: usize = 1500;
 
 /// The scaled problem; see the module.
 pub(crate) struct Scaled {
@@ -119,11 +122,6 @@ impl Scaled {
     /// Sum of squares of the natural map, without unit: what a line search lowers.
     pub fn merit(&self, y: &DVector<f64>, v: &DVector<f64>) -> f64 {
         self.groups.iter().map(|&g| group_natural_map(g, 1.0, y.as_slice(), v.as_slice()).powi(2)).sum()
-    }
-
-    /// Bounds of the scalar row of a group at `y`.
-    pub fn bounds(&self, group: Group, y: &DVector<f64>) -> (f64, f64) {
-        bounds(group.law, y.as_slice()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY))
     }
 
     /// Whether `W - 1e-9 I` is not positive definite: contacts that share fewer directions of motion than rows.

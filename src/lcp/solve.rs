@@ -95,7 +95,7 @@ impl std::str::FromStr for Solver {
         let wanted = name.replace('_', "-");
         Self::ALL.into_iter().find(|s| s.name() == wanted).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|s| s.name()).collect();
-            Error::Argument { argument: "solver", message: format!("{name:?} is none of {}", known.join(", ")) }
+            Error::argument("solver", format!("{name:?} is none of {}", known.join(", ")))
         })
     }
 }
@@ -107,7 +107,8 @@ pub struct SolveSettings {
     /// be reached.
     pub tolerance: f64,
     /// Most sweeps, pivots or steps, as the solver counts them. Default 5000. More helps the sweeping solvers on
-    /// stacks and the pivoting ones on exponential problems.
+    /// stacks and the pivoting ones on exponential problems; Newton takes at most 200, two-phase at most 3000 of its
+    /// last stage, auto its own numbers.
     pub iterations: usize,
     /// ω of [`Solver::Psor`], without unit, between 0 and 2. Default 0.8; above 1 contact problems may diverge.
     pub relaxation: f64,

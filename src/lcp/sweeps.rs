@@ -2,6 +2,7 @@
 
 use super::cone::{project_disc, project_interval};
 use super::problem::{Group, Law};
+use super::residual::bounds;
 use super::scaled::Scaled;
 use nalgebra::DVector;
 
@@ -23,7 +24,7 @@ pub(crate) fn sweep(s: &Scaled, y: &mut DVector<f64>, v: &mut DVector<f64>, rela
 /// The scalar row of a group: `y_i ← Π(y_i - ω v_i / W_ii)`, `W_ii` replaced by 1 where it is not positive.
 pub(crate) fn sweep_row(s: &Scaled, group: Group, y: &mut DVector<f64>, v: &mut DVector<f64>, relaxation: f64) {
     let i = group.row;
-    let (lower, upper) = s.bounds(group, y);
+    let (lower, upper) = bounds(group.law, y.as_slice());
     let new = project_interval(lower, upper, y[i] - relaxation * v[i] / positive(s.matrix[(i, i)]));
     let change = new - y[i];
     y[i] = new;

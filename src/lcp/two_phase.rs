@@ -7,7 +7,7 @@
 //! 2. if `W` is rank-deficient and n > 12 (stacks): ten steps of [`super::admm`] with ρ = 0.01, α = 1.6;
 //! 3. [`super::newton`] on modes, at most 15 steps, as long as the merit falls 4 times every 4 steps;
 //! 4. ten steps of [`super::interior`], which press every contact, then Newton again, at most 40 steps;
-//! 5. the long adaptive ADMM, and Newton from where it ends.
+//! 5. the long adaptive ADMM (above 800 rows, exact sweeps), and Newton from where it ends.
 
 use super::admm::{self, AdmmSettings};
 use super::interior;
@@ -15,7 +15,7 @@ use super::newton::{NewtonSettings, mode_newton};
 use super::nsgs::exact_sweep;
 use super::problem::Problem;
 use super::scaled::Scaled;
-use super::sweeps::sweep;
+use super::sweeps::{repeat, sweep};
 use nalgebra::DVector;
 
 /// Most sweeps of the first stage.
@@ -81,12 +81,15 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, warm: bool, tolerance: f64, 
     if s.rows() <= 4 * LARGE {
         y.fill(0.0);
         iterations += admm::run(s, y, AdmmSettings { steps, ..admm::LONG }, tolerance);
-        if best.offer(s, y) > tolerance {
-            let mut v = s.velocity(y);
-            let last = NewtonSettings { delta: 1e-5, steps: 40, stall: 0 };
-            iterations += mode_newton(s, y, &mut v, last, tolerance).1;
-            best.offer(s, y);
-        }
+    } else {
+        *y = best.point().clone();
+        repeat(s, y, tolerance, SWEEPS, |y, v| exact_sweep(s, y, v));
+    }
+    if best.offer(s, y) > tolerance {
+        let mut v = s.velocity(y);
+        let last = NewtonSettings { delta: 1e-5, steps: 60, stall: 0 };
+        iterations += mode_newton(s, y, &mut v, last, tolerance).1;
+        best.offer(s, y);
     }
     best.give(y, iterations)
 }

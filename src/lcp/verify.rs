@@ -61,7 +61,7 @@ pub fn exact(problem: &Problem, impulse: &DVector<f64>) -> Result<Verification> 
     problem.validate()?;
     if impulse.len() != problem.rows() || impulse.iter().any(|x| !x.is_finite()) {
         let message = format!("it must have {} finite entries", problem.rows());
-        return Err(Error::Argument { argument: "impulse", message });
+        return Err(Error::argument("impulse", message));
     }
     let size = problem.bias.amax().max(f64::MIN_POSITIVE);
     let mut best: Option<Verification> = None;

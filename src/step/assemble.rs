@@ -11,13 +11,15 @@
 //! | overlap g ≤ 0 | 0 | the push-out velocity min(β, 1) · (−g)/Δt, at most `push_speed` |
 //! | impact that reaches the surface within Δt | the rebound, see [`rebound`] | the same |
 //! | dry friction | 0 | 0 |
+//! | equality with error e | 0 | −min(β, 1) · e/Δt, at most `push_speed` either way |
 //!
 //! The velocity problem gives v⁺, the position problem the velocity that moves q: what pushes an overlap out never stays in v.
 
 use super::Settings;
-use super::warm::{Remembered, contact_key, joint_key};
+use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use crate::contact::Contacts;
 use crate::dynamics::{Dynamics, TileParameters};
+use crate::equality::{Equalities, EqualityPlan};
 use crate::island::{Islands, NO_ROW, SCALAR};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Real, Scalar};
@@ -123,27 +125,31 @@ impl Iterator for Bits<'_> {
     }
 }
 
-/// The rows of J for all contacts and joint rows, u = J v before and without impulses, and Y.
+/// The rows of J for all contacts, joint rows and equalities, u = J v before and without impulses, and Y.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn constraint_rows<R: Real>(
     model: &Model,
     joint_rows: &[JointRow],
+    equality_plan: &EqualityPlan,
     v: &[R],
     k: &Kinematics<R>,
     d: &Dynamics<R>,
     contacts: &Contacts<R>,
     limits: &Limits<R>,
+    equalities: &Equalities<R>,
     rows: &mut Rows<R>,
 ) {
     let (nv, lanes, words) = (model.nv(), R::LANES, Rows::<R>::words(model));
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    let row_count = 3 * contact_slots + limit_slots;
+    let equality_slots = equality_plan.rows.len();
+    let slot_count = contact_slots + limit_slots + equality_slots;
+    let row_count = 2 * contact_slots + slot_count;
     rows.y.resize(row_count * nv, R::zero());
     rows.free.resize(row_count, R::zero());
     rows.previous.resize(row_count, R::zero());
     rows.support.clear();
-    rows.support.resize((contact_slots + limit_slots) * words, 0);
+    rows.support.resize(slot_count * words, 0);
     rows.frame.clear();
     rows.sign.resize(nv, R::zero());
 
@@ -199,7 +205,16 @@ pub fn constraint_rows<R: Real>(
             }
         }
     }
-    for slot in 0..contact_slots + limit_slots {
+    for (i, heads) in equality_plan.heads.iter().enumerate() {
+        let slot = contact_slots + limit_slots + i;
+        let support = &mut rows.support[slot * words..(slot + 1) * words];
+        for &head in heads {
+            Rows::<R>::mark(support, model, head);
+        }
+        let row = 2 * contact_slots + slot;
+        rows.y[row * nv..(row + 1) * nv].copy_from_slice(&equalities.jacobian[i * nv..(i + 1) * nv]);
+    }
+    for slot in 0..slot_count {
         let (start, count) = slot_rows(contact_slots, slot);
         let bits =
             Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, bits: 0, next: 0 };
@@ -295,14 +310,18 @@ pub fn assemble<R: Real>(
     parameters: TileParameters<'_, R>,
     contacts: &Contacts<R>,
     limits: &Limits<R>,
+    equalities: &Equalities<R>,
     islands: &Islands,
     memory: &[Vec<Remembered<R::Scalar>>],
     rows: &Rows<R>,
     batch: &mut Batch<R>,
 ) {
-    delassus(model, settings, contacts.gap.len(), limits.gap.len(), islands, rows, batch);
+    let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
+    delassus(model, settings, contact_slots, islands, rows, batch);
     contact_terms(model, settings, dt, parameters, contacts, islands, memory, rows, batch);
-    joint_terms(model, joint_rows, settings, dt, contacts.gap.len(), limits, islands, memory, rows, batch);
+    let first_limit = 3 * contact_slots;
+    joint_terms(model, joint_rows, settings, dt, first_limit, limits, islands, memory, rows, batch);
+    equality_terms(settings, dt, first_limit + limit_slots, equalities, islands, memory, rows, batch);
 }
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one block.
@@ -311,14 +330,13 @@ fn delassus<R: Real>(
     model: &Model,
     settings: &Settings,
     contact_slots: usize,
-    limit_slots: usize,
     islands: &Islands,
     rows: &Rows<R>,
     batch: &mut Batch<R>,
 ) {
     let (nv, lanes, words) = (model.nv(), R::LANES, Rows::<R>::words(model));
     let compliance = R::constant(settings.compliance);
-    for a in 0..contact_slots + limit_slots {
+    for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
@@ -453,7 +471,7 @@ fn joint_terms<R: Real>(
     joint_rows: &[JointRow],
     settings: &Settings,
     dt: f64,
-    contact_slots: usize,
+    first_row: usize,
     limits: &Limits<R>,
     islands: &Islands,
     memory: &[Vec<Remembered<R::Scalar>>],
@@ -462,32 +480,79 @@ fn joint_terms<R: Real>(
 ) {
     let (lanes, h) = (R::LANES, R::constant(dt));
     for slot in 0..limits.gap.len() {
-        let row = 3 * contact_slots + slot;
+        let row = first_row + slot;
         let (target, position_target) = targets(settings, h, limits.gap[slot]);
         let (bias, position_bias) = (rows.free[row] - target, rows.free[row] - position_target);
         for lane in 0..lanes {
             let Some(p) = place_of(islands, &rows.places, batch, row, lane) else { continue };
             let index = limits.row[slot * lanes + lane];
-            let (lower, upper) = match joint_rows[index as usize] {
+            let bounds = match joint_rows[index as usize] {
                 JointRow::DryFriction(dof) => {
                     // |λ| ≤ τ_max Δt
                     let bound = model.joints[model.dofs[dof].joint].friction_loss * dt;
-                    (-bound, bound)
+                    [-bound, bound]
                 }
-                _ => (0.0, f64::INFINITY),
+                _ => [0.0, f64::INFINITY],
             };
-            let guess = memory[lane].iter().find(|m| m.key == joint_key(index)).map(|m| m.impulse.x);
-            let group = &mut batch.groups[p.group];
-            let n = group.size.row_count();
-            let scalar = 2 * (p.tile * group.size.scalar_count + p.row - 3 * group.size.contact_count);
-            group.bounds[scalar].set(p.lane, R::Scalar::from_f64(lower));
-            group.bounds[scalar + 1].set(p.lane, R::Scalar::from_f64(upper));
-            group.bias[p.tile * n + p.row].set(p.lane, bias.get(lane));
-            group.position_bias[p.tile * n + p.row].set(p.lane, position_bias.get(lane));
-            if let Some(x) = guess {
-                group.impulse[p.tile * n + p.row].set(p.lane, x);
-            }
+            let guess = remembered(&memory[lane], joint_key(index));
+            scalar_row(batch, p, bounds, bias.get(lane), position_bias.get(lane), guess);
         }
+    }
+}
+
+/// Biases and first guess of the bilateral rows, which have no bounds.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
+fn equality_terms<R: Real>(
+    settings: &Settings,
+    dt: f64,
+    first_row: usize,
+    equalities: &Equalities<R>,
+    islands: &Islands,
+    memory: &[Vec<Remembered<R::Scalar>>],
+    rows: &Rows<R>,
+    batch: &mut Batch<R>,
+) {
+    let share = R::constant(settings.stabilization.clamp(0.0, 1.0) / dt);
+    let push = R::constant(settings.push_speed);
+    for (i, &error) in equalities.error.iter().enumerate() {
+        let bias = rows.free[first_row + i];
+        // b = J v* + β e/Δt
+        let position_bias = bias + (share * error).max(-push).min(push);
+        for lane in 0..R::LANES {
+            let Some(p) = place_of(islands, &rows.places, batch, first_row + i, lane) else { continue };
+            let guess = remembered(&memory[lane], equality_key(i));
+            let bounds = [f64::NEG_INFINITY, f64::INFINITY];
+            scalar_row(batch, p, bounds, bias.get(lane), position_bias.get(lane), guess);
+        }
+    }
+}
+
+/// The impulse that a world remembers of a scalar row.
+fn remembered<S: Scalar>(memory: &[Remembered<S>], key: u64) -> Option<S> {
+    memory.iter().find(|m| m.key == key).map(|m| m.impulse.x)
+}
+
+/// Writes bounds, biases and first guess of a scalar row.
+#[inline(always)]
+fn scalar_row<R: Real>(
+    batch: &mut Batch<R>,
+    p: RowPlace,
+    bounds: [f64; 2],
+    bias: R::Scalar,
+    position_bias: R::Scalar,
+    guess: Option<R::Scalar>,
+) {
+    let group = &mut batch.groups[p.group];
+    let row = p.tile * group.size.row_count() + p.row;
+    let scalar = 2 * (p.tile * group.size.scalar_count + p.row - 3 * group.size.contact_count);
+    for (i, bound) in bounds.into_iter().enumerate() {
+        group.bounds[scalar + i].set(p.lane, R::Scalar::from_f64(bound));
+    }
+    group.bias[row].set(p.lane, bias);
+    group.position_bias[row].set(p.lane, position_bias);
+    if let Some(x) = guess {
+        group.impulse[row].set(p.lane, x);
     }
 }
 

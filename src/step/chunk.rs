@@ -1,7 +1,7 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
 use super::assemble::{place_of, reserve};
-use super::warm::{Remembered, contact_key, joint_key};
+use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
 use crate::lane::{Compiled, Real, Scalar, Task};
@@ -140,7 +140,9 @@ impl<R: Real> Worker<R> {
                     }
                     let before = get(REPORT_RESIDUAL);
                     let (problem, impulse) = self.problem(settings.friction, t, b, position);
-                    let exact = lcp::SolveSettings { tolerance: 0.1 * tolerance, ..lcp::SolveSettings::default() };
+                    // The problem is known to the precision of the step only: asking for less than its floor would be asking for noise.
+                    let wanted = 0.5 * tolerance.max(get(REPORT_FLOOR));
+                    let exact = lcp::SolveSettings { tolerance: wanted, ..lcp::SolveSettings::default() };
                     let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
                     if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
                         self.replace(settings, t, b, position, &problem, &solution.impulse);
@@ -306,6 +308,12 @@ impl<R: Real> Worker<R> {
                 let zero = R::Scalar::from_f64(0.0);
                 let impulse = vec3(w.impulse[3 * slots + slot].get(lane), zero, zero);
                 memory.push(Remembered { key: joint_key(w.limits.row[slot * lanes + lane]), impulse });
+            }
+            let first = 3 * slots + w.limits.gap.len();
+            for i in 0..if lane < tile.lane_count { w.equalities.error.len() } else { 0 } {
+                let zero = R::Scalar::from_f64(0.0);
+                let impulse = vec3(w.impulse[first + i].get(lane), zero, zero);
+                memory.push(Remembered { key: equality_key(i), impulse });
             }
         }
         debug_assert!(plan.model.nv() > 0);

@@ -15,6 +15,7 @@ use crate::contact::{CollidePlan, Contacts, collide};
 use crate::dynamics::{
     Dynamics, TileParameters, applied_force, bias_force, factor, free_velocity, integrate, mass_matrix,
 };
+use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::island::{Islands, islands};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Level, Real};
@@ -37,6 +38,7 @@ pub struct Plan {
     pub level: Level,
     collide: CollidePlan,
     joint_rows: Vec<JointRow>,
+    equalities: EqualityPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
     radius: Vec<f64>,
 }
@@ -50,6 +52,7 @@ impl Plan {
             level: Level::detect(),
             collide: CollidePlan::new(&model),
             joint_rows: joint_rows(&model),
+            equalities: EqualityPlan::new(&model),
             radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
             settings,
             model,
@@ -84,6 +87,7 @@ pub struct Workspace<R> {
     reach: Vec<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
+    equalities: Equalities<R>,
     islands: Islands,
     rows: Rows<R>,
     impulse: Vec<R>,
@@ -100,6 +104,7 @@ impl<R: Real> Workspace<R> {
             reach: vec![R::zero(); model.geoms.len()],
             contacts: Contacts::default(),
             limits: Limits::default(),
+            equalities: Equalities::default(),
             islands: Islands::default(),
             rows: Rows::default(),
             impulse: Vec::new(),
@@ -130,14 +135,16 @@ pub fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace
     w.contacts.count[tile.lane_count..].fill(0);
 }
 
-/// Stage 6, and the rows of stage 7: limits, islands, J v and Y.
+/// Stage 6, and the rows of stage 7: limits, equalities, islands, J v and Y.
 #[inline(always)]
 pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
     let (model, joint_rows, d) = (&*plan.model, &plan.joint_rows, &w.dynamics);
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
     limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, &d.free_velocity, &mut w.limits);
-    islands(model, joint_rows, &w.contacts, &w.limits, &mut w.islands);
-    constraint_rows(model, joint_rows, tile.v, &w.kinematics, d, &w.contacts, &w.limits, &mut w.rows);
+    equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
+    islands(model, joint_rows, &plan.equalities, tile.lane_count, &w.contacts, &w.limits, &mut w.islands);
+    let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
+    constraint_rows(model, joint_rows, &plan.equalities, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
 }
 
 /// The rest of stage 7: writes the blocks of the tile into the batch.
@@ -151,6 +158,7 @@ pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch:
         tile.parameters,
         &w.contacts,
         &w.limits,
+        &w.equalities,
         &w.islands,
         tile.memory,
         &w.rows,

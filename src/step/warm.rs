@@ -16,6 +16,11 @@ pub fn contact_key(pair: u32, feature: u32) -> u64 {
     u64::from(pair) << 32 | u64::from(feature)
 }
 
+/// Identity of a bilateral row.
+pub fn equality_key(row: usize) -> u64 {
+    1 << 62 | row as u64
+}
+
 /// Identity of a joint row.
 pub fn joint_key(row: u32) -> u64 {
     1 << 63 | u64::from(row)

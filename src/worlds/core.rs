@@ -123,9 +123,9 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
         Backend::Hybrid if plan.settings.precision == Precision::F64 => {
             Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
         }
-        Backend::Hybrid if R::LANES != crate::lane::F32x16::LANES => {
-            Err(Error::Unsupported("backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into()))
-        }
+        Backend::Hybrid if R::LANES != crate::lane::F32x16::LANES => Err(Error::Unsupported(
+            "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
+        )),
         Backend::Hybrid => hybrid(plan, tile_count, notes),
         // A hardware GPU pays only for large batches and slow transfers eat small ones; until that is measured on hardware, auto stays here.
         Backend::Auto => Ok(cpu()),
@@ -165,7 +165,7 @@ fn solve_on_device<R: Real>(
     merged.merge(batches.iter().map(|batch| &**batch));
     let report = gpu.solve(merged, &plan.settings.solve())?;
     merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
-    for note in report.note {
+    if let Some(note) = report.note {
         if !notes.contains(&note) {
             notes.push(note);
         }

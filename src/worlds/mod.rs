@@ -142,12 +142,6 @@ impl Worlds {
     /// version does not step; [`Error::Device`] if the backend `hybrid` finds no device.
     pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
         settings.validate()?;
-        if let Some(equality) = model.equalities.iter().find(|e| e.active) {
-            return Err(Error::Unsupported(format!(
-                "equality constraint \"{}\": this version reads equality constraints but does not solve them; remove it or set active=\"false\"",
-                equality.name
-            )));
-        }
         if model.nv() == 0 {
             return Err(Error::Unsupported("the model has no joint: nothing can move".into()));
         }

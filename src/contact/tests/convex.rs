@@ -1,0 +1,223 @@
+//! Boxes, hulls, cylinders and ellipsoids: points at rest, and distances as parry finds them.
+
+use super::*;
+
+/// Positions, sorted, rounded to a micrometre.
+fn spots(c: &Contacts<f64>) -> Vec<[i64; 3]> {
+    let micro = |x: f64| (x * 1e6).round() as i64;
+    let mut spots: Vec<_> = c.position.iter().map(|p| [micro(p.x), micro(p.y), micro(p.z)]).collect();
+    spots.sort_unstable();
+    spots
+}
+const FOUR: [[i64; 3]; 4] =
+    [[-200000, -300000, 400000], [-200000, 300000, 400000], [200000, -300000, 400000], [200000, 300000, 400000]];
+
+#[test]
+fn boxes_and_hulls_rest_on_four_corners() {
+    let big = || cuboid(0.4, 0.4, 0.4);
+    let small = || cuboid(0.2, 0.3, 0.1);
+    let hulls =
+        [(big(), small()), (big(), hull_box(0.2, 0.3, 0.1)), (hull_box(0.4, 0.4, 0.4), hull_box(0.2, 0.3, 0.1))];
+    for (a, b) in hulls {
+        for gap in [0.0, 0.005, -0.001, -0.01, -1e-9] {
+            let c = touch(a.clone(), b.clone(), at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.5 + gap], ORIGIN));
+            assert_eq!(c.count, [4], "{} {} {gap}", a.name(), b.name());
+            for k in 0..4 {
+                close(c.gap[k], gap, EXACT);
+                close3(c.normal[k], [0.0, 0.0, 1.0], EXACT);
+                close(c.position[k].z, 0.4 + gap / 2.0, EXACT);
+            }
+            let mut spots = spots(&c);
+            for spot in &mut spots {
+                spot[2] = 400000;
+            }
+            assert_eq!(spots, FOUR);
+        }
+    }
+    // Equal boxes, side on side.
+    let c = touch(big(), big(), at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.8], ORIGIN));
+    assert_eq!(c.count, [4]);
+    assert!(c.position.iter().all(|p| (p.x.abs() - 0.4).abs() < EXACT && (p.y.abs() - 0.4).abs() < EXACT));
+    // Turned by 45°: four of the octagon, two and two opposite.
+    let c = touch(big(), big(), at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.8], [0.0, 0.0, QUARTER / 2.0]));
+    assert_eq!(c.count, [4]);
+    let sum = c.position.iter().fold(Vec3::zero(), |s, &p| s + p);
+    close3(sum, [0.0, 0.0, 1.6], 1e-6);
+    // Crossing edges.
+    let d = 0.4 * 2f64.sqrt();
+    let turn = at([0.0, 0.0, 0.0], [QUARTER / 2.0, 0.0, 0.0]);
+    let c = touch(big(), big(), turn, at([0.0, 0.0, 2.0 * d - 0.01], [0.0, QUARTER / 2.0, 0.0]));
+    assert_eq!(c.count, [1]);
+    close(c.gap[0], -0.01, EXACT);
+    close3(c.position[0], [0.0, 0.0, d - 0.005], EXACT);
+}
+
+#[test]
+fn cylinders_rest_on_boxes_and_on_each_other() {
+    let rod = || cylinder(0.1, 0.2);
+    let table = || cuboid(0.5, 0.5, 0.1);
+    for gap in [0.0, 0.004, -0.002] {
+        let c = touch(rod(), table(), at([0.1, 0.0, 0.3 + gap], ORIGIN), at(ORIGIN, ORIGIN));
+        assert_eq!(c.count, [4], "standing {gap}");
+        for k in 0..4 {
+            close(c.gap[k], gap, 1e-9);
+            close((c.position[k].x - 0.1).hypot(c.position[k].y), 0.1, 1e-6);
+        }
+        let c = touch(rod(), table(), at([0.1, 0.0, 0.2 + gap], [0.0, QUARTER, 0.0]), at(ORIGIN, ORIGIN));
+        assert_eq!(c.count, [2], "lying {gap}");
+        close((c.position[0].x - c.position[1].x).abs(), 0.4, 1e-6);
+        let c = touch(rod(), rod(), at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.4 + gap], ORIGIN));
+        assert_eq!(c.count, [4], "stack {gap}");
+        assert!(c.gap.iter().all(|g| (g - gap).abs() < 1e-9));
+        let c = touch(rod(), rod(), at(ORIGIN, ORIGIN), at([0.2 + gap, 0.0, 0.1], ORIGIN));
+        assert_eq!(c.count, [2], "side by side {gap}");
+        close(c.gap[0], gap, 1e-9);
+    }
+    // A capsule on a hull.
+    let slab = || hull_box(0.5, 0.5, 0.1);
+    let c = touch(capsule(0.1, 0.3), slab(), at([0.1, 0.0, 0.2], [0.0, QUARTER, 0.0]), at(ORIGIN, ORIGIN));
+    assert_eq!(c.count, [2]);
+    close(c.gap[0], 0.0, 1e-9);
+}
+
+/// The distance of two separated shapes, and the depth of overlapping ones, by parry's GJK and EPA on their cores (a capsule is a segment, a
+/// sphere a point, both with a radius), and whether the cores overlap.
+fn parry_distance(a: &Shape, b: &Shape, pa: &Pose<f64>, pb: &Pose<f64>) -> Option<(f64, bool)> {
+    use parry3d_f64::math::{Pose as P, Rotation, Vector};
+    use parry3d_f64::query::details::contact_support_map_support_map;
+    use parry3d_f64::shape::{ConvexPolyhedron, Cuboid, Cylinder, Segment, SupportMap};
+    let shape = |s: &Shape| -> Option<(Box<dyn SupportMap>, f64)> {
+        let z = |half: f64| Vector::new(0.0, 0.0, half);
+        Some(match s {
+            Shape::Sphere { radius } => (Box::new(Cuboid::new(Vector::ZERO)), *radius),
+            Shape::Capsule { radius, half_length } => {
+                (Box::new(Segment::new(z(-half_length), z(*half_length))), *radius)
+            }
+            Shape::Box { half } => (Box::new(Cuboid::new(Vector::new(half.x, half.y, half.z))), 0.0),
+            Shape::Hull(h) => {
+                let points: Vec<_> = h.vertices.iter().map(|v| Vector::new(v.x, v.y, v.z)).collect();
+                (Box::new(ConvexPolyhedron::from_convex_hull(&points)?), 0.0)
+            }
+            Shape::Cylinder { radius, half_length } => (Box::new(Cylinder::new(*half_length, *radius)), 0.0),
+            _ => return None,
+        })
+    };
+    let pose = |s: &Shape, p: &Pose<f64>| {
+        let v = |v: Vec3<f64>| Vector::new(v.x, v.y, v.z);
+        let [x, y, z] = p.rotation.columns;
+        // Its cylinders stand along y.
+        let (x, y, z) = if matches!(s, Shape::Cylinder { .. }) { (x, z, -y) } else { (x, y, z) };
+        let m = parry3d_f64::glamx::DMat3::from_cols(v(x), v(y), v(z));
+        P { translation: v(p.position), rotation: Rotation::from_mat3(&m) }
+    };
+    let ((sa, ra), (sb, rb)) = (shape(a)?, shape(b)?);
+    let relative = pose(a, pa).inverse() * pose(b, pb);
+    let core = contact_support_map_support_map(&relative, &*sa, &*sb, 10.0)?.dist;
+    Some((core - ra - rb, core < 1e-9))
+}
+
+#[test]
+fn the_smallest_gap_is_the_distance_that_parry_finds() {
+    let mut noise = Noise(11);
+    for (a, b) in zoo() {
+        let plan = CollidePlan::new(&pair(a.clone(), b.clone()));
+        let mut contacts = Contacts::default();
+        let (mut compared, mut worst_apart, mut worst_deep) = (0, 0f64, 0f64);
+        for _ in 0..2000 {
+            let world = [noise.pose(0.1), noise.pose(0.6)];
+            let Some((distance, inside)) = parry_distance(&a, &b, &world[0], &world[1]) else { break };
+            if distance > 0.1 - 1e-6 {
+                continue;
+            }
+            collide(&plan, &world, &[0.0, 0.1], None, &mut contacts);
+            let error = (gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min) - distance).abs();
+            if inside {
+                worst_deep = worst_deep.max(error);
+            } else {
+                worst_apart = worst_apart.max(error);
+            }
+            compared += 1;
+        }
+        // Of round pairs, points that are nearer by less than 10⁻⁶ of the size are not told apart; of others, faces are preferred within
+        // 10⁻⁵ of it, and GJK is as good as that on curved shapes.
+        let round = a.rank() < 3 && (b.rank() < 3 || b.rank() == 5);
+        let tolerance = if round { 1e-6 } else { 2e-5 };
+        let name = format!("{} {} ({compared} times)", a.name(), b.name());
+        assert!(
+            worst_apart < tolerance && worst_deep < tolerance,
+            "{name}: {worst_apart:e} apart, {worst_deep:e} inside"
+        );
+    }
+}
+
+#[test]
+fn ellipsoids_that_are_spheres_touch_as_spheres_do() {
+    let mut noise = Noise(5);
+    for _ in 0..300 {
+        let world = [noise.pose(0.1), noise.pose(0.5)];
+        let e = |r: f64| ellipsoid(r, r, r);
+        for (other, as_sphere, round) in [(e(0.2), sphere(0.2), e(0.3)), (sphere(0.2), sphere(0.2), e(0.3))] {
+            let found = touch_within(other, round, world[0], world[1], 0.1);
+            let expected = touch_within(as_sphere, sphere(0.3), world[0], world[1], 0.1);
+            assert_eq!(found.count, expected.count);
+            if found.count[0] == 1 {
+                close(found.gap[0], expected.gap[0], 1e-6);
+                assert!((found.normal[0] - expected.normal[0]).norm() < 1e-2);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gap_of_round_bodies_is_the_distance_along_their_normal() {
+    // Of ellipsoids with half axes D: s(n) = n·d − |D₁ A₁ᵀn| − |D₂ A₂ᵀn|, largest for the true normal.
+    let mut noise = Noise(9);
+    let (da, db) = (Vector3::new(0.2, 0.3, 0.4), Vector3::new(0.3, 0.1, 0.2));
+    let along = |d: &Vector3<f64>, p: &Pose<f64>, n: Vec3<f64>| {
+        let m = p.rotation.transpose_mul(n);
+        vec3(d.x * m.x, d.y * m.y, d.z * m.z).norm()
+    };
+    let mut seen = 0;
+    for _ in 0..300 {
+        let world = [noise.pose(0.1), noise.pose(0.5)];
+        let e = |d: Vector3<f64>| Shape::Ellipsoid { radii: d };
+        let c = touch_within(e(da), e(db), world[0], world[1], 0.1);
+        let s = |n: Vec3<f64>| {
+            n.dot(world[1].position - world[0].position) - along(&da, &world[0], n) - along(&db, &world[1], n)
+        };
+        if c.count[0] == 1 {
+            seen += 1;
+            let n = c.normal[0];
+            close(c.gap[0], s(n), 1e-9);
+            for _ in 0..20 {
+                let other = n + vec3(noise.next(), noise.next(), noise.next()).scale(0.01);
+                assert!(s(other.scale(1.0 / other.norm())) < c.gap[0] + 1e-9);
+            }
+        }
+    }
+    assert!(seen > 50);
+}
+
+#[test]
+fn rounding_to_f32_keeps_the_points_of_bodies_at_rest() {
+    let mut noise = Noise(21);
+    let resting = [
+        (cuboid(0.4, 0.4, 0.4), cuboid(0.2, 0.3, 0.1), 0.5, 4),
+        (hull_box(0.4, 0.4, 0.4), hull_box(0.2, 0.3, 0.1), 0.5, 4),
+        (Shape::Plane, cuboid(0.2, 0.3, 0.1), 0.1, 4),
+        (Shape::Plane, cylinder(0.2, 0.1), 0.1, 4),
+    ];
+    for (a, b, height, count) in resting {
+        let plan = CollidePlan::new(&pair(a.clone(), b.clone()));
+        let mut contacts = Contacts::default();
+        for _ in 0..200 {
+            // A micrometre and a microradian of noise, far from the origin.
+            let mut micro = || 1e-6 * noise.next();
+            let pose = at([7.1 + micro(), -3.3, height + micro()], [micro(), micro(), 0.7]);
+            let world: [Pose<f32>; 2] = [cast(&at([7.1, -3.3, 0.0], [0.0, 0.0, 0.7])), cast(&pose)];
+            collide(&plan, &world, &[0.0, 0.001], None, &mut contacts);
+            assert_eq!(contacts.count, [count], "{} {}", a.name(), b.name());
+            assert!(contacts.gap.iter().all(|g| g.abs() < 1e-5));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Bilateral rows: equality constraints (connect, weld, joint) that hold in every world at every step.
+//!
+//! A connect gives three rows, a weld six, a joint equality one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
+//! ė = 0, the position problem for ė = −β e/Δt.
+
+use crate::kinematics::{Kinematics, kinematics};
+use crate::lane::Real;
+use crate::model::{EqualityKind, Model};
+use crate::spatial::{Motion, Quat, Vec3};
+use nalgebra::{UnitQuaternion, Vector3};
+
+/// One bilateral row.
+#[derive(Debug, Clone)]
+pub enum EqualityRow {
+    /// q₁ − q₁₀ − p(q₂ − q₂₀) with the polynomial p.
+    Joint {
+        /// First joint.
+        joint_a: usize,
+        /// Second joint, if any.
+        joint_b: Option<usize>,
+        /// Coefficients of p, constant first.
+        polynomial: [f64; 5],
+    },
+    /// Distance, along a world axis, of a point of body b from a point of body a, m.
+    Point {
+        /// The bodies.
+        bodies: [usize; 2],
+        /// The points in the frames of their bodies, m.
+        points: [Vector3<f64>; 2],
+        /// World axis.
+        axis: usize,
+    },
+    /// Rotation, about a world axis, of body b from where body a wants it, rad.
+    Rotation {
+        /// The bodies.
+        bodies: [usize; 2],
+        /// Orientation of b in a.
+        relative: UnitQuaternion<f64>,
+        /// World axis.
+        axis: usize,
+    },
+}
+
+/// The bilateral rows of a model, and what each touches.
+#[derive(Debug, Clone, Default)]
+pub struct EqualityPlan {
+    /// The rows, in the order of the model's equalities.
+    pub rows: Vec<EqualityRow>,
+    /// The moving trees that each row ties together, shape \[row\].
+    pub trees: Vec<Vec<usize>>,
+    /// The last degrees of freedom of the chains that each row touches, shape \[row\].
+    pub heads: Vec<Vec<usize>>,
+}
+
+impl EqualityPlan {
+    /// The rows of the active equalities of `model`. What is not given (the point on the second body, a weld's relative pose) is as at rest.
+    pub fn new(model: &Model) -> Self {
+        let mut rest = Kinematics::<f64>::new(model);
+        kinematics(model, &model.q0, &mut rest);
+        let pose = |b: usize| {
+            let (p, q) = (rest.body_pose[b].position, rest.body_quat[b]);
+            let quaternion = nalgebra::Quaternion::new(q.w, q.v.x, q.v.y, q.v.z);
+            (Vector3::new(p.x, p.y, p.z), UnitQuaternion::from_quaternion(quaternion))
+        };
+        let mut rows = Vec::new();
+        for equality in model.equalities.iter().filter(|e| e.active) {
+            match &equality.kind {
+                EqualityKind::Joint { joint_a, joint_b, polynomial } => {
+                    rows.push(EqualityRow::Joint { joint_a: *joint_a, joint_b: *joint_b, polynomial: *polynomial })
+                }
+                EqualityKind::Connect { body_a, body_b, anchor } => {
+                    let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
+                    let on_b = rb.inverse() * (pa + ra * anchor - pb);
+                    let (bodies, points) = ([*body_a, *body_b], [*anchor, on_b]);
+                    rows.extend((0..3).map(|axis| EqualityRow::Point { bodies, points, axis }));
+                }
+                EqualityKind::Weld { body_a, body_b, anchor, relative } => {
+                    let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
+                    let (p, r) = relative.unwrap_or((ra.inverse() * (pb - pa), ra.inverse() * rb));
+                    let (bodies, points) = ([*body_a, *body_b], [p + r * anchor, *anchor]);
+                    rows.extend((0..3).map(|axis| EqualityRow::Point { bodies, points, axis }));
+                    rows.extend((0..3).map(|axis| EqualityRow::Rotation { bodies, relative: r, axis }));
+                }
+            }
+        }
+        let heads: Vec<Vec<usize>> = rows
+            .iter()
+            .map(|row| match row {
+                EqualityRow::Joint { joint_a, joint_b, .. } => {
+                    std::iter::once(*joint_a).chain(*joint_b).map(|j| model.joints[j].v_start).collect()
+                }
+                EqualityRow::Point { bodies, .. } | EqualityRow::Rotation { bodies, .. } => {
+                    bodies.iter().filter_map(|&b| model.last_dof(b)).collect()
+                }
+            })
+            .collect();
+        let trees = heads.iter().map(|h| h.iter().map(|&d| model.dofs[d].tree).collect()).collect();
+        Self { rows, trees, heads }
+    }
+}
+
+/// The bilateral rows of a tile of worlds.
+#[derive(Debug, Clone, Default)]
+pub struct Equalities<R> {
+    /// J, shape \[row\]\[nv\].
+    pub jacobian: Vec<R>,
+    /// e(q), m or rad, shape \[row\].
+    pub error: Vec<R>,
+}
+
+/// Errors and Jacobians of all bilateral rows.
+#[inline(always)]
+pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kinematics<R>, out: &mut Equalities<R>) {
+    let nv = model.nv();
+    out.jacobian.clear();
+    out.jacobian.resize(plan.rows.len() * nv, R::zero());
+    out.error.resize(plan.rows.len(), R::zero());
+    for (i, row) in plan.rows.iter().enumerate() {
+        let jacobian = &mut out.jacobian[i * nv..(i + 1) * nv];
+        out.error[i] = match row {
+            EqualityRow::Joint { joint_a, joint_b, polynomial } => {
+                let offset = |j: usize| q[model.joints[j].q_start] - R::constant(model.joints[j].reference);
+                let (mut value, mut slope) = (R::constant(polynomial[0]), R::zero());
+                if let Some(b) = *joint_b {
+                    // Horner: p and p'
+                    let x = offset(b);
+                    value = R::zero();
+                    for c in polynomial.iter().rev() {
+                        slope = slope.mul_add(x, value);
+                        value = value.mul_add(x, R::constant(*c));
+                    }
+                    jacobian[model.joints[b].v_start] = -slope;
+                }
+                jacobian[model.joints[*joint_a].v_start] += R::one();
+                offset(*joint_a) - value
+            }
+            EqualityRow::Point { bodies, points, axis } => {
+                let world = [0, 1].map(|s| k.body_pose[bodies[s]].point(Vec3::constant(&points[s])));
+                let e = Vec3::<R>::unit(*axis);
+                chain(model, k, *bodies, jacobian, |s, m, o| e.dot(m.at(world[s] - o)));
+                e.dot(world[1] - world[0])
+            }
+            EqualityRow::Rotation { bodies, relative, axis } => {
+                let e = Vec3::<R>::unit(*axis);
+                chain(model, k, *bodies, jacobian, |_, m, _| e.dot(m.angular));
+                // 2 vec(q_b (q_a q_rel)⁻¹), on the nearer side
+                let wanted = k.body_quat[bodies[0]] * Quat::constant(relative);
+                let turn = k.body_quat[bodies[1]] * Quat { w: wanted.w, v: -wanted.v };
+                let two = R::select(turn.w.lt(R::zero()), R::constant(-2.0), R::constant(2.0));
+                e.dot(turn.v) * two
+            }
+        };
+    }
+}
+
+/// Adds to a row of J what body b (+) and body a (−) contribute, dof by dof; `along(side, S, O)` is the row's velocity under S about O.
+#[inline(always)]
+fn chain<R: Real>(
+    model: &Model,
+    k: &Kinematics<R>,
+    bodies: [usize; 2],
+    jacobian: &mut [R],
+    along: impl Fn(usize, Motion<R>, Vec3<R>) -> R,
+) {
+    for (side, sign) in [(0, -R::one()), (1, R::one())] {
+        let Some(head) = model.last_dof(bodies[side]) else { continue };
+        for &d in &model.dofs[head].ancestors {
+            let u = along(side, k.motion_subspace[d], k.reference[model.dofs[d].tree]);
+            jacobian[d] = sign.mul_add(u, jacobian[d]);
+        }
+    }
+}
