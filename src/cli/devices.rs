@@ -6,6 +6,7 @@ use super::{say, say_json};
 use clap::Args;
 use delassus::lane::{F32x16, F64x8, Level, Real};
 use serde::Serialize;
+use serde_json::Value;
 
 /// What to do where no GPU is found.
 const HOW_TO_INSTALL: &str = "\
@@ -43,50 +44,37 @@ impl Cpu {
     }
 }
 
+/// The GPUs of this machine, software drivers included: an object each, a row each, and whether one is hardware.
 #[cfg(feature = "gpu")]
-fn gpus() -> Vec<delassus::gpu::DeviceInfo> {
-    delassus::gpu::list_devices()
+fn gpus() -> (Vec<Value>, Vec<[String; 4]>, bool) {
+    let found = delassus::gpu::list_devices();
+    let hardware = found.iter().any(|d| !d.is_software());
+    let objects = found.iter().map(|d| serde_json::json!(d)).collect();
+    let row = |d: delassus::gpu::DeviceInfo| [d.name, d.backend, format!("{:?}", d.kind).to_lowercase(), d.driver];
+    (objects, found.into_iter().map(row).collect(), hardware)
 }
 
 /// Without the feature `gpu` there is nothing to list.
 #[cfg(not(feature = "gpu"))]
-fn gpus() -> Vec<()> {
-    Vec::new()
+fn gpus() -> (Vec<Value>, Vec<[String; 4]>, bool) {
+    (Vec::new(), Vec::new(), false)
 }
 
-/// One row a device.
-#[cfg(feature = "gpu")]
-fn rows() -> Vec<[String; 4]> {
-    let row = |d: delassus::gpu::DeviceInfo| [d.name, d.backend, format!("{:?}", d.kind).to_lowercase(), d.driver];
-    gpus().into_iter().map(row).collect()
-}
-
-#[cfg(not(feature = "gpu"))]
-fn rows() -> Vec<[String; 4]> {
-    Vec::new()
-}
-
-/// Why the backend `auto` took the CPU, as the end of a sentence.
-#[cfg(feature = "gpu")]
+/// Why the backend `auto` took the CPU, as the end of a sentence. It does not look for GPUs: some drivers write to stderr when asked.
 pub fn why_cpu() -> &'static str {
-    if gpus().iter().all(delassus::gpu::DeviceInfo::is_software) {
-        " (no GPU found)"
+    if cfg!(feature = "gpu") {
+        " (chosen by auto, needs no GPU; --backend hybrid solves on one)"
     } else {
-        " (there is a GPU: --backend hybrid solves on it)"
+        " (this build has no GPU support)"
     }
-}
-
-/// Why the backend `auto` took the CPU, as the end of a sentence.
-#[cfg(not(feature = "gpu"))]
-pub fn why_cpu() -> &'static str {
-    " (this build has no GPU support)"
 }
 
 /// Lists devices.
 pub fn run(a: &Arguments) -> Outcome {
     let cpu = Cpu::new();
+    let (objects, rows, hardware) = gpus();
     if a.json {
-        return say_json(&serde_json::json!({ "cpu": cpu, "gpus": gpus() }));
+        return say_json(&serde_json::json!({ "cpu": cpu, "gpus": objects }));
     }
     let processor = [
         "CPU".into(),
@@ -94,12 +82,10 @@ pub fn run(a: &Arguments) -> Outcome {
         format!("{} threads", cpu.threads),
         format!("{} lanes f32, {} lanes f64 ({})", cpu.lanes_f32, cpu.lanes_f64, cpu.level),
     ];
-    let devices = rows();
-    let none = devices.is_empty();
-    say(table(["device", "interface", "kind", "driver"], std::iter::once(processor).chain(devices)))?;
-    match (none, cfg!(feature = "gpu")) {
-        (true, true) => say(HOW_TO_INSTALL),
-        (_, false) => say("This build has no GPU support; build with the feature `gpu` (on by default) for it."),
-        _ => Ok(()),
+    say(table(["device", "interface", "kind", "driver"], std::iter::once(processor).chain(rows)))?;
+    match (cfg!(feature = "gpu"), hardware) {
+        (false, _) => say("This build has no GPU support; build with the feature `gpu` (on by default) for it."),
+        (true, false) => say(HOW_TO_INSTALL),
+        (true, true) => Ok(()),
     }
 }
