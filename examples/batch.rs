@@ -23,7 +23,7 @@ fn main() -> delassus::Result<()> {
             reports.len()
         );
         // Whoever came out badly starts anew; nobody else notices.
-        let failed: Vec<bool> = reports.iter().map(|r| r.failed()).collect();
+        let failed: Vec<bool> = reports.iter().map(delassus::WorldReport::failed).collect();
         worlds.reset(Mask::Only(&failed), second)?;
     }
     let heights: Vec<f64> = worlds.positions().chunks(model.nq()).map(|q| q[2]).collect();

@@ -123,7 +123,7 @@ pub fn mass_matrix<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, 
     }
     for (i, dof) in model.dofs.iter().enumerate() {
         // M_ij = S_j · I_c S_i for every ancestor j of i
-        let momentum = d.composite[dof.body].mul(k.motion_subspace[i]);
+        let momentum = d.composite[dof.body].momentum(k.motion_subspace[i]);
         for (p, &j) in dof.ancestors.iter().enumerate() {
             d.mass_matrix[dof.row_start + p] = k.motion_subspace[j].dot(momentum);
         }
@@ -160,7 +160,7 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
         d.body_velocity[b] = velocity;
         d.acceleration[b] = acceleration;
         // F = I A + V ×* I V
-        d.force[b] = d.inertia[b].mul(acceleration) + velocity.cross_force(d.inertia[b].mul(velocity));
+        d.force[b] = d.inertia[b].momentum(acceleration) + velocity.cross_force(d.inertia[b].momentum(velocity));
     }
     for b in (1..model.bodies.len()).rev() {
         let body = &model.bodies[b];

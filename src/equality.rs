@@ -66,7 +66,7 @@ impl EqualityPlan {
         for equality in model.equalities.iter().filter(|e| e.active) {
             match &equality.kind {
                 EqualityKind::Joint { joint_a, joint_b, polynomial } => {
-                    rows.push(EqualityRow::Joint { joint_a: *joint_a, joint_b: *joint_b, polynomial: *polynomial })
+                    rows.push(EqualityRow::Joint { joint_a: *joint_a, joint_b: *joint_b, polynomial: *polynomial });
                 }
                 EqualityKind::Connect { body_a, body_b, anchor } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));

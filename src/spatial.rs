@@ -312,30 +312,9 @@ impl<R: Real> Inertia<R> {
     pub fn zero() -> Self {
         Self { mass: R::zero(), first_moment: Vec3::zero(), diagonal: Vec3::zero(), off_diagonal: Vec3::zero() }
     }
-    /// The inertia of a body of mass `m` whose centre of mass is at `c` from O and whose principal moments about it are `moments`
-    /// along the columns of `axes`: A diag(moments) Aᵀ + m (c·c 1 − c cᵀ).
-    #[inline(always)]
-    pub fn principal(m: R, c: Vec3<R>, axes: Mat3<R>, moments: Vec3<R>) -> Self {
-        let [a0, a1, a2] = axes.columns;
-        let (b0, b1, b2) = (a0.scale(moments.x), a1.scale(moments.y), a2.scale(moments.z));
-        let entry =
-            |i: fn(Vec3<R>) -> R, j: fn(Vec3<R>) -> R| i(a0).mul_add(j(b0), i(a1).mul_add(j(b1), i(a2) * j(b2)));
-        let (x, y, z) = (|v: Vec3<R>| v.x, |v: Vec3<R>| v.y, |v: Vec3<R>| v.z);
-        let mc = c.scale(m);
-        Self {
-            mass: m,
-            first_moment: mc,
-            diagonal: vec3(
-                entry(x, x) + mc.y.mul_add(c.y, mc.z * c.z),
-                entry(y, y) + mc.x.mul_add(c.x, mc.z * c.z),
-                entry(z, z) + mc.x.mul_add(c.x, mc.y * c.y),
-            ),
-            off_diagonal: vec3(entry(y, z) - mc.y * c.z, entry(x, z) - mc.x * c.z, entry(x, y) - mc.x * c.y),
-        }
-    }
     /// Momentum I V: moment = I_O ω + h × v, force = m v − h × ω.
     #[inline(always)]
-    pub fn mul(self, v: Motion<R>) -> Force<R> {
+    pub fn momentum(self, v: Motion<R>) -> Force<R> {
         let (d, o, w) = (self.diagonal, self.off_diagonal, v.angular);
         let rotational = vec3(
             d.x.mul_add(w.x, o.z.mul_add(w.y, o.y * w.z)),

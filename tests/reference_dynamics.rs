@@ -47,14 +47,9 @@ fn compute<R: Real>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
         body_pos: k.body_pose.iter().flat_map(|p| vector(p.position)).collect(),
         body_quat: (k.body_quat.iter())
             .flat_map(|q| {
-                [[get(q.w), 0.0, 0.0, 0.0], {
-                    let [x, y, z] = vector(q.v);
-                    [0.0, x, y, z]
-                }]
+                let [x, y, z] = vector(q.v);
+                [get(q.w), x, y, z]
             })
-            .collect::<Vec<_>>()
-            .chunks(2)
-            .flat_map(|c| [c[0][0], c[1][1], c[1][2], c[1][3]])
             .collect(),
     }
 }
@@ -70,7 +65,9 @@ fn check<R: Real>(tolerance: f64) {
             let mut quat = found.body_quat;
             for (a, b) in quat.chunks_mut(4).zip(get("body_quat").chunks(4)) {
                 if a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>() < 0.0 {
-                    a.iter_mut().for_each(|x| *x = -*x);
+                    for x in a {
+                        *x = -*x;
+                    }
                 }
             }
             let errors = [

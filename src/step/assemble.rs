@@ -85,7 +85,7 @@ impl<R: Real> Rows<R> {
     /// The degrees of freedom in the support of `slot`.
     #[inline(always)]
     fn support(&self, words: usize, slot: usize) -> Bits<'_> {
-        Bits { words: &self.support[slot * words..(slot + 1) * words], other: None, word: 0, bits: 0, next: 0 }
+        Bits { words: &self.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 }
     }
 
     /// Adds `dof` and its ancestors to the support of `slot`.
@@ -103,7 +103,7 @@ struct Bits<'a> {
     words: &'a [u64],
     other: Option<&'a [u64]>,
     word: usize,
-    bits: u64,
+    left: u64,
     next: usize,
 }
 
@@ -111,16 +111,16 @@ impl Iterator for Bits<'_> {
     type Item = usize;
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
-        while self.bits == 0 {
+        while self.left == 0 {
             if self.next == self.words.len() {
                 return None;
             }
             self.word = self.next;
-            self.bits = self.words[self.next] & self.other.map_or(u64::MAX, |o| o[self.next]);
+            self.left = self.words[self.next] & self.other.map_or(u64::MAX, |o| o[self.next]);
             self.next += 1;
         }
-        let bit = self.bits.trailing_zeros() as usize;
-        self.bits &= self.bits - 1;
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
         Some(self.word * 64 + bit)
     }
 }
@@ -175,7 +175,7 @@ pub fn constraint_rows<R: Real>(
         }
         // J_d = sign · frame · (velocity of the contact point per unit of v_d)
         let base = 3 * slot;
-        for dof in (Bits { words: support, other: None, word: 0, bits: 0, next: 0 }) {
+        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
             let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
             let velocity = k.motion_subspace[dof].at(arm).scale(rows.sign[dof]);
             for i in 0..3 {
@@ -192,7 +192,7 @@ pub fn constraint_rows<R: Real>(
                 Rows::<R>::mark(support, model, start + count - 1);
             }
         }
-        for dof in (Bits { words: support, other: None, word: 0, bits: 0, next: 0 }) {
+        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
             rows.y[row * nv + dof] = R::zero();
         }
         for lane in 0..lanes {
@@ -217,7 +217,7 @@ pub fn constraint_rows<R: Real>(
     for slot in 0..slot_count {
         let (start, count) = slot_rows(contact_slots, slot);
         let bits =
-            Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, bits: 0, next: 0 };
+            Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 };
         for row in start..start + count {
             let y = &mut rows.y[row * nv..(row + 1) * nv];
             // u = J v
@@ -581,6 +581,6 @@ pub fn apply<R: Real>(
     }
     crate::dynamics::solve_lower(model, &d.factor, out);
     for i in 0..nv {
-        out[i] = out[i] + d.free_velocity[i];
+        out[i] += d.free_velocity[i];
     }
 }

@@ -76,7 +76,7 @@ pub(super) struct Core<R: Real> {
 }
 
 impl<R: Real> Core<R> {
-    pub(super) fn new(model: Arc<Model>, world_count: usize, settings: Settings) -> Result<Self> {
+    pub(super) fn new(model: &Arc<Model>, world_count: usize, settings: Settings) -> Result<Self> {
         let tile_count = world_count.div_ceil(R::LANES);
         let rest: Vec<R> = model.q0.iter().map(|x| R::constant(*x)).collect();
         let plan = Plan::new(model.clone(), settings);
@@ -114,9 +114,9 @@ impl<R: Real> Core<R> {
 
 /// The solver that the settings and the machine allow.
 fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
-    let cpu = || Solver::Cpu { workers: Mutex::new(Vec::new()) };
     match plan.settings.backend {
-        Backend::Cpu => Ok(cpu()),
+        // Auto: the solve on a GPU has not been measured on hardware yet, so the CPU is the best that is known.
+        Backend::Cpu | Backend::Auto => Ok(Solver::Cpu { workers: Mutex::new(Vec::new()) }),
         Backend::Gpu => Err(Error::Unsupported(
             "backend gpu: the step that stays on the GPU is not in this version; use hybrid, cpu or auto".into(),
         )),
@@ -127,8 +127,6 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
             "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
         )),
         Backend::Hybrid => hybrid(plan, tile_count, notes),
-        // A hardware GPU pays only for large batches and slow transfers eat small ones; until that is measured on hardware, auto stays here.
-        Backend::Auto => Ok(cpu()),
     }
 }
 
@@ -165,11 +163,7 @@ fn solve_on_device<R: Real>(
     merged.merge(batches.iter().map(|batch| &**batch));
     let report = gpu.solve(merged, &plan.settings.solve())?;
     merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
-    if let Some(note) = report.note {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
+    notes.extend(report.note.filter(|note| !notes.contains(note)));
     Ok(())
 }
 
@@ -227,6 +221,7 @@ impl<R: Real> Engine for Core<R> {
         );
         match &mut self.solver {
             Solver::Cpu { workers } => {
+                let workers = &*workers;
                 chunks.par_iter_mut().for_each(|chunk| {
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();

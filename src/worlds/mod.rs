@@ -164,10 +164,10 @@ impl Worlds {
         let packs = Level::detect().runs_packs();
         let engine: Box<dyn Engine> = match settings.precision {
             // Without fused multiply-adds a pack is slower than its lanes one by one; the bits are the same.
-            Precision::F32 if packs => Box::new(Core::<F32x16>::new(model.clone(), world_count, settings.clone())?),
-            Precision::F32 => Box::new(Core::<f32>::new(model.clone(), world_count, settings.clone())?),
-            Precision::F64 if packs => Box::new(Core::<F64x8>::new(model.clone(), world_count, settings.clone())?),
-            Precision::F64 => Box::new(Core::<f64>::new(model.clone(), world_count, settings.clone())?),
+            Precision::F32 if packs => Box::new(Core::<F32x16>::new(&model, world_count, settings.clone())?),
+            Precision::F32 => Box::new(Core::<f32>::new(&model, world_count, settings.clone())?),
+            Precision::F64 if packs => Box::new(Core::<F64x8>::new(&model, world_count, settings.clone())?),
+            Precision::F64 => Box::new(Core::<f64>::new(&model, world_count, settings.clone())?),
         };
         let mut worlds = Self {
             control: vec![0.0; world_count * model.nu()],
