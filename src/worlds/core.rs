@@ -306,6 +306,10 @@ impl<R: Real> Engine for Core<R> {
         field.set(tiles, world, values);
     }
 
+    fn set_contact_capacity(&mut self, capacity: Option<usize>) {
+        self.plan.settings.contact_capacity = capacity;
+    }
+
     fn watch(&mut self, world: usize, on: bool) {
         self.watched[world] = on.then(Vec::new);
     }

@@ -82,6 +82,7 @@ trait Engine: Send {
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
     fn parameter(&self, parameter: Parameter) -> Vec<f64>;
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
+    fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
@@ -395,6 +396,34 @@ impl Worlds {
             }
             self.engine.set_parameter(parameter, world, values);
         }
+        Ok(())
+    }
+
+    /// Changes [`Settings::contact_capacity`]: most contacts a world, or no limit.
+    ///
+    /// To grow and redo after an overflow: take the largest [`WorldReport::capacity_needed`], set it here, load the snapshot taken before the
+    /// step, and step again. With several substeps the motion after the first overflow changes, so look at the reports once more.
+    ///
+    /// ```
+    /// # use delassus::{Model, Settings, Worlds};
+    /// # fn step_whole(worlds: &mut Worlds, substeps: u32) -> delassus::Result<()> {
+    /// let before = worlds.save();
+    /// while worlds.step(substeps)?.iter().any(|r| r.overflow) {
+    ///     let needed = worlds.reports().iter().map(|r| r.capacity_needed).max();
+    ///     worlds.set_contact_capacity(needed)?;
+    ///     worlds.load(&before)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a capacity of 0.
+    pub fn set_contact_capacity(&mut self, capacity: Option<usize>) -> Result<()> {
+        let settings = Settings { contact_capacity: capacity, ..self.settings.clone() };
+        settings.validate()?;
+        self.settings = settings;
+        self.engine.set_contact_capacity(capacity);
         Ok(())
     }
 
