@@ -384,17 +384,20 @@ impl Worlds {
                 ),
             ));
         }
-        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
-            let values = &values[world * k..(world + 1) * k];
-            let ok = |x: &f64| match parameter {
-                Parameter::Gravity => x.is_finite(),
-                Parameter::MassScale => *x > 0.0 && x.is_finite(),
-                Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
-            };
-            if let Some(x) = values.iter().find(|x| !ok(x)) {
+        let ok = |x: &f64| match parameter {
+            Parameter::Gravity => x.is_finite(),
+            Parameter::MassScale => *x > 0.0 && x.is_finite(),
+            Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
+        };
+        let chosen = || (0..self.world_count).filter(|&w| mask.contains(w));
+        // All are checked before any is set.
+        for world in chosen() {
+            if let Some(x) = values[world * k..(world + 1) * k].iter().find(|x| !ok(x)) {
                 return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
             }
-            self.engine.set_parameter(parameter, world, values);
+        }
+        for world in chosen() {
+            self.engine.set_parameter(parameter, world, &values[world * k..(world + 1) * k]);
         }
         Ok(())
     }
