@@ -188,7 +188,11 @@ pub fn applied_force<R: Real>(
     d: &mut Dynamics<R>,
 ) {
     let clamp = |x: R, range: Option<[f64; 2]>| match range {
-        Some([lo, hi]) => x.max(R::constant(lo)).min(R::constant(hi)),
+        Some([lo, hi]) => {
+            // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
+            let (lo, hi) = (R::constant(lo), R::constant(hi));
+            R::select(hi.lt(x), hi, R::select(x.lt(lo), lo, x))
+        }
         None => x,
     };
     d.applied_force.fill(R::zero());

@@ -130,9 +130,10 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
     }
 }
 
+/// Whoever asks for it by name gets a software driver too, with a note.
 #[cfg(feature = "gpu")]
 fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
-    let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::default())?;
+    let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
     if gpu.info().is_software() {
         notes.push(format!("{} is a software driver: right answers, no speed", gpu.info().name));
     }
@@ -298,6 +299,10 @@ impl<R: Real> Engine for Core<R> {
             Parameter::GainScale => &mut self.gain_scale,
         };
         field.set(tiles, world, values);
+    }
+
+    fn set_contact_capacity(&mut self, capacity: Option<usize>) {
+        self.plan.settings.contact_capacity = capacity;
     }
 
     fn watch(&mut self, world: usize, on: bool) {

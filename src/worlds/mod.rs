@@ -82,6 +82,7 @@ trait Engine: Send {
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
     fn parameter(&self, parameter: Parameter) -> Vec<f64>;
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
+    fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
@@ -383,18 +384,49 @@ impl Worlds {
                 ),
             ));
         }
-        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
-            let values = &values[world * k..(world + 1) * k];
-            let ok = |x: &f64| match parameter {
-                Parameter::Gravity => x.is_finite(),
-                Parameter::MassScale => *x > 0.0 && x.is_finite(),
-                Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
-            };
-            if let Some(x) = values.iter().find(|x| !ok(x)) {
+        let ok = |x: &f64| match parameter {
+            Parameter::Gravity => x.is_finite(),
+            Parameter::MassScale => *x > 0.0 && x.is_finite(),
+            Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
+        };
+        let chosen = || (0..self.world_count).filter(|&w| mask.contains(w));
+        // All are checked before any is set.
+        for world in chosen() {
+            if let Some(x) = values[world * k..(world + 1) * k].iter().find(|x| !ok(x)) {
                 return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
             }
-            self.engine.set_parameter(parameter, world, values);
         }
+        for world in chosen() {
+            self.engine.set_parameter(parameter, world, &values[world * k..(world + 1) * k]);
+        }
+        Ok(())
+    }
+
+    /// Changes [`Settings::contact_capacity`]: most contacts a world, or no limit.
+    ///
+    /// To grow and redo after an overflow: take the largest [`WorldReport::capacity_needed`], set it here, load the snapshot taken before the
+    /// step, and step again. With several substeps the motion after the first overflow changes, so look at the reports once more.
+    ///
+    /// ```
+    /// # use delassus::{Model, Settings, Worlds};
+    /// # fn step_whole(worlds: &mut Worlds, substeps: u32) -> delassus::Result<()> {
+    /// let before = worlds.save();
+    /// while worlds.step(substeps)?.iter().any(|r| r.overflow) {
+    ///     let needed = worlds.reports().iter().map(|r| r.capacity_needed).max();
+    ///     worlds.set_contact_capacity(needed)?;
+    ///     worlds.load(&before)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a capacity of 0.
+    pub fn set_contact_capacity(&mut self, capacity: Option<usize>) -> Result<()> {
+        let settings = Settings { contact_capacity: capacity, ..self.settings.clone() };
+        settings.validate()?;
+        self.settings = settings;
+        self.engine.set_contact_capacity(capacity);
         Ok(())
     }
 

@@ -7,13 +7,19 @@ const PARAMETERS: [Parameter; 4] =
     [Parameter::Gravity, Parameter::MassScale, Parameter::Friction, Parameter::GainScale];
 
 /// State, inputs, parameters, time and warm start of all worlds. f32 values are held as f64, without loss.
+///
+/// As JSON it keeps every bit too; what is not finite, which JSON has no number for, is written as "NaN", "inf" or "-inf".
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Snapshot {
     model: String,
     world_count: usize,
+    #[serde(with = "any_number")]
     q: Vec<f64>,
+    #[serde(with = "any_number")]
     v: Vec<f64>,
+    #[serde(with = "any_number")]
     control: Vec<f64>,
+    #[serde(with = "any_number")]
     external: Vec<f64>,
     time: Vec<f64>,
     parameters: Vec<Vec<f64>>,
@@ -71,4 +77,30 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     worlds.external.clone_from(&s.external);
     worlds.time.clone_from(&s.time);
     Ok(())
+}
+
+/// Numbers of which some may not be finite: those as text.
+mod any_number {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Finite(f64),
+        Text(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+        let number = |x: &f64| if x.is_finite() { Number::Finite(*x) } else { Number::Text(x.to_string()) };
+        serializer.collect_seq(numbers.iter().map(number))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+        let number = |n| match n {
+            Number::Finite(x) => Ok(x),
+            Number::Text(text) => text.parse().map_err(|_| D::Error::custom(format!("\"{text}\" is no number"))),
+        };
+        Vec::<Number>::deserialize(deserializer)?.into_iter().map(number).collect()
+    }
 }
