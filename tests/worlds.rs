@@ -416,9 +416,12 @@ fn certificates_are_honest() {
 #[test]
 fn fallback_moves_as_many_sweeps_do() {
     /// Both answer every problem to 1e-10 m/s; contact passes the differences on.
-    const TOLERANCE: f64 = 1e-6;
+    const UNIQUE: f64 = 1e-7;
+    /// A flat foot on its four corners is redundant, and Coulomb's law then has more than one exact answer: the two here differ by 2e-5 m
+    /// whether both are solved to 1e-8 or to 1e-12 m/s. This bounds how far apart two good answers leave the robot.
+    const REDUNDANT: f64 = 1e-4;
     // Not hopper and humanoid, some of whose blocks sweeps do not bring to 1e-10 m/s at all.
-    for name in ["ant", "quadruped", "biped"] {
+    for (name, tolerance) in [("ant", UNIQUE), ("quadruped", UNIQUE), ("biped", REDUNDANT)] {
         let model = example(name);
         let mut exact = noisy(&model, 4, Settings { iterations: 1, ..f64_settings() });
         let mut swept = noisy(&model, 4, Settings { iterations: 20_000, fallback: false, ..f64_settings() });
@@ -434,7 +437,7 @@ fn fallback_moves_as_many_sweeps_do() {
         }
         let distance = distance(&exact, &swept);
         println!("{name}: {distance:.1e} apart after {repaired} repairs");
-        assert!(distance < TOLERANCE && repaired > 20, "{name}");
+        assert!(distance < tolerance && repaired > 20, "{name}");
     }
 }
 
