@@ -527,15 +527,14 @@ fn limits_hold() {
     for name in ["ant", "hopper", "humanoid"] {
         let model = example(name);
         let mut w = noisy(&model, 4, f64_settings());
+        let (mut worst, mut touched) = (f64::NEG_INFINITY, 0);
         // Starts within the limits, whatever the noise.
-        let mut worst = f64::NEG_INFINITY;
-        let mut touched = 0;
         let (mut q, v) = w.state();
         for joint in &model.joints {
             let Some([lower, upper]) = joint.range else { continue };
-            (0..4).for_each(|i| {
-                q[i * model.nq() + joint.q_start] = q[i * model.nq() + joint.q_start].clamp(lower, upper)
-            });
+            for world in q.chunks_mut(model.nq()) {
+                world[joint.q_start] = world[joint.q_start].clamp(lower, upper);
+            }
         }
         w.set_state(Mask::All, &q, &v).expect("a state");
         for step in 0..100u64 {
