@@ -1,0 +1,628 @@
+//! What a user can rely on in `Worlds`: errors, parameters, certificates, fallback, snapshots, capacity, and the example models' manners.
+
+use delassus::lcp::natural_map_residual;
+use delassus::query::state_query;
+use delassus::worlds::{BlockRecord, Parameter, Random, Start};
+use delassus::{Backend, Error, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
+use std::sync::Mutex;
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")
+}
+
+fn example(name: &str) -> Model {
+    Model::from_mjcf_str(&text(name)).expect("a model")
+}
+
+fn f64_settings() -> Settings {
+    Settings { precision: Precision::F64, backend: Backend::Cpu, ..Settings::default() }
+}
+
+fn worlds(model: &Model, count: usize, settings: Settings) -> Worlds {
+    Worlds::new(model, count, settings).expect("worlds")
+}
+
+/// Worlds that start from the keyframe "stand" (or at rest) with a little noise.
+fn noisy(model: &Model, count: usize, settings: Settings) -> Worlds {
+    let mut worlds = worlds(model, count, settings);
+    let keyframe = model.keyframe("stand");
+    worlds.set_start(Start { keyframe, position_noise: 0.02, velocity_noise: 0.1 }).expect("a start");
+    worlds.reset(Mask::All, 3).expect("a reset");
+    worlds
+}
+
+/// Random controls, the same for the same step whatever the worlds did before.
+fn act(worlds: &mut Worlds, step: u64) {
+    let mut random = Random::new(step, 0);
+    worlds.control_mut().fill_with(|| random.symmetric());
+}
+
+fn roll(worlds: &mut Worlds, steps: u64) {
+    for step in 0..steps {
+        act(worlds, step);
+        worlds.step(1).expect("a step");
+    }
+}
+
+fn bits(x: &[f64]) -> Vec<u64> {
+    x.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Largest difference of positions, m or rad.
+fn distance(a: &Worlds, b: &Worlds) -> f64 {
+    a.positions().iter().zip(b.positions()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// A cube of 1 kg and edge 0.2 m that rests on the floor; its step is 0.01 s.
+fn cube() -> Model {
+    Model::from_mjcf_str(
+        r#"<mujoco><option timestep="0.01"/><worldbody>
+             <geom name="floor" type="plane" size="1 1 1" friction="0.5"/>
+             <body name="cube" pos="0 0 0.1"><freejoint/><geom name="cube" type="box" size="0.1 0.1 0.1" mass="1" friction="0.5"/></body>
+           </worldbody></mujoco>"#,
+    )
+    .expect("a model")
+}
+
+const GRAVITY: f64 = 9.81;
+
+// ---------------------------------------------------------------------------------------------------------------- errors
+
+fn message<T>(result: delassus::Result<T>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+/// Every batch that cannot be made is refused, with the reason and what would be right.
+#[test]
+fn impossible_batches_are_refused() {
+    let model = cube();
+    let new = |count, settings| message(Worlds::new(&model, count, settings));
+    let default = Settings::default;
+    assert!(new(1_000_000_000, default()).contains("free memory"));
+    assert!(new(usize::MAX, default()).contains("use fewer"));
+    assert!(new(0, default()).contains("at least 1"));
+    for (settings, part) in [
+        (Settings { dt: Some(-0.01), ..default() }, "dt: must be a positive"),
+        (Settings { dt: Some(f64::NAN), ..default() }, "dt: must be a positive"),
+        (Settings { tolerance: Some(-1e-6), ..default() }, "tolerance: must be a positive"),
+        (Settings { tolerance: Some(0.0), ..default() }, "tolerance: must be a positive"),
+        (Settings { restitution: 1.5, ..default() }, "restitution: must be between 0 and 1"),
+        (Settings { stabilization: f64::NAN, ..default() }, "stabilization: must be between"),
+        (Settings { push_speed: f64::INFINITY, ..default() }, "push_speed: must be"),
+        (Settings { compliance: -1.0, ..default() }, "compliance: must be"),
+        (Settings { check_every: 0, ..default() }, "check_every: must be at least 1"),
+        (Settings { contact_capacity: Some(0), ..default() }, "contact_capacity: must be at least 1"),
+        (Settings { backend: Backend::Gpu, ..default() }, "use hybrid, cpu or auto"),
+        (Settings { backend: Backend::Hybrid, precision: Precision::F64, ..default() }, "use backend cpu for f64"),
+    ] {
+        let found = new(2, settings);
+        assert!(found.contains(part), "{found} does not say: {part}");
+    }
+    let fixed = Model::from_mjcf_str(r#"<mujoco><worldbody><geom size="0.1"/></worldbody></mujoco>"#).expect("a model");
+    assert!(message(Worlds::new(&fixed, 1, default())).contains("no joint"));
+}
+
+/// Wrong shapes and values are errors that name the argument, and change nothing.
+#[test]
+fn wrong_arguments_are_refused() {
+    let model = example("ant");
+    let mut w = worlds(&model, 3, Settings::default());
+    let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
+    let before = w.save();
+    assert!(message(w.set_control(&[0.0; 7])).contains(&format!("has 7 numbers, needs {}", 3 * nu)));
+    let short = [true; 2];
+    let (q, v) = w.state();
+    assert!(message(w.reset(Mask::Only(&short), 0)).contains("mask: has 2 entries for 3 worlds"));
+    assert!(message(w.set_state(Mask::Only(&short), &q, &v)).contains("mask: has 2"));
+    assert!(message(w.set_state(Mask::All, &q[1..], &v)).contains(&format!("q: has {} numbers", 3 * nq - 1)));
+    assert!(message(w.set_state(Mask::All, &q, &[])).contains(&format!("v: has 0 numbers, needs {}", 3 * nv)));
+    assert!(message(w.watch(3, true)).contains("there are 3 worlds"));
+    assert!(message(w.set_contact_capacity(Some(0))).contains("contact_capacity"));
+    let start = |keyframe, noise| Start { keyframe, position_noise: noise, velocity_noise: 0.0 };
+    assert!(message(w.set_start(start(Some(9), 0.0))).contains("keyframe"));
+    assert!(message(w.set_start(start(None, -1.0))).contains("noise"));
+    assert!(message(w.set_start(start(None, f64::NAN))).contains("noise"));
+    for (parameter, k, bad) in [
+        (Parameter::Gravity, 3, f64::NAN),
+        (Parameter::MassScale, model.bodies.len(), 0.0),
+        (Parameter::MassScale, model.bodies.len(), f64::INFINITY),
+        (Parameter::Friction, model.geoms.len(), -0.1),
+        (Parameter::GainScale, nu, -1.0),
+    ] {
+        let mut values = vec![0.5; 3 * k];
+        assert!(message(w.set_parameter(parameter, Mask::All, &values[1..])).contains(&format!("needs {k} for each")));
+        assert!(message(w.set_parameter(parameter, Mask::Only(&short), &values)).contains("mask"));
+        values[3 * k - 1] = bad;
+        assert!(message(w.set_parameter(parameter, Mask::All, &values)).contains("world 2"));
+    }
+    assert_eq!(w.save(), before);
+}
+
+// ------------------------------------------------------------------------------------------------------------ parameters
+
+/// Twice the mass by parameter or by density: one motion; the other worlds do not notice.
+#[test]
+fn mass_scale_is_a_heavier_model() {
+    /// Rounding in f64 alone, passed on by contact for 60 steps.
+    const TOLERANCE: f64 = 1e-8;
+    let (light, heavy) =
+        (example("ant"), Model::from_mjcf_str(&text("ant").replace("\"360\"", "\"720\"")).expect("a model"));
+    let mut scaled = noisy(&light, 3, f64_settings());
+    let mask = [true, false, true];
+    scaled.set_parameter(Parameter::MassScale, Mask::Only(&mask), &vec![2.0; 3 * light.bodies.len()]).expect("masses");
+    let (mut a, mut b) = (noisy(&light, 3, f64_settings()), noisy(&heavy, 3, f64_settings()));
+    for worlds in [&mut scaled, &mut a, &mut b] {
+        roll(worlds, 60);
+    }
+    let nq = light.nq();
+    let (scaled, light, heavy) = (scaled.positions(), a.positions(), b.positions());
+    let world = |x: &[f64], w: usize| x[w * nq..(w + 1) * nq].to_vec();
+    assert_eq!(bits(&world(&scaled, 1)), bits(&world(&light, 1)));
+    for w in [0, 2] {
+        let error = world(&scaled, w).iter().zip(world(&heavy, w)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let effect = world(&light, w).iter().zip(world(&heavy, w)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        println!("world {w}: {error:.1e} apart; the masses change {effect:.1e}");
+        assert!(error < TOLERANCE && effect > 1e-3);
+    }
+}
+
+/// Gravity and friction of one world each: free fall and sliding by their closed forms.
+#[test]
+fn gravity_and_friction_are_per_world() {
+    /// Rounding, and a residual of 1e-10 m/s a step for 50 steps.
+    const TOLERANCE: f64 = 1e-8;
+    let model = cube();
+    let mut w = worlds(&model, 3, f64_settings());
+    let mut gravity = w.parameter(Parameter::Gravity);
+    gravity[..3].copy_from_slice(&[0.0, 0.0, 1.62]);
+    w.set_parameter(Parameter::Gravity, Mask::Only(&[true, false, false]), &gravity).expect("gravity");
+    w.set_parameter(Parameter::Friction, Mask::Only(&[false, true, false]), &[0.2; 6]).expect("friction");
+    assert_eq!(w.parameter(Parameter::Friction), [0.5, 0.5, 0.2, 0.2, 0.5, 0.5]);
+    let q = w.positions();
+    w.set_state(Mask::All, &q, &[3.0, 0.0, 0.0, 0.0, 0.0, 0.0].repeat(3)).expect("a state");
+    w.step(50).expect("a step");
+    let (q, v) = w.state();
+    // z = h² g n (n + 1) / 2, v = v₀ − μ g t
+    assert!((q[2] - 0.1 - 1.62 * 1e-4 * 50.0 * 51.0 / 2.0).abs() < TOLERANCE);
+    for (world, friction) in [(1, 0.2), (2, 0.5)] {
+        let error = v[6 * world] - (3.0 - friction * GRAVITY * 0.5);
+        assert!(error.abs() < TOLERANCE, "{friction}: {error:e}");
+    }
+}
+
+/// A motor of twice the gain under half the control is the same motor, to the bit; controls beyond the range count as its end.
+#[test]
+fn gains_scale_and_controls_are_clamped() {
+    let model = example("ant");
+    let mut w = noisy(&model, 4, f64_settings());
+    let (q, v) = w.state();
+    let same = |x: &[f64], len: usize| x[..len].repeat(4);
+    w.set_state(Mask::All, &same(&q, model.nq()), &same(&v, model.nv())).expect("a state");
+    let gains = vec![2.0; 4 * model.nu()];
+    w.set_parameter(Parameter::GainScale, Mask::Only(&[false, true, false, false]), &gains).expect("gains");
+    for step in 0..40u64 {
+        let mut random = Random::new(step, 1);
+        for u in 0..model.nu() {
+            let sign = random.symmetric().signum();
+            for (world, size) in [1.0, 0.5, 7.0, f64::INFINITY].into_iter().enumerate() {
+                w.control_mut()[world * model.nu() + u] = sign * size;
+            }
+        }
+        w.step(1).expect("a step");
+    }
+    let row = model.nq() + model.nv();
+    let all = bits(&w.observe());
+    assert!(w.reports().iter().all(WorldReport::solved));
+    for world in 1..4 {
+        assert!(all[world * row..(world + 1) * row] == all[..row], "world {world}");
+    }
+}
+
+/// A force as large as the weight lets a cube float; more lifts it as Newton says.
+#[test]
+fn outside_forces_act() {
+    let mut w = worlds(&cube(), 2, f64_settings());
+    (w.external_force_mut()[2], w.external_force_mut()[6 + 2]) = (GRAVITY, GRAVITY + 2.0);
+    w.step(100).expect("a step");
+    let z = [w.positions()[2], w.positions()[7 + 2]];
+    assert!((z[0] - 0.1).abs() < 1e-9 && (z[1] - 0.1 - 2.0 * 1e-4 * 100.0 * 101.0 / 2.0).abs() < 1e-9, "{z:?}");
+}
+
+/// Every world has its own clock, and a masked reset sets it back.
+#[test]
+fn time_is_per_world() {
+    let mut w = worlds(&cube(), 3, Settings { dt: Some(0.25), ..Settings::default() });
+    w.step(3).expect("a step");
+    w.reset(Mask::Only(&[false, true, false]), 0).expect("a reset");
+    w.step(1).expect("a step");
+    assert_eq!(w.time(), [1.0, 0.25, 1.0]);
+}
+
+/// The contacts of a watched world at rest carry its weight; a world that is not watched has no record.
+#[test]
+fn contacts_carry_the_weight() {
+    let model = cube();
+    let mut w = worlds(&model, 2, f64_settings());
+    w.watch(1, true).expect("a world");
+    w.step(20).expect("a step");
+    assert!(w.contacts(0).is_none() && w.contacts(2).is_none());
+    let contacts = w.contacts(1).expect("a record");
+    assert_eq!(contacts.len(), w.reports()[1].contact_count);
+    let weight: f64 = contacts.iter().map(|c| c.impulse[0]).sum::<f64>() / 0.01;
+    assert!((weight - GRAVITY).abs() < 1e-7, "{weight} N");
+    for contact in contacts {
+        let pair = [contact.geom_a, contact.geom_b].map(|g| model.geoms[g].name.as_str());
+        assert_eq!(pair, ["floor", "cube"]);
+        assert!((contact.frame[0].z - 1.0).abs() < 1e-12 && contact.gap.abs() < 1e-9);
+    }
+    w.watch(1, false).expect("a world");
+    assert!(w.contacts(1).is_none());
+}
+
+// -------------------------------------------------------------------------------------------------------------- snapshots
+
+/// A snapshot, in memory or through JSON, has the same future to the bit, parameters and warm start included.
+#[test]
+fn a_snapshot_has_the_same_future() {
+    for precision in [Precision::F32, Precision::F64] {
+        let model = example("ant");
+        let settings = Settings { precision, backend: Backend::Cpu, ..Settings::default() };
+        let mut w = noisy(&model, 18, settings.clone());
+        let friction: Vec<f64> = (0..18 * model.geoms.len()).map(|i| 0.3 + 0.01 * i as f64).collect();
+        w.set_parameter(Parameter::Friction, Mask::All, &friction).expect("friction");
+        w.external_force_mut()[4] = 0.1;
+        roll(&mut w, 30);
+        let snapshot = w.save();
+        let json = serde_json::to_string(&snapshot).expect("JSON");
+        roll(&mut w, 30);
+        let future = (bits(&w.observe()), w.reports().to_vec(), w.time().to_vec());
+
+        let read: Snapshot = serde_json::from_str(&json).expect("a snapshot");
+        assert_eq!(read, snapshot);
+        for snapshot in [snapshot, read] {
+            let mut other = worlds(&model, 18, settings.clone());
+            other.load(&snapshot).expect("a snapshot");
+            roll(&mut other, 30);
+            assert!(
+                (bits(&other.observe()), other.reports().to_vec(), other.time().to_vec()) == future,
+                "{precision:?}"
+            );
+        }
+    }
+}
+
+/// A snapshot with worlds that are not finite comes back through JSON as it was.
+#[test]
+fn a_snapshot_keeps_what_is_not_finite() {
+    let model = example("ant");
+    let mut w = noisy(&model, 3, f64_settings());
+    let (mut q, mut v) = w.state();
+    (q[2], v[model.nv()]) = (f64::NAN, f64::NEG_INFINITY);
+    w.set_state(Mask::All, &q, &v).expect("a state");
+    w.control_mut()[2 * model.nu()] = f64::INFINITY;
+    let json = serde_json::to_string(&w.save()).expect("JSON");
+    assert!(json.contains("\"NaN\"") && json.contains("\"-inf\"") && json.contains("\"inf\""));
+    let mut other = worlds(&model, 3, f64_settings());
+    other.load(&serde_json::from_str(&json).expect("a snapshot")).expect("a snapshot");
+    for worlds in [&mut w, &mut other] {
+        let status: Vec<_> = worlds.step(5).expect("a step").iter().map(|r| r.status).collect();
+        assert_eq!(status, [WorldStatus::NotFinite, WorldStatus::NotFinite, WorldStatus::Solved]);
+    }
+    let row = model.nq() + model.nv();
+    assert_eq!(bits(&w.observe()[2 * row..]), bits(&other.observe()[2 * row..]));
+    let spoilt = json.replace("\"-inf\"", "\"many\"");
+    assert!(serde_json::from_str::<Snapshot>(&spoilt).unwrap_err().to_string().contains("\"many\" is no number"));
+}
+
+/// A snapshot of other worlds is refused, and says whose it is.
+#[test]
+fn a_snapshot_of_other_worlds_is_refused() {
+    let ant = worlds(&example("ant"), 3, Settings::default()).save();
+    let mut fewer = worlds(&example("ant"), 2, Settings::default());
+    let mut other = worlds(&example("biped"), 3, Settings::default());
+    let before = other.save();
+    assert!(message(fewer.load(&ant)).contains("is of 3 worlds of \"ant\"; these are 2 of \"ant\""));
+    assert!(message(other.load(&ant)).contains("these are 3 of \"biped\""));
+    assert_eq!(other.save(), before);
+}
+
+/// An overflow is reported with the capacity that holds everything; growing to it, loading and stepping again is as if it had been there.
+#[test]
+fn grow_and_redo() {
+    let model = example("ant");
+    let mut whole = noisy(&model, 5, f64_settings());
+    let mut w = noisy(&model, 5, Settings { contact_capacity: Some(2), ..f64_settings() });
+    let mut grown = 0;
+    for step in 0..150 {
+        act(&mut whole, step);
+        act(&mut w, step);
+        let found: Vec<_> = whole.step(1).expect("a step").iter().map(|r| r.contact_count).collect();
+        let before = w.save();
+        if w.step(1).expect("a step").iter().any(|r| r.overflow) {
+            for (report, &found) in w.reports().iter().zip(&found) {
+                assert_eq!(report.capacity_needed, found);
+                assert_eq!(report.overflow, found > report.contact_count);
+                assert!(!(report.overflow && report.solved()));
+            }
+            w.set_contact_capacity(w.reports().iter().map(|r| r.capacity_needed).max()).expect("a capacity");
+            w.load(&before).expect("a snapshot");
+            assert!(w.step(1).expect("a step").iter().all(|r| !r.overflow));
+            grown += 1;
+        }
+    }
+    assert!(grown > 0 && w.settings().contact_capacity > Some(2), "no overflow: nothing tested");
+    assert_eq!(bits(&w.observe()), bits(&whole.observe()));
+}
+
+// ------------------------------------------------------------------------------------------------------------ certificates
+
+/// Steps once and compares every certificate with the residual of the problem as posed; returns the reports.
+fn certified(w: &mut Worlds, rounding: f64) -> Vec<WorldReport> {
+    let worst = Mutex::new(vec![0.0f64; w.world_count()]);
+    let see = |record: &BlockRecord<'_>| {
+        let residual = natural_map_residual(record.problem, record.impulse);
+        // The pass of the solver sums in another order; that may differ by its floor, which is of the size of the terms.
+        let size = record.problem.bias.amax() + (record.problem.delassus.abs() * record.impulse.abs()).amax();
+        let error = (residual - record.residual).abs();
+        assert!(error <= rounding * size, "{}: {residual:e}, certified {:e}", record.problem.name, record.residual);
+        let mut worst = worst.lock().expect("a lock");
+        worst[record.world] = worst[record.world].max(record.residual);
+    };
+    let reports = w.step_inspected(1, Some(&see)).expect("a step").to_vec();
+    for (report, worst) in reports.iter().zip(worst.into_inner().expect("a lock")) {
+        assert_eq!(report.residual, worst);
+    }
+    reports
+}
+
+/// The certificates of every block are what `lcp::natural_map_residual` says, solved or not; the report has the worst.
+#[test]
+fn certificates_are_honest() {
+    for (precision, epsilon) in [(Precision::F32, f64::from(f32::EPSILON)), (Precision::F64, f64::EPSILON)] {
+        for (name, iterations, fallback) in
+            [("quadruped", 200, true), ("quadruped", 1, false), ("quadruped", 1, true), ("boxes", 3, false)]
+        {
+            let settings = Settings {
+                precision,
+                iterations,
+                check_every: 1,
+                fallback,
+                backend: Backend::Cpu,
+                ..Settings::default()
+            };
+            let tolerance = settings.tolerance();
+            let mut w = noisy(&example(name), 6, settings);
+            let (mut unsolved, mut repaired) = (0, 0);
+            for step in 0..60 {
+                act(&mut w, step);
+                for report in certified(&mut w, 16.0 * epsilon) {
+                    let met = report.residual <= tolerance.max(report.floor);
+                    assert_eq!(report.status == WorldStatus::Solved, met, "{report:?}");
+                    assert!(fallback || !report.fallback);
+                    unsolved += usize::from(!met);
+                    repaired += usize::from(report.fallback);
+                }
+            }
+            println!(
+                "{name} {precision:?}, {iterations} sweeps, fallback {fallback}: {unsolved} unsolved, {repaired} repaired of 360"
+            );
+            assert_eq!(unsolved == 0, fallback, "fallback repairs everything, one sweep does not");
+            assert!(iterations > 1 || repaired > 0 || !fallback);
+        }
+    }
+}
+
+/// One sweep and the exact solver move as many sweeps do.
+#[test]
+fn fallback_moves_as_many_sweeps_do() {
+    /// Both answer every problem to 1e-10 m/s; contact passes the differences on.
+    const UNIQUE: f64 = 1e-7;
+    /// A flat foot on its four corners is redundant, and Coulomb's law then has more than one exact answer: the two here differ by 2e-5 m
+    /// whether both are solved to 1e-8 or to 1e-12 m/s. This bounds how far apart two good answers leave the robot.
+    const REDUNDANT: f64 = 1e-4;
+    // Not hopper and humanoid, some of whose blocks sweeps do not bring to 1e-10 m/s at all.
+    for (name, tolerance) in [("ant", UNIQUE), ("quadruped", UNIQUE), ("biped", REDUNDANT)] {
+        let model = example(name);
+        let mut exact = noisy(&model, 4, Settings { iterations: 1, ..f64_settings() });
+        let mut swept = noisy(&model, 4, Settings { iterations: 20_000, fallback: false, ..f64_settings() });
+        let mut repaired = 0;
+        for step in 0..60 {
+            act(&mut exact, step);
+            act(&mut swept, step);
+            let reports = exact.step(1).expect("a step");
+            assert!(reports.iter().all(WorldReport::solved), "{name}: {reports:?}");
+            repaired += reports.iter().filter(|r| r.fallback).count();
+            let reports = swept.step(1).expect("a step");
+            assert!(reports.iter().all(|r| r.solved() && !r.fallback), "{name}: {reports:?}");
+        }
+        let distance = distance(&exact, &swept);
+        println!("{name}: {distance:.1e} apart after {repaired} repairs");
+        assert!(distance < tolerance && repaired > 20, "{name}");
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------------------- motion
+
+/// In f32 a servo robot at rest moves alike on the CPU and on the device, whose blocks stop at the same tolerance by another rounding.
+#[test]
+fn hybrid_moves_as_the_cpu_does() {
+    /// 100 steps of 4 ms with residuals of 1e-5 m/s are 4e-6 m if all err the same way; servos and friction pull differences back, and
+    /// falling and touching down again would not: hence standing robots.
+    const TOLERANCE: f64 = 1e-4;
+    for name in ["quadruped", "biped"] {
+        let model = example(name);
+        let start = |backend| -> delassus::Result<Worlds> {
+            let mut w = Worlds::new(&model, 20, Settings { backend, ..Settings::default() })?;
+            w.set_start(Start { keyframe: model.keyframe("stand"), position_noise: 0.0, velocity_noise: 0.02 })?;
+            w.reset(Mask::All, 5)?;
+            Ok(w)
+        };
+        let mut hybrid = match start(Backend::Hybrid) {
+            Err(error @ (Error::Device(_) | Error::Unsupported(_))) => {
+                assert_ne!(
+                    std::env::var("DELASSUS_REQUIRE_GPU").as_deref(),
+                    Ok("1"),
+                    "DELASSUS_REQUIRE_GPU=1: {error}"
+                );
+                println!("skipped: {error}");
+                return;
+            }
+            made => made.expect("worlds"),
+        };
+        let mut cpu = start(Backend::Cpu).expect("worlds");
+        for _ in 0..100 {
+            assert!(cpu.step(1).expect("a step").iter().all(WorldReport::solved));
+            assert!(hybrid.step(1).expect("a step").iter().all(WorldReport::solved));
+        }
+        let distance = distance(&cpu, &hybrid);
+        println!("{name} on {}: {distance:.1e} apart", hybrid.device());
+        assert!(distance < TOLERANCE, "{name}");
+    }
+}
+
+/// Momentum about the world's origin, linear and angular, of a model that is one tree on a free joint.
+fn momentum(model: &Model, q: &[f64], v: &[f64]) -> [f64; 6] {
+    let found = state_query(model, q, v).expect("a state");
+    // The rows of M v of the free joint: linear in world axes, angular about its origin in body axes.
+    let mv = &found.mass_matrix * nalgebra::DVector::from_column_slice(v);
+    let turn = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(q[3], q[4], q[5], q[6]));
+    let linear = nalgebra::Vector3::new(mv[0], mv[1], mv[2]);
+    let angular =
+        turn * nalgebra::Vector3::new(mv[3], mv[4], mv[5]) + nalgebra::Vector3::new(q[0], q[1], q[2]).cross(&linear);
+    [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+}
+
+/// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step.
+#[test]
+fn momentum_is_kept_in_free_flight() {
+    let model = example("ant");
+    let loss = |dt: f64| {
+        let mut w = worlds(&model, 1, Settings { dt: Some(dt), ..f64_settings() });
+        w.set_parameter(Parameter::Gravity, Mask::All, &[0.0; 3]).expect("gravity");
+        let mut q = w.positions();
+        q[2] = 50.0;
+        q[7..].copy_from_slice(&[0.1, 0.9, -0.1, 0.8, 0.2, 0.7, 0.0, 1.0]);
+        let v: Vec<f64> = (0..14).map(|i| f64::from(i).sin()).collect();
+        w.set_state(Mask::All, &q, &v).expect("a state");
+        let before = momentum(&model, &q, &v);
+        for (u, control) in w.control_mut().iter_mut().enumerate() {
+            *control = if u % 3 == 0 { 1.0 } else { -0.4 };
+        }
+        assert!(w.step((1.0 / dt).round() as u32).expect("a step")[0].row_count > 0, "no limit is reached");
+        let (q, v) = w.state();
+        let after = momentum(&model, &q, &v);
+        before.iter().zip(after).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+            / before[3..].iter().map(|x| x.abs()).fold(0.0, f64::max)
+    };
+    let [coarse, fine] = [2e-3, 1e-3].map(loss);
+    println!("relative loss after 1 s: {coarse:.1e} at 2 ms, {fine:.1e} at 1 ms");
+    assert!(fine < 1e-2 && (1.7..2.3).contains(&(coarse / fine)));
+}
+
+/// Joint limits hold under full motor force: no joint goes further beyond than what one step's push-out leaves.
+#[test]
+fn limits_hold() {
+    /// The position problem is solved to 1e-10 m/s and the limit is linear in q: nothing but rounding may remain.
+    const TOLERANCE: f64 = 1e-9;
+    for name in ["ant", "hopper", "humanoid"] {
+        let model = example(name);
+        let mut w = noisy(&model, 4, f64_settings());
+        let (mut worst, mut touched) = (f64::NEG_INFINITY, 0);
+        // Starts within the limits, whatever the noise.
+        let (mut q, v) = w.state();
+        for joint in &model.joints {
+            let Some([lower, upper]) = joint.range else { continue };
+            for world in q.chunks_mut(model.nq()) {
+                world[joint.q_start] = world[joint.q_start].clamp(lower, upper);
+            }
+        }
+        w.set_state(Mask::All, &q, &v).expect("a state");
+        for step in 0..100u64 {
+            let mut random = Random::new(step / 25, 2);
+            w.control_mut().fill_with(|| random.symmetric().signum());
+            w.step(1).expect("a step");
+            for q in w.positions().chunks(model.nq()) {
+                for joint in &model.joints {
+                    let Some([lower, upper]) = joint.range else { continue };
+                    let beyond = (lower - q[joint.q_start]).max(q[joint.q_start] - upper);
+                    touched += usize::from(beyond > -1e-6);
+                    worst = worst.max(beyond);
+                }
+            }
+        }
+        println!("{name}: {worst:.1e} rad beyond a limit, {touched} at one");
+        assert!(worst < TOLERANCE && touched > 100, "{name}");
+    }
+}
+
+/// Dry friction above the weight's torque holds a pendulum where it is; below it, it slips.
+#[test]
+fn dry_friction_holds_a_pendulum() {
+    let pendulum = |friction: f64| {
+        let hinge = format!(r#"<joint name="pivot" frictionloss="{friction}""#);
+        let model = Model::from_mjcf_str(&text("pendulum").replace(r#"<joint name="pivot""#, &hinge)).expect("a model");
+        let mut w = worlds(&model, 1, f64_settings());
+        w.set_start(Start { keyframe: model.keyframe("raised"), ..Start::default() }).expect("a start");
+        w.reset(Mask::All, 0).expect("a reset");
+        w.step(500).expect("a step");
+        (w.positions()[0] - 1.2).abs()
+    };
+    // m g l sin q with 1 kg at 0.8 m and 0.2 kg at 0.4 m
+    let torque = GRAVITY * (1.0 * 0.8 + 0.2 * 0.4) * 1.2f64.sin();
+    let (held, slipped) = (pendulum(1.01 * torque), pendulum(0.99 * torque));
+    println!("held: {held:.1e} rad, slipped: {slipped:.1e} rad");
+    assert!(held < 1e-9 && slipped > 1e-3);
+}
+
+/// The servo robots stand for 2 s from their keyframe, with every block solved.
+#[test]
+fn robots_stand() {
+    for (name, joints_hold) in [("quadruped", 0.2), ("biped", 0.2)] {
+        let model = example(name);
+        let mut w = worlds(&model, 2, Settings::default());
+        w.set_start(Start { keyframe: model.keyframe("stand"), ..Start::default() }).expect("a start");
+        w.reset(Mask::All, 0).expect("a reset");
+        let start = w.positions();
+        let mut unsolved = 0;
+        for _ in 0..500 {
+            unsolved += w.step(1).expect("a step").iter().filter(|r| !r.solved()).count();
+        }
+        let q = w.positions();
+        let sunk = start[2] - q[2];
+        let joint = (7..model.nq()).map(|i| (q[i] - start[i]).abs()).fold(0.0, f64::max);
+        let upright = 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5]);
+        let penetration = w.reports()[0].penetration;
+        println!(
+            "{name}: sunk {sunk:.1e} m, joints {joint:.1e} rad, upright {upright:.4}, {unsolved} unsolved, {penetration:.1e} m deep"
+        );
+        assert!(
+            sunk.abs() < 0.03 && joint < joints_hold && upright > 0.99 && unsolved == 0 && penetration < 1e-4,
+            "{name}"
+        );
+    }
+}
+
+/// Boxes and spheres fall into their bins, come to rest there, and do not sink into one another.
+#[test]
+fn piles_settle() {
+    for name in ["boxes", "spheres"] {
+        let model = example(name);
+        let mut w = noisy(&model, 4, Settings::default());
+        let (mut unsolved, mut deepest) = (0, 0.0f64);
+        for step in 0..800 {
+            for report in w.step(1).expect("a step") {
+                unsolved += usize::from(!report.solved());
+                deepest = if step >= 600 { deepest.max(report.penetration) } else { deepest };
+            }
+        }
+        let (q, v) = w.state();
+        // Nothing stops a ball from rolling, so for balls only what bounces or sinks counts.
+        let still = |i: &usize| name == "boxes" || i % 6 == 2;
+        let speed = (0..v.len()).filter(still).map(|i| v[i].abs()).fold(0.0, f64::max);
+        let outside = q.chunks(7).filter(|q| q[0].abs() > 0.4 || q[1].abs() > 0.4 || q[2] < 0.0 || q[2] > 0.6).count();
+        println!(
+            "{name}: {speed:.1e} m/s (rad/s), {deepest:.1e} m deep, {unsolved} unsolved of 3200, {outside} outside"
+        );
+        assert!(speed < 1e-2 && deepest < 1e-3 && outside == 0 && unsolved == 0, "{name}");
+    }
+}
