@@ -10,6 +10,8 @@ use nalgebra::Vector3;
 
 /// How far a given normal may be from the one that the kind of contact implies.
 const NORMAL_TOLERANCE: f64 = 1e-6;
+/// Rounding of an entry of J over the size of its terms.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// What all contacts of a state share.
 pub(super) struct State<'a> {
@@ -109,11 +111,13 @@ impl<'a> State<'a> {
         }
         let (a, b) = (self.point(contact.body_a, p_a), self.point(contact.body_b, p_b));
         let Normal { n, rate, bend } = normal(contact, &a, &b)?;
-        let mut jacobian = vec![0.0; self.model.nv()];
+        let mut jacobian = vec![(0.0, 0.0); self.model.nv()];
         self.add_jacobian(contact.body_b, p_b, n, &mut jacobian);
         self.add_jacobian(contact.body_a, p_a, -n, &mut jacobian);
+        // What is nothing but rounding is zero, or a bearing would carry a load of 1e30 N through it.
+        let rounded = |(entry, size): (f64, f64)| if f64::abs(entry) > ROUNDING * size { entry } else { 0.0 };
         Ok(Row {
-            jacobian,
+            jacobian: jacobian.into_iter().map(rounded).collect(),
             point_acceleration: n.dot(&(b.acceleration - a.acceleration)),
             turning: 2.0 * rate.dot(&(b.velocity - a.velocity)) + bend,
         })
@@ -133,12 +137,14 @@ impl<'a> State<'a> {
         Point { position, velocity: vector(velocity), acceleration, angular: vector(motion.angular) }
     }
 
-    /// J_d += n · (velocity of the body's point p per unit of v_d)
-    fn add_jacobian(&self, body: usize, p: Vector3<f64>, n: Vector3<f64>, row: &mut [f64]) {
+    /// J_d += n · (velocity of the body's point p per unit of v_d), and beside it the size of what it was made from.
+    fn add_jacobian(&self, body: usize, p: Vector3<f64>, n: Vector3<f64>, row: &mut [(f64, f64)]) {
         let Some(last) = self.model.last_dof(body) else { return };
         for &d in &self.model.dofs[last].ancestors {
             let r = Vec3::constant(&p) - self.kinematics.reference[self.model.dofs[d].tree];
-            row[d] += Vec3::constant(&n).dot(self.kinematics.motion_subspace[d].at(r));
+            let s = self.kinematics.motion_subspace[d];
+            row[d].0 += Vec3::constant(&n).dot(s.at(r));
+            row[d].1 += s.linear.norm() + s.angular.norm() * r.norm();
         }
     }
 }
