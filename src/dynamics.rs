@@ -22,8 +22,8 @@ pub struct Dynamics<R> {
     composite: Vec<Inertia<R>>,
     /// Spatial velocity of every body about O, shape \[body\].
     pub body_velocity: Vec<Motion<R>>,
-    /// Spatial acceleration of every body with v̇ = 0 and gravity as −g, shape \[body\].
-    acceleration: Vec<Motion<R>>,
+    /// Spatial acceleration of every body about O with v̇ = 0 and gravity as an acceleration −g of the world, shape \[body\].
+    pub acceleration: Vec<Motion<R>>,
     /// Force on every body from its parent, shape \[body\].
     force: Vec<Force<R>>,
     /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`].

@@ -14,6 +14,7 @@ pub mod limit;
 pub mod equality;
 pub mod island;
 pub mod lcp;
+pub mod acceleration;
 pub mod solver;
 #[cfg(feature = "gpu")]
 pub mod gpu;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 18] = [
+const MODULES: [&str; 19] = [
     "error",
     "lane",
     "spatial",
@@ -17,6 +17,7 @@ const MODULES: [&str; 18] = [
     "equality",
     "island",
     "lcp",
+    "acceleration",
     "solver",
     "gpu",
     "report",

@@ -11,6 +11,7 @@ mod batch;
 mod cpu;
 mod jacobi;
 mod pgs;
+mod problems;
 mod project;
 mod residual;
 mod settings;
@@ -24,6 +25,7 @@ pub use batch::{
 pub use cpu::{Tiles, solve_cpu, solve_tiles};
 pub use jacobi::jacobi;
 pub use pgs::pgs;
+pub use problems::{ProblemBatch, solve_problems};
 pub use residual::residual;
 pub use settings::{Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
 pub use warm_start::warm_start;
