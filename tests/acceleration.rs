@@ -258,7 +258,8 @@ fn every_kind_is_the_second_derivative_of_its_distance() {
     let (na, nb) = (turning(2, normal), turning(3, normal));
     let (ea, eb) = (turning(2, edge_a), turning(3, edge_b));
     let (ca, cb) = (fixed(2, centre_a), fixed(3, centre_b));
-    let cases: [(ContactKind, Vector3<f64>, &dyn Fn(&[f64]) -> f64); 5] = [
+    type Case<'a> = (ContactKind, Vector3<f64>, &'a dyn Fn(&[f64]) -> f64);
+    let cases: [Case; 5] = [
         (ContactKind::FaceOfA, normal, &|q| na(q).dot(&(pb(q) - pa(q)))),
         (ContactKind::FaceOfB, normal, &|q| nb(q).dot(&(pb(q) - pa(q)))),
         (ContactKind::EdgeEdge { edge_a, edge_b }, cross, &|q| ea(q).cross(&eb(q)).normalize().dot(&(pb(q) - pa(q)))),

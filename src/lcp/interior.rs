@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A scalar row with one bound is a cone of dimension one; with two bounds it has two of these; a bilateral row has
-//! none. Box friction is not treated ([`start`] returns `None`).
+//! none. Box friction is not treated (`start` returns `None`).
 
 use super::problem::{Group, Law};
 use super::scaled::{LARGEST_SYSTEM, Scaled};

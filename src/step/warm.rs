@@ -5,7 +5,7 @@ use crate::spatial::Vec3;
 /// The impulse of one contact (in world axes, N·s) or joint row (in x).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remembered<S> {
-    /// [`contact_key`] or [`joint_key`].
+    /// Identity: of a contact by geom pair and feature, of a joint or bilateral row by its index.
     pub key: u64,
     /// The impulse.
     pub impulse: Vec3<S>,
