@@ -5,7 +5,8 @@ use super::parse::positive;
 use super::table::{short, table};
 use super::{progress, say, say_json};
 use clap::{Args, ValueEnum};
-use delassus::lcp::{SolveSettings, SolveStatus, Solver, file, relative_residual, solve};
+use delassus::lcp::file::Record;
+use delassus::lcp::{Solution, SolveSettings, SolveStatus, Solver, file, relative_residual, solve};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,16 +21,17 @@ writes them. residual_rel is the natural map residual over the largest entry of 
 Examples:
   delassus solve problems.jsonl
   delassus solve problems.jsonl --solver lemke --solver pgs --tolerance 1e-6
-  delassus solve problems.jsonl --solver newton --json > answers.jsonl")]
+  delassus solve problems.jsonl --solver newton --json > answers.jsonl
+  delassus solve problems.jsonl --backend gpu --iterations 2000")]
 pub struct Arguments {
     /// File of problems, one JSON object a line.
     file: PathBuf,
     /// Solver; may be given several times, to compare. auto picks one by laws and size and goes on to others until one solves.
     #[arg(long, default_value = "auto", value_parser = solver_names())]
     solver: Vec<Solver>,
-    /// Relative residual at which a problem counts as solved.
-    #[arg(long, value_name = "R", default_value_t = 1e-8, value_parser = positive, allow_negative_numbers = true)]
-    tolerance: f64,
+    /// Relative residual at which a problem counts as solved. Default 1e-8, and 1e-5 on the GPU, which solves in f32.
+    #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
+    tolerance: Option<f64>,
     /// Most sweeps, pivots or steps, as the solver counts them.
     #[arg(long, value_name = "N", default_value_t = SolveSettings::default().iterations)]
     iterations: usize,
@@ -46,7 +48,7 @@ pub struct Arguments {
 enum Backend {
     /// One after the other, in f64.
     Cpu,
-    /// As one batch: not in this version.
+    /// As one batch, in f32, by pgs (also auto) or jacobi.
     Gpu,
 }
 
@@ -77,55 +79,31 @@ struct Score {
     seconds: f64,
 }
 
+/// A problem's answer by one of the solvers.
+struct Answered {
+    solution: Solution,
+    time_s: f64,
+}
+
 /// Solves and prints.
 pub fn run(a: &Arguments) -> Outcome {
-    if a.backend == Backend::Gpu {
-        let message = "backend gpu: solving files as one batch on the GPU is not in this version; use --backend cpu";
-        return Err(Failure::Other(message.into()));
-    }
     let records = file::read_file(&a.file)?;
     let mut scores: BTreeMap<(String, usize), Score> = BTreeMap::new();
     let bar = progress::bar((records.len() * a.solver.len()) as u64, "problems", a.json);
-    for record in &records {
-        let problem = &record.problem;
-        let size = problem.bias.amax();
-        let tolerance = a.tolerance * if size > 0.0 { size } else { 1.0 };
-        let settings = SolveSettings { tolerance, iterations: a.iterations, ..SolveSettings::default() };
-        for (k, &solver) in a.solver.iter().enumerate() {
-            let start = Instant::now();
-            let solution = solve(problem, solver, &settings, None);
-            let time_s = start.elapsed().as_secs_f64();
-            let not_treated = solution.status == SolveStatus::InvalidProblem;
-            let answer = Answer {
-                name: &problem.name,
-                solver: solver.name(),
-                status: solution.status.to_string(),
-                iterations: solution.iterations,
-                residual_rel: relative_residual(problem, &solution.impulse),
-                z: solution.impulse.as_slice(),
-                time_s,
-            };
-            let score = scores.entry((record.family().into(), k)).or_default();
-            score.problems += 1;
-            score.solved += usize::from(solution.status == SolveStatus::Solved);
-            score.not_treated += usize::from(not_treated);
-            score.worst = score.worst.max(if not_treated { 0.0 } else { answer.residual_rel });
-            score.seconds += time_s;
-            bar.inc(1);
-            if a.json {
-                say_json(&answer)?;
-            } else {
-                let status = if not_treated { "not treated by this solver" } else { &answer.status };
-                let line = format!(
-                    "{}: {}, {}, {} iterations, residual_rel {}, {} s",
-                    answer.name,
-                    answer.solver,
-                    status,
-                    answer.iterations,
-                    short(answer.residual_rel),
-                    short(time_s)
-                );
-                bar.suspend(|| say(line))?;
+    match a.backend {
+        Backend::Cpu => {
+            for record in &records {
+                for (k, &solver) in a.solver.iter().enumerate() {
+                    let answered = on_cpu(a, record, solver);
+                    report(a, record, k, &answered, &mut scores, &bar)?;
+                }
+            }
+        }
+        Backend::Gpu => {
+            for (k, &solver) in a.solver.iter().enumerate() {
+                for (record, answered) in records.iter().zip(on_gpu(a, &records, solver)?) {
+                    report(a, record, k, &answered, &mut scores, &bar)?;
+                }
             }
         }
     }
@@ -148,4 +126,112 @@ pub fn run(a: &Arguments) -> Outcome {
             ]
         }),
     ))
+}
+
+/// One problem, in f64.
+fn on_cpu(a: &Arguments, record: &Record, solver: Solver) -> Answered {
+    let size = record.problem.bias.amax();
+    let tolerance = a.tolerance.unwrap_or(1e-8) * if size > 0.0 { size } else { 1.0 };
+    let settings = SolveSettings { tolerance, iterations: a.iterations, ..SolveSettings::default() };
+    let start = Instant::now();
+    let solution = solve(&record.problem, solver, &settings, None);
+    Answered { solution, time_s: start.elapsed().as_secs_f64() }
+}
+
+/// All problems that the batched solver treats, as one batch a friction law; every problem gets its share of the time.
+#[cfg(feature = "gpu")]
+fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answered>> {
+    use delassus::lane::F32x16;
+    use delassus::solver::{Algorithm, FrictionLaw, ProblemBatch, SolveSettings, solve_problems};
+    let algorithm = match solver {
+        Solver::Auto | Solver::Pgs => Algorithm::Pgs,
+        Solver::Jacobi => Algorithm::Jacobi,
+        other => {
+            let message = format!("backend gpu: solver {} runs on the CPU only; use pgs, jacobi or auto", other.name());
+            return Err(Failure::Other(message));
+        }
+    };
+    let mut gpu = delassus::gpu::Gpu::new(&delassus::gpu::DeviceChoice::Any)?;
+    let untreated = |record: &Record| Answered {
+        solution: Solution {
+            impulse: record.problem.bias.map(|_| 0.0),
+            status: SolveStatus::InvalidProblem,
+            iterations: 0,
+            residual: f64::INFINITY,
+        },
+        time_s: 0.0,
+    };
+    let mut answers: Vec<Answered> = records.iter().map(untreated).collect();
+    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+        let fits = |record: &Record| {
+            let wanted = if record.problem.has_cones() { FrictionLaw::Cone } else { FrictionLaw::Box };
+            wanted == law && ProblemBatch::<F32x16>::new([&record.problem], law).is_ok()
+        };
+        let chosen: Vec<usize> = (0..records.len()).filter(|&i| fits(&records[i])).collect();
+        let problems: Vec<_> = chosen.iter().map(|&i| records[i].problem.clone()).collect();
+        let settings = SolveSettings {
+            tolerance: a.tolerance.unwrap_or(1e-5),
+            iterations: u32::try_from(a.iterations).unwrap_or(u32::MAX),
+            algorithm,
+            law,
+            ..SolveSettings::default()
+        };
+        let start = Instant::now();
+        let solutions =
+            solve_problems::<F32x16>(&problems, &settings, |batch, settings| gpu.solve(batch, settings).map(|_| ()))?;
+        let time_s = start.elapsed().as_secs_f64() / problems.len().max(1) as f64;
+        for (i, solution) in chosen.into_iter().zip(solutions) {
+            answers[i] = Answered { solution, time_s };
+        }
+    }
+    Ok(answers)
+}
+
+/// Without the feature `gpu` there is no batch to send.
+#[cfg(not(feature = "gpu"))]
+fn on_gpu(_: &Arguments, _: &[Record], _: Solver) -> Outcome<Vec<Answered>> {
+    Err(Failure::Other("backend gpu: this build has no GPU support (feature `gpu`); use --backend cpu".into()))
+}
+
+/// Prints one answer and adds it to the table.
+fn report(
+    a: &Arguments,
+    record: &Record,
+    k: usize,
+    answered: &Answered,
+    scores: &mut BTreeMap<(String, usize), Score>,
+    bar: &indicatif::ProgressBar,
+) -> Outcome {
+    let Answered { solution, time_s } = answered;
+    let not_treated = solution.status == SolveStatus::InvalidProblem;
+    let answer = Answer {
+        name: &record.problem.name,
+        solver: a.solver[k].name(),
+        status: solution.status.to_string(),
+        iterations: solution.iterations,
+        residual_rel: relative_residual(&record.problem, &solution.impulse),
+        z: solution.impulse.as_slice(),
+        time_s: *time_s,
+    };
+    let score = scores.entry((record.family().into(), k)).or_default();
+    score.problems += 1;
+    score.solved += usize::from(solution.status == SolveStatus::Solved);
+    score.not_treated += usize::from(not_treated);
+    score.worst = score.worst.max(if not_treated { 0.0 } else { answer.residual_rel });
+    score.seconds += time_s;
+    bar.inc(1);
+    if a.json {
+        return say_json(&answer);
+    }
+    let status = if not_treated { "not treated by this solver" } else { &answer.status };
+    let line = format!(
+        "{}: {}, {}, {} iterations, residual_rel {}, {} s",
+        answer.name,
+        answer.solver,
+        status,
+        answer.iterations,
+        short(answer.residual_rel),
+        short(*time_s)
+    );
+    bar.suspend(|| say(line))
 }
