@@ -140,7 +140,9 @@ impl<R: Real> Worker<R> {
                     }
                     let before = get(REPORT_RESIDUAL);
                     let (problem, impulse) = self.problem(settings.friction, t, b, position);
-                    let exact = lcp::SolveSettings { tolerance: 0.1 * tolerance, ..lcp::SolveSettings::default() };
+                    // What lies below the rounding floor is noise, and may not even have an answer.
+                    let wanted = 0.1 * tolerance.max(get(REPORT_FLOOR));
+                    let exact = lcp::SolveSettings { tolerance: wanted, ..lcp::SolveSettings::default() };
                     let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
                     if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
                         self.replace(settings, t, b, position, &problem, &solution.impulse);
