@@ -4,6 +4,7 @@
 use delassus::model::{Geom, Joint, JointKind, Model, ModelBuilder, Shape, solid_inertia};
 use delassus::{Backend, Mask, Precision, Settings, Worlds};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
+use std::f64::consts::PI;
 
 /// Gravity of nearly all cases, m/s².
 pub const G: f64 = 9.81;
@@ -151,4 +152,20 @@ pub fn normal_force(w: &Worlds, a: usize, b: usize) -> f64 {
     let contacts = w.contacts(0).unwrap().iter();
     let of_pair = contacts.filter(|c| (c.geom_a, c.geom_b) == (a, b) || (c.geom_a, c.geom_b) == (b, a));
     of_pair.map(|c| c.impulse[0]).sum::<f64>() / w.dt()
+}
+
+/// An angle followed through its turns.
+#[derive(Default)]
+pub struct Turns {
+    /// The way so far, rad.
+    pub angle: f64,
+    last: f64,
+}
+
+impl Turns {
+    /// The angle is now at `now`, less than half a turn from where it was (at first 0).
+    pub fn add(&mut self, now: f64) {
+        self.angle += (now - self.last + PI).rem_euclid(2.0 * PI) - PI;
+        self.last = now;
+    }
 }
