@@ -1,7 +1,8 @@
 //! Picks a solver by the laws and the size, and falls back until one solves.
 //!
-//! - Cones: [`super::two_phase`] (all its stages), then Newton from other starts: exact sweeps, the answer of Lemke on a
-//!   polyhedral cone with eight directions, more interior steps, and at last long sweeps.
+//! - Cones: [`super::two_phase`] without its last stage, then Newton from other starts, the cheap ones first: the answer
+//!   of Lemke on a polyhedral cone with four and with eight directions (small problems), more interior steps, long ADMM,
+//!   exact sweeps, and Lemke on large problems.
 //! - No cones: Newton on modes after sweeps (quick where `W` is mechanical), then Lemke on the linear form, Dantzig,
 //!   enumeration of small problems (which also proves that there is no basic solution), ADMM and sweeps.
 
@@ -18,6 +19,8 @@ use nalgebra::DVector;
 
 /// Largest dense tableau that is tried, rows.
 const LARGEST_TABLEAU: usize = 700;
+/// Up to so many rows pivoting is tried before long iterations.
+const SMALL: usize = 60;
 /// Pivots of a fallback.
 const PIVOTS: usize = 20_000;
 
@@ -82,43 +85,31 @@ fn cones(
     warm: bool,
 ) -> SolveStatus {
     let s = attempt.s;
-    let done = two_phase::run(s, &mut y, warm, settings.tolerance, 3000);
+    let done = two_phase::run(s, &mut y, warm, settings.tolerance, 0);
     if attempt.offer(&y, done) {
         return SolveStatus::Solved;
     }
-    // exact sweeps, then Newton
+    // Newton from a polyhedral cone while pivoting is cheap, and from deeper in the interior
+    let mut status = SolveStatus::IterationLimit;
+    let small = problem.rows() <= SMALL;
+    if small && from_polyhedron(problem, settings, attempt, &mut status) || from_interior(attempt) {
+        return SolveStatus::Solved;
+    }
+    // slowly but surely
+    let mut y = DVector::zeros(s.rows());
+    attempt.iterations += admm::run(s, &mut y, admm::LONG, settings.tolerance);
+    if attempt.polish(y, 60) {
+        return SolveStatus::Solved;
+    }
     let mut y = DVector::zeros(s.rows());
     for sweeps in [50, 200, 1000] {
-        let done = repeat(s, &mut y, settings.tolerance, sweeps, |y, v| nsgs::exact_sweep(s, y, v));
-        attempt.iterations += done;
+        attempt.iterations += repeat(s, &mut y, settings.tolerance, sweeps, |y, v| nsgs::exact_sweep(s, y, v));
         if attempt.polish(y.clone(), 30) {
             return SolveStatus::Solved;
         }
     }
-    // the polyhedral cone with eight directions, then Newton
-    let directions = StewartTrinkleSettings { directions: 8, ..StewartTrinkleSettings::default() };
-    let mut status = SolveStatus::IterationLimit;
-    if let Ok(form) = StewartTrinkle::new(problem, &directions)
-        && form.vector.len() <= LARGEST_TABLEAU
-    {
-        let pivoting =
-            lemke::LemkeSettings { pivots: PIVOTS, tolerance: settings.tolerance, ..lemke::LemkeSettings::default() };
-        let run = lemke::lemke_with_restarts(&form.matrix, &form.vector, &pivoting);
-        attempt.iterations += run.iterations;
-        if run.status == SolveStatus::SecondaryRay {
-            status = SolveStatus::SecondaryRay;
-        }
-        if attempt.polish(s.start(Some(&form.impulse(&run.impulse))), 60) {
-            return SolveStatus::Solved;
-        }
-    }
-    for steps in [15, 20, 30] {
-        if let Some(y) = interior::start(s, steps) {
-            attempt.iterations += steps;
-            if attempt.polish(y, 60) {
-                return SolveStatus::Solved;
-            }
-        }
+    if !small && from_polyhedron(problem, settings, attempt, &mut status) {
+        return SolveStatus::Solved;
     }
     let mut y = attempt.best.point().clone();
     for _ in 0..4 {
@@ -129,6 +120,39 @@ fn cones(
         }
     }
     status
+}
+
+/// Lemke on cones with four, then eight directions, and Newton from there.
+fn from_polyhedron(
+    problem: &Problem,
+    settings: &SolveSettings,
+    attempt: &mut Attempt,
+    status: &mut SolveStatus,
+) -> bool {
+    [4, 8].into_iter().any(|directions| {
+        let cone = StewartTrinkleSettings { directions, ..StewartTrinkleSettings::default() };
+        let Ok(form) = StewartTrinkle::new(problem, &cone) else { return false };
+        if form.vector.len() > LARGEST_TABLEAU {
+            return false;
+        }
+        let pivoting =
+            lemke::LemkeSettings { pivots: PIVOTS, tolerance: settings.tolerance, ..lemke::LemkeSettings::default() };
+        let run = lemke::lemke_with_restarts(&form.matrix, &form.vector, &pivoting);
+        attempt.iterations += run.iterations;
+        if run.status == SolveStatus::SecondaryRay {
+            *status = SolveStatus::SecondaryRay;
+        }
+        attempt.polish(attempt.s.start(Some(&form.impulse(&run.impulse))), 60)
+    })
+}
+
+/// More and more interior steps, and Newton from there.
+fn from_interior(attempt: &mut Attempt) -> bool {
+    [15, 20, 30].into_iter().any(|steps| {
+        let Some(y) = interior::start(attempt.s, steps) else { return false };
+        attempt.iterations += steps;
+        attempt.polish(y, 60)
+    })
 }
 
 fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut y: DVector<f64>) -> SolveStatus {

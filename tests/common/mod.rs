@@ -1,8 +1,6 @@
 //! Shared by the integration tests: where the external data lies, and robots from its `model.json` files.
 #![allow(dead_code, missing_docs, reason = "every test binary uses its own part")]
 
-pub mod scenes;
-
 use delassus::model::{Actuator, Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
