@@ -1,7 +1,8 @@
-//! The command line: `rollout`, `inspect`, `verify`, `solve`, `devices`.
+//! The command line: `rollout`, `inspect`, `verify`, `solve`, `bench`, `devices`.
 //!
 //! Every command writes its results to stdout and nothing else; progress and errors go to stderr.
 
+mod bench;
 mod control;
 mod devices;
 mod failure;
@@ -49,6 +50,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Solve contact problems from a file.
     Solve(solve::Arguments),
+    /// Measure how fast models are stepped, and where the time goes.
+    Bench(bench::Arguments),
     /// List what the stages can run on.
     Devices(devices::Arguments),
 }
@@ -60,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Command::Inspect(a) => inspect::run(a),
         Command::Verify(a) => verify::run(a),
         Command::Solve(a) => solve::run(a),
+        Command::Bench(a) => bench::run(a),
         Command::Devices(a) => devices::run(a),
     }?;
     std::io::stdout().flush()?;

@@ -28,7 +28,7 @@ impl ModelOptions {
 }
 
 /// How worlds are stepped. What is not given is as [`Settings::default`] has it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct StepOptions {
     /// Number of worlds [default: 1024, verify: 16].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]

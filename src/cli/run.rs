@@ -18,6 +18,8 @@ pub struct Run {
     pub steps: u64,
     /// Time spent in steps so far.
     pub stepping: Duration,
+    /// Processor time of all threads spent in steps so far, s; none where the system does not tell.
+    pub cpu: Option<f64>,
     /// Whether nothing sets one world apart from another.
     pub all_alike: bool,
     driver: Driver,
@@ -38,6 +40,7 @@ impl Run {
             worlds,
             steps: options.steps.unwrap_or(steps),
             stepping: Duration::ZERO,
+            cpu: None,
             driver,
             done: 0,
         })
@@ -46,10 +49,24 @@ impl Run {
     /// Does one step, of which `see` sees every block; returns its number, counted from 1.
     pub fn step(&mut self, see: Option<See<'_>>) -> Outcome<u64> {
         self.driver.drive(self.done, &mut self.worlds);
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu_time());
         self.worlds.step_inspected(1, see)?;
         self.stepping += start.elapsed();
+        if let (Some(before), Some(after)) = (cpu, cpu_time()) {
+            self.cpu = Some(self.cpu.unwrap_or(0.0) + after - before);
+        }
         self.done += 1;
         Ok(self.done)
     }
+}
+
+/// Processor time of all threads of this process, s, where the system tells (Linux).
+fn cpu_time() -> Option<f64> {
+    // One line a thread: time on a processor and time waiting for one, ns.
+    let mut total = 0.0;
+    for task in std::fs::read_dir("/proc/self/task").ok()? {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        total += text.split_whitespace().next()?.parse::<f64>().ok()?;
+    }
+    Some(1e-9 * total)
 }

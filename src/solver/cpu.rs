@@ -5,7 +5,7 @@ use super::pgs::pgs;
 use super::residual::residual;
 use super::warm_start::warm_start;
 use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings};
-use crate::lane::{Level, Mask, Real, Task};
+use crate::lane::{Compiled, Level, Mask, Real, Task};
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -133,6 +133,7 @@ struct SolveTiles<'a, R> {
 }
 
 impl<R: Real> Task for SolveTiles<'_, R> {
+    const COMPILED: Compiled = Compiled::anywhere::<R>();
     type Output = ();
     #[inline(always)]
     fn run(mut self) {

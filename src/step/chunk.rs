@@ -1,6 +1,7 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
 use super::assemble::{place_of, reserve};
+use super::profile::{Stage, StageTimes, StopWatch};
 use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
@@ -69,6 +70,8 @@ pub struct Worker<R> {
     pub batch: Batch<R>,
     /// Blocks (tile, block) that the exact solver was asked for.
     fallbacks: Vec<(usize, usize)>,
+    /// Time spent in every stage, while [`Plan::profile`] is on.
+    pub times: StageTimes,
 }
 
 /// A stage of the step, or some, as a task that is compiled for every level.
@@ -76,7 +79,7 @@ macro_rules! stage_task {
     ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
         struct $name<'a, 'b, R: Real> { $($field: $type),+ }
         impl<'b, R: Real> Task for $name<'_, 'b, R> {
-            const COMPILED: Compiled = Compiled::stage::<R>();
+            const COMPILED: Compiled = R::COMPILED;
             type Output = ();
             #[inline(always)]
             fn run(self) {
@@ -96,28 +99,35 @@ impl<R: Real> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles.
     pub fn new(plan: &Plan, tile_count: usize) -> Self {
         let workspaces = (0..tile_count).map(|_| Workspace::new(&plan.model)).collect();
-        Self { workspaces, batch: Batch::new(), fallbacks: Vec::new() }
+        Self { workspaces, batch: Batch::new(), fallbacks: Vec::new(), times: StageTimes::default() }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk.
     pub fn begin(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
         self.batch.clear();
         self.fallbacks.clear();
+        let mut watch = StopWatch::start(plan.profile);
         for (tile, workspace) in chunk.tiles.iter().zip(&mut self.workspaces) {
             plan.level.run(FreeMotion { plan, tile, w: workspace });
+            watch.lap(&mut self.times, Stage::FreeMotion);
             plan.level.run(Contacts { plan, tile, w: workspace });
+            watch.lap(&mut self.times, Stage::Collide);
             plan.level.run(ConstraintRows { plan, tile, w: workspace });
             reserve(&workspace.islands, &mut self.batch, &mut workspace.rows);
+            watch.lap(&mut self.times, Stage::Rows);
         }
         self.batch.allocate();
         for (tile, workspace) in chunk.tiles.iter().zip(&self.workspaces) {
             plan.level.run(Blocks { plan, tile, w: workspace, batch: &mut self.batch });
         }
+        watch.lap(&mut self.times, Stage::Assemble);
     }
 
     /// Stage 8 on this thread.
     pub fn solve(&mut self, plan: &Plan) {
+        let mut watch = StopWatch::start(plan.profile);
         solve_cpu(&mut self.batch, plan.level, &plan.settings.solve());
+        watch.lap(&mut self.times, Stage::Solve);
     }
 
     /// Hands every block that missed its tolerance to the exact solver, and keeps the better answer.
@@ -127,6 +137,7 @@ impl<R: Real> Worker<R> {
             return;
         }
         let tolerance = settings.tolerance();
+        let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tiles.len() {
             for b in 0..self.workspaces[t].islands.blocks.len() {
                 for position in [false, true] {
@@ -153,6 +164,7 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
+        watch.lap(&mut self.times, Stage::Fallback);
     }
 
     /// Tile, lane and group of the batch that hold block `b` of tile `t`.
@@ -257,6 +269,7 @@ impl<R: Real> Worker<R> {
 
     /// Stages 9 and 10, the memory for the next step, and the reports.
     pub fn finish(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+        let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tiles.len() {
             self.gather(plan, t, &mut chunk.tiles[t]);
             let lanes = t * R::LANES..t * R::LANES + chunk.tiles[t].lane_count;
@@ -272,6 +285,7 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
+        watch.lap(&mut self.times, Stage::Finish);
     }
 
     /// Collects the impulses of every row of tile `t` from the batch, and remembers them by identity.

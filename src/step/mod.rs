@@ -2,12 +2,14 @@
 
 mod assemble;
 mod chunk;
+mod profile;
 mod settings;
 mod warm;
 
 pub use assemble::rebound;
 pub(crate) use chunk::chunks;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Precision, Settings};
 pub use warm::Remembered;
 
@@ -36,6 +38,8 @@ pub struct Plan {
     pub dt: f64,
     /// Instruction set of the lanes.
     pub level: Level,
+    /// Whether workers measure the time of every stage. Default false.
+    pub profile: bool,
     collide: CollidePlan,
     joint_rows: Vec<JointRow>,
     equalities: EqualityPlan,
@@ -50,6 +54,7 @@ impl Plan {
         Self {
             dt: settings.dt.unwrap_or(model.timestep),
             level: Level::detect(),
+            profile: false,
             collide: CollidePlan::new(&model),
             joint_rows: joint_rows(&model),
             equalities: EqualityPlan::new(&model),

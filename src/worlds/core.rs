@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
 use crate::model::Model;
 use crate::spatial::vec3;
-use crate::step::{Chunk, Plan, Remembered, Worker, chunks};
+use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker, chunks};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -100,6 +100,16 @@ impl<R: Real> Core<R> {
             solver,
             notes,
         })
+    }
+
+    fn with_workers(&mut self, see: impl FnMut(&mut Worker<R>)) {
+        match &mut self.solver {
+            Solver::Cpu { workers } => {
+                workers.get_mut().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(see);
+            }
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { workers, .. } => workers.iter_mut().for_each(see),
+        }
     }
 
     fn field(&self, parameter: Parameter) -> &Field<R> {
@@ -348,5 +358,26 @@ impl<R: Real> Engine for Core<R> {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    fn bytes(&self) -> usize {
+        let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
+        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
+        let remembered: usize = self.memory.iter().map(Vec::capacity).sum();
+        size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
+            + size_of::<Remembered<R::Scalar>>() * remembered
+            + size_of::<Vec<Remembered<R::Scalar>>>() * self.memory.len()
+            + size_of::<WorldReport>() * self.reports.len()
+    }
+
+    fn set_profile(&mut self, on: bool) {
+        self.plan.profile = on;
+        self.with_workers(|worker| worker.times = StageTimes::default());
+    }
+
+    fn stage_times(&mut self) -> StageTimes {
+        let mut times = StageTimes::default();
+        self.with_workers(|worker| times.add(&worker.times));
+        times
     }
 }

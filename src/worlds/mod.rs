@@ -8,12 +8,14 @@ mod random;
 mod snapshot;
 
 pub use crate::report::{WorldReport, WorldStatus};
-pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings};
+pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings, Stage, StageTimes};
 pub use random::Random;
 pub use snapshot::Snapshot;
 
 use self::core::Core;
 use crate::error::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+use crate::lane::Wide;
 use crate::lane::{F32x16, F64x8, Level};
 use crate::model::Model;
 use std::sync::Arc;
@@ -90,6 +92,25 @@ trait Engine: Send {
     fn device(&self) -> String;
     fn backend(&self) -> Backend;
     fn notes(&self) -> Vec<String>;
+    fn bytes(&self) -> usize;
+    fn set_profile(&mut self, on: bool);
+    fn stage_times(&mut self) -> StageTimes;
+}
+
+/// The engine whose number type suits the machine: the bits are the same whichever it is.
+fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result<Box<dyn Engine>> {
+    let (level, settings) = (Level::detect(), settings.clone());
+    Ok(match settings.precision {
+        // The device's tiles are array packs.
+        #[cfg(target_arch = "x86_64")]
+        Precision::F32 if level == Level::Avx512 && settings.backend != Backend::Hybrid => {
+            Box::new(Core::<Wide>::new(model, world_count, settings)?)
+        }
+        Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
+        Precision::F32 => Box::new(Core::<f32>::new(model, world_count, settings)?),
+        Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),
+        Precision::F64 => Box::new(Core::<f64>::new(model, world_count, settings)?),
+    })
 }
 
 /// Thousands of worlds of one model.
@@ -162,14 +183,7 @@ impl Worlds {
             ));
         }
         let model = Arc::new(model.clone());
-        let packs = Level::detect().runs_packs();
-        let engine: Box<dyn Engine> = match settings.precision {
-            // Without fused multiply-adds a pack is slower than its lanes one by one; the bits are the same.
-            Precision::F32 if packs => Box::new(Core::<F32x16>::new(&model, world_count, settings.clone())?),
-            Precision::F32 => Box::new(Core::<f32>::new(&model, world_count, settings.clone())?),
-            Precision::F64 if packs => Box::new(Core::<F64x8>::new(&model, world_count, settings.clone())?),
-            Precision::F64 => Box::new(Core::<f64>::new(&model, world_count, settings.clone())?),
-        };
+        let engine = engine(&model, world_count, &settings)?;
         let mut worlds = Self {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
@@ -211,6 +225,19 @@ impl Worlds {
     /// What the backend has to say, such as blocks too large for the device that the CPU solved instead.
     pub fn notes(&self) -> Vec<String> {
         self.engine.notes()
+    }
+
+    /// Memory that the worlds themselves hold, bytes: state, inputs, parameters, warm start, reports; without the scratch of the threads.
+    pub fn bytes(&self) -> usize {
+        8 * (self.control.len() + self.external.len() + self.time.len()) + self.engine.bytes()
+    }
+    /// Starts (anew) or stops measuring the time of every stage; measuring costs a few ns a world-step.
+    pub fn set_profile(&mut self, on: bool) {
+        self.engine.set_profile(on);
+    }
+    /// Seconds of thread time by stage since [`Worlds::set_profile`]; on the hybrid backend without the solve, which is the device's.
+    pub fn stage_times(&mut self) -> StageTimes {
+        self.engine.stage_times()
     }
 
     /// Sets how [`Worlds::reset`] starts worlds.

@@ -1,0 +1,162 @@
+//! `delassus bench`: how fast, where the time goes, and the residual it was reached at.
+
+use super::failure::{Failure, Outcome};
+use super::options::StepOptions;
+use super::parse::{BACKENDS, PRECISIONS, choice, name_of};
+use super::run::Run;
+use super::table::{grouped, percent, short, table};
+use super::tally::{Summary, Tally};
+use super::{progress, say, say_json};
+use clap::Args;
+use delassus::worlds::Stage;
+use delassus::{Backend, Model, Precision};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every combination of model, batch, backend and precision is warmed up and then measured. World-steps per CPU-second divide by the processor \
+time of all threads (Linux); the stages are thread time, µs a world-step. Residuals are those of the measured steps.
+
+Examples:
+  delassus bench examples/models/ant.xml examples/models/humanoid.xml --control random
+  delassus bench examples/models/quadruped.xml --keyframe stand --batches 64,1024,4096 --precisions f32,f64 --json")]
+pub struct Arguments {
+    /// Model files (MJCF).
+    #[arg(required = true)]
+    models: Vec<PathBuf>,
+    #[command(flatten)]
+    step: StepOptions,
+    /// Batch sizes.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4096")]
+    batches: Vec<u64>,
+    /// Backends.
+    #[arg(long, value_name = "B,…", value_delimiter = ',', default_value = "cpu", value_parser = choice(BACKENDS))]
+    backends: Vec<Backend>,
+    /// Number types.
+    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "f32", value_parser = choice(PRECISIONS))]
+    precisions: Vec<Precision>,
+    /// Steps before the clock starts.
+    #[arg(long, value_name = "T", default_value_t = 100)]
+    warm_up: u64,
+    /// Print one JSON object a combination and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The object that `--json` prints.
+#[derive(Serialize)]
+struct Measurement {
+    model: String,
+    backend: &'static str,
+    device: String,
+    precision: &'static str,
+    worlds: usize,
+    steps: u64,
+    dt: f64,
+    seconds: f64,
+    world_steps_per_second: f64,
+    /// Processor time of all threads, s; none where the system does not tell.
+    cpu_seconds: Option<f64>,
+    world_steps_per_cpu_second: Option<f64>,
+    /// Thread time by stage, µs a world-step.
+    stages_us: BTreeMap<&'static str, f64>,
+    bytes_per_world: usize,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+/// Measures and prints.
+pub fn run(a: &Arguments) -> Outcome {
+    let mut all = Vec::new();
+    for path in &a.models {
+        let model = Model::from_mjcf_file(path)?;
+        for &batch in &a.batches {
+            for &backend in &a.backends {
+                for &precision in &a.precisions {
+                    let m = measure(a, &model, batch, backend, precision)?;
+                    if a.json {
+                        say_json(&m)?;
+                    }
+                    all.push(m);
+                }
+            }
+        }
+    }
+    if a.json { Ok(()) } else { print(&all) }
+}
+
+fn measure(a: &Arguments, model: &Model, batch: u64, backend: Backend, precision: Precision) -> Outcome<Measurement> {
+    let options =
+        StepOptions { worlds: Some(batch), backend, precision: Some(precision), ..a.step.clone() };
+    let mut run = Run::new(model, &options, batch, 200, precision)?;
+    let bar = progress::bar(a.warm_up + run.steps, "steps", a.json);
+    for _ in 0..a.warm_up {
+        run.step(None)?;
+        bar.inc(1);
+    }
+    let mut tally = Tally::new(run.worlds.world_count());
+    run.worlds.set_profile(true);
+    (run.stepping, run.cpu) = Default::default();
+    for _ in 0..run.steps {
+        run.step(None)?;
+        tally.add(run.worlds.reports());
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let world_steps = run.steps as f64 * run.worlds.world_count() as f64;
+    let seconds = run.stepping.as_secs_f64();
+    let times = run.worlds.stage_times();
+    Ok(Measurement {
+        model: model.name.clone(),
+        backend: name_of(BACKENDS, &run.worlds.backend()),
+        device: run.worlds.device(),
+        precision: name_of(PRECISIONS, &precision),
+        worlds: run.worlds.world_count(),
+        steps: run.steps,
+        dt: run.worlds.dt(),
+        seconds,
+        world_steps_per_second: world_steps / seconds,
+        cpu_seconds: run.cpu,
+        world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
+        stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
+        bytes_per_world: run.worlds.bytes() / run.worlds.world_count(),
+        summary: tally.summary(),
+    })
+}
+
+fn print(all: &[Measurement]) -> Outcome {
+    let Some(first) = all.first() else { return Err(Failure::Other("nothing to measure".into())) };
+    say(&first.device)?;
+    say(table(
+        ["model", "worlds", "backend", "world-steps/s", "per CPU-s", "contacts", "rows", "sweeps", "residual m/s: median, p99, worst", "solved", "fallback", "B/world"],
+        all.iter().map(|m| {
+            let s = &m.summary;
+            [
+                m.model.clone(),
+                grouped(m.worlds as u64),
+                format!("{} {}", m.backend, m.precision),
+                grouped(m.world_steps_per_second as u64),
+                m.world_steps_per_cpu_second.map_or("-".into(), |x| grouped(x as u64)),
+                short(s.contacts_mean),
+                short(s.rows_mean),
+                short(s.iterations_mean),
+                format!("{:.1e}, {:.1e}, {:.1e}", s.residual.median, s.residual.p99, s.residual.worst),
+                percent(s.solved_share),
+                percent(s.fallback_share),
+                grouped(m.bytes_per_world as u64),
+            ]
+        }),
+    ))?;
+    say("thread time by stage, µs a world-step")?;
+    say(table(
+        ["model", "worlds", "free motion", "collide", "rows", "assemble", "solve", "fallback", "finish"],
+        all.iter().map(|m| {
+            let us = |stage: Stage| format!("{:.3}", m.stages_us[stage.name()]);
+            let [a, b, c, d, e, f, g] = Stage::ALL.map(us);
+            [m.model.clone(), format!("{} {} {}", m.worlds, m.backend, m.precision), a, b, c, d, e, f, g]
+        }),
+    ))
+}

@@ -1,0 +1,272 @@
+//! The f32 pack as one AVX-512 register: the same bits as the array pack, without the compiler having to find the vectors again.
+
+use super::{Compiled, Mask, Real};
+use std::arch::x86_64::{
+    __m512, __mmask16, _CMP_LT_OQ, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
+    _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_div_ps, _mm512_fmadd_ps,
+    _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps,
+    _mm512_slli_epi32, _mm512_sqrt_ps, _mm512_sub_ps, _mm512_test_epi32_mask, _mm512_xor_si512,
+};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+/// 16 f32 in a register.
+///
+/// Private to the crate: values of it are made and used only within tasks compiled for [`super::Level::Avx512`], which run on machines that
+/// have it ([`Real::COMPILED`]), and within `worlds`, which chooses it after [`super::Level::detect`].
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Wide(__m512);
+
+// SAFETY: an __m512 is 16 f32; all bits 0 are zeros.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Zeroable for Wide {}
+// SAFETY: transparent over __m512: 64 bytes, no padding, every bit pattern valid, Copy and 'static.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Pod for Wide {}
+
+impl Wide {
+    #[inline(always)]
+    fn array(&self) -> &[f32; 16] {
+        bytemuck::must_cast_ref(self)
+    }
+}
+
+/// One bit a lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WideMask(__mmask16);
+
+impl Mask for WideMask {
+    #[inline(always)]
+    fn splat(bit: bool) -> Self {
+        Self(if bit { !0 } else { 0 })
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        Self(!self.0)
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 != 0
+    }
+    #[inline(always)]
+    fn get(self, lane: usize) -> bool {
+        self.0 >> lane & 1 != 0
+    }
+    #[inline(always)]
+    fn set(&mut self, lane: usize, bit: bool) {
+        self.0 = self.0 & !(1 << lane) | u16::from(bit) << lane;
+    }
+}
+
+/// An intrinsic of AVX-512F.
+macro_rules! intrinsic {
+    ($call:expr) => {{
+        // SAFETY: needs nothing but AVX-512F, which every machine has on which a `Wide` exists (see there).
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
+impl Default for Wide {
+    #[inline(always)]
+    fn default() -> Self {
+        Self::splat(0.0)
+    }
+}
+impl Add for Wide {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(intrinsic!(_mm512_add_ps(self.0, other.0)))
+    }
+}
+impl Sub for Wide {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(intrinsic!(_mm512_sub_ps(self.0, other.0)))
+    }
+}
+impl Mul for Wide {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(intrinsic!(_mm512_mul_ps(self.0, other.0)))
+    }
+}
+impl Div for Wide {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self(intrinsic!(_mm512_div_ps(self.0, other.0)))
+    }
+}
+impl Neg for Wide {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(intrinsic!(_mm512_castsi512_ps(_mm512_xor_si512(
+            _mm512_castps_si512(self.0),
+            _mm512_set1_epi32(i32::MIN)
+        ))))
+    }
+}
+impl AddAssign for Wide {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+impl SubAssign for Wide {
+    #[inline(always)]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Real for Wide {
+    type Scalar = f32;
+    type Mask = WideMask;
+    const LANES: usize = 16;
+    const COMPILED: Compiled = Compiled::Avx512;
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        Self(intrinsic!(_mm512_set1_ps(x)))
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self(intrinsic!(_mm512_fmadd_ps(self.0, a.0, b.0)))
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(intrinsic!(_mm512_sqrt_ps(self.0)))
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(intrinsic!(_mm512_abs_ps(self.0)))
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // the instruction's answer is its second operand where either is not a number, as the trait wants
+        Self(intrinsic!(_mm512_min_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Self(intrinsic!(_mm512_max_ps(self.0, other.0)))
+    }
+    /// As `sin_cos_f32`, operation by operation.
+    #[inline(always)]
+    #[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
+    fn sin_cos(self) -> (Self, Self) {
+        let c = Self::splat;
+        let round = c(12_582_912.0);
+        let shifted = self.mul_add(c(std::f32::consts::FRAC_2_PI), round);
+        let k = shifted - round;
+        let r = (-k).mul_add(c(1.570_796_37), self);
+        let r = (-k).mul_add(c(-4.371_138_83e-8), r);
+        let r = (-k).mul_add(c(-1.715_124_51e-15), r);
+        let r2 = r * r;
+        let sin = c(-1.951_529_6e-4).mul_add(r2, c(8.332_161e-3)).mul_add(r2, c(-1.666_665_5e-1));
+        let sin = (sin * r2).mul_add(r, r);
+        let cos = c(2.443_315_7e-5).mul_add(r2, c(-1.388_731_6e-3)).mul_add(r2, c(4.166_664_6e-2));
+        let cos = (cos * r2).mul_add(r2, c(-0.5).mul_add(r2, c(1.0)));
+        intrinsic!({
+            let quadrant = _mm512_castps_si512(shifted.0);
+            let two = _mm512_set1_epi32(2);
+            let odd = _mm512_test_epi32_mask(quadrant, _mm512_set1_epi32(1));
+            let flip = |x: __m512, bits| {
+                let sign = _mm512_slli_epi32(_mm512_and_si512(bits, two), 30);
+                Self(_mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign)))
+            };
+            let s = _mm512_mask_blend_ps(odd, sin.0, cos.0);
+            let c = _mm512_mask_blend_ps(odd, cos.0, sin.0);
+            (flip(s, quadrant), flip(c, _mm512_add_epi32(quadrant, _mm512_set1_epi32(1))))
+        })
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> WideMask {
+        WideMask(intrinsic!(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn select(mask: WideMask, yes: Self, no: Self) -> Self {
+        Self(intrinsic!(_mm512_mask_blend_ps(mask.0, no.0, yes.0)))
+    }
+    #[inline(always)]
+    fn lanes(&self) -> &[f32] {
+        self.array()
+    }
+    #[inline(always)]
+    fn lanes_mut(&mut self) -> &mut [f32] {
+        let array: &mut [f32; 16] = bytemuck::must_cast_mut(self);
+        array
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::{F32x16, Level, Task};
+
+    struct All;
+    impl Task for All {
+        const COMPILED: Compiled = Compiled::Avx512;
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let special = [0.0, -0.0, 1.0, -2.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e38, 7.7, -1e5, 0.3];
+            let mut random = 12345u32;
+            for round in 0..2000usize {
+                let [mut a, mut b] = [F32x16::zero(); 2];
+                for lane in 0..16 {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    a.set(lane, if round % 3 == 0 { special[(round + lane) % 12] } else { (random >> 8) as f32 * 1e-5 - 80.0 });
+                    b.set(lane, if round % 5 == 0 { special[(7 * lane + round / 5) % 12] } else { (random >> 3) as f32 * 1e-8 });
+                }
+                let (wa, wb): (Wide, Wide) = (bytemuck::must_cast(a), bytemuck::must_cast(b));
+                let same = |name: &str, narrow: F32x16, wide: Wide| {
+                    for lane in 0..16 {
+                        let (x, y) = (narrow.get(lane), wide.get(lane));
+                        assert!(x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(), "{name}: {x} {y}");
+                    }
+                };
+                same("+", a + b, wa + wb);
+                same("-", a - b, wa - wb);
+                same("*", a * b, wa * wb);
+                same("/", a / b, wa / wb);
+                same("neg", -a, -wa);
+                same("fma", a.mul_add(b, a), wa.mul_add(wb, wa));
+                same("sqrt", a.sqrt(), wa.sqrt());
+                same("abs", a.abs(), wa.abs());
+                same("min", a.min(b), wa.min(wb));
+                same("max", a.max(b), wa.max(wb));
+                same("sin", a.sin_cos().0, wa.sin_cos().0);
+                same("cos", a.sin_cos().1, wa.sin_cos().1);
+                same("select", F32x16::select(a.lt(b), a, b), Wide::select(wa.lt(wb), wa, wb));
+                let (mut narrow, mut wide) = (a.lt(b).not(), wa.lt(wb).not());
+                narrow.set(round % 16, true);
+                wide.set(round % 16, true);
+                for lane in 0..16 {
+                    assert_eq!(narrow.get(lane), wide.get(lane));
+                    assert_eq!(narrow.and(a.lt(a)).any(), wide.and(wa.lt(wa)).any());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_operation_gives_the_bits_of_the_array_pack() {
+        if Level::detect() == Level::Avx512 {
+            Level::Avx512.run(All);
+        }
+    }
+}

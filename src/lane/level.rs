@@ -1,0 +1,130 @@
+//! Which instruction set a body of lanes runs on.
+
+use super::Real;
+
+/// A piece of work whose body is compiled once for every [`Level`]: implement `run` as `#[inline(always)]`.
+pub trait Task {
+    /// The levels that the body is compiled for. Default: all.
+    const COMPILED: Compiled = Compiled::Everywhere;
+    /// What the work returns.
+    type Output;
+    /// The body.
+    fn run(self) -> Self::Output;
+}
+
+/// Which levels a [`Task`] is compiled for: large bodies leave out the copies that nobody runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compiled {
+    /// Every level.
+    Everywhere,
+    /// The baseline only.
+    Baseline,
+    /// The levels above the baseline only, on machines that have such levels.
+    AboveBaseline,
+    /// AVX2 only.
+    Avx2,
+    /// AVX-512 only.
+    Avx512,
+}
+
+impl Compiled {
+    /// For small bodies: every level that a type can be compiled for.
+    pub const fn anywhere<R: Real>() -> Self {
+        if matches!(R::COMPILED, Self::Avx512) { Self::Avx512 } else { Self::Everywhere }
+    }
+    const fn has(self, level: Level) -> bool {
+        match level {
+            Level::Avx512 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx512),
+            Level::Avx2 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx2),
+            Level::Baseline => matches!(self, Self::Everywhere | Self::Baseline),
+        }
+    }
+}
+
+/// The instruction set that the lanes run on. Every level gives the same bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// x86-64 with AVX-512 (F, DQ, BW, VL) and FMA.
+    Avx512,
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// Whatever the compiler targets (SSE2 on x86-64, NEON on aarch64). On x86-64 without FMA it is slow, but right.
+    Baseline,
+}
+
+impl Level {
+    /// The best level of this machine.
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl");
+            if avx2 && avx512 {
+                return Self::Avx512;
+            }
+            if avx2 {
+                return Self::Avx2;
+            }
+        }
+        Self::Baseline
+    }
+
+    /// Every level that this machine can run, best first.
+    pub fn available() -> Vec<Self> {
+        match Self::detect() {
+            Self::Avx512 => vec![Self::Avx512, Self::Avx2, Self::Baseline],
+            Self::Avx2 => vec![Self::Avx2, Self::Baseline],
+            Self::Baseline => vec![Self::Baseline],
+        }
+    }
+
+    /// Whether packs of lanes can run here: see [`super::Real::COMPILED`].
+    pub fn runs_packs(self) -> bool {
+        self != Self::Baseline || !cfg!(target_arch = "x86_64")
+    }
+
+    /// Runs `task` compiled for this level, or for the nearest level that it is compiled for and this machine has.
+    ///
+    /// # Panics
+    /// If the task is not compiled for any level of this machine; [`crate::worlds::Worlds`] never asks for that.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn run<T: Task>(self, task: T) -> T::Output {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let best = Self::detect();
+            let (avx2, avx512) = const { (T::COMPILED.has(Self::Avx2), T::COMPILED.has(Self::Avx512)) };
+            let wanted = self == Self::Avx512 || self == Self::Avx2 && !avx2;
+            if const { T::COMPILED.has(Self::Avx512) } && best == Self::Avx512 && wanted {
+                // SAFETY: `detect` has just found every feature that `run_avx512` enables.
+                return unsafe { run_avx512(task) };
+            }
+            let wanted = self == Self::Avx2 || self == Self::Avx512 && !avx512;
+            if const { T::COMPILED.has(Self::Avx2) } && best != Self::Baseline && wanted {
+                // SAFETY: a level above the baseline was detected, and both such levels include AVX2 and FMA.
+                return unsafe { run_avx2(task) };
+            }
+        }
+        if const { T::COMPILED.has(Self::Baseline) } {
+            task.run()
+        } else {
+            panic!("a task compiled for {:?} on {self:?}", T::COMPILED)
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+fn run_avx512<T: Task>(task: T) -> T::Output {
+    task.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn run_avx2<T: Task>(task: T) -> T::Output {
+    task.run()
+}
+

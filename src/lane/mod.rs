@@ -1,0 +1,312 @@
+//! Number types: one formula, many precisions and widths.
+//!
+//! Every stage of the step is written once over [`Real`]: `f64` (the oracle), `f32`, or [`Lanes`], a pack whose
+//! lanes are worlds. The operations are branch-free (select instead of `if`), so a lane never sees its neighbours,
+//! and every operation is correctly rounded or a fixed sequence of such, so the bits of a lane are those of the scalar type.
+//!
+//! A body written `#[inline(always)]` over [`Real`] and run by [`Level::run`] is compiled once for every instruction
+//! set that the machine may have; all levels give the same bits, because fused multiply-adds are written out
+//! ([`Real::mul_add`]) and never left to the compiler.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod level;
+mod pack;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::Wide;
+pub use level::{Compiled, Level, Task};
+pub use pack::{F32x16, F64x8, LaneMask, Lanes};
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+/// One bit a lane.
+pub trait Mask: Copy + Debug + Send + Sync + 'static {
+    /// All lanes equal to `bit`.
+    fn splat(bit: bool) -> Self;
+    /// Lane-wise and.
+    fn and(self, other: Self) -> Self;
+    /// Lane-wise or.
+    fn or(self, other: Self) -> Self;
+    /// Lane-wise not.
+    fn not(self) -> Self;
+    /// Whether any lane is set.
+    fn any(self) -> bool;
+    /// The bit of `lane`.
+    fn get(self, lane: usize) -> bool;
+    /// Sets the bit of `lane`.
+    fn set(&mut self, lane: usize, bit: bool);
+}
+
+/// A number, or a pack of numbers whose lanes are worlds.
+///
+/// All operations act lane by lane. `LANES` is 1 for the scalar types.
+pub trait Real:
+    Copy
+    + Debug
+    + Default
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+{
+    /// The type of one lane.
+    type Scalar: Scalar;
+    /// One bit a lane.
+    type Mask: Mask;
+    /// Number of lanes.
+    const LANES: usize;
+    /// The levels that large bodies over this type, such as the stages of the step, are compiled for.
+    const COMPILED: Compiled;
+
+    /// All lanes equal to `x`.
+    fn splat(x: Self::Scalar) -> Self;
+    /// `self · a + b`, rounded once.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// The smaller one; `other` where `self` is not a number.
+    fn min(self, other: Self) -> Self;
+    /// The larger one; `other` where `self` is not a number.
+    fn max(self, other: Self) -> Self;
+    /// Sine and cosine of an angle in rad.
+    fn sin_cos(self) -> (Self, Self);
+    /// `self < other`; false where either is not a number.
+    fn lt(self, other: Self) -> Self::Mask;
+    /// `yes` where the mask is set, `no` elsewhere.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    /// The lanes as a slice.
+    fn lanes(&self) -> &[Self::Scalar];
+    /// The lanes as a slice.
+    fn lanes_mut(&mut self) -> &mut [Self::Scalar];
+
+    /// All lanes equal to `x`, rounded to the lane type.
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        Self::splat(Self::Scalar::from_f64(x))
+    }
+    /// All lanes 0.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::constant(0.0)
+    }
+    /// All lanes 1.
+    #[inline(always)]
+    fn one() -> Self {
+        Self::constant(1.0)
+    }
+    /// The value of `lane`.
+    #[inline(always)]
+    fn get(&self, lane: usize) -> Self::Scalar {
+        self.lanes()[lane]
+    }
+    /// Sets the value of `lane`.
+    #[inline(always)]
+    fn set(&mut self, lane: usize, x: Self::Scalar) {
+        self.lanes_mut()[lane] = x;
+    }
+}
+
+/// A lane type: `f32` or `f64`.
+pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
+    /// Unit roundoff ε of the type (distance from 1 to the next number).
+    const EPSILON: f64;
+    /// Nearest value to `x`.
+    fn from_f64(x: f64) -> Self;
+    /// Exact value as `f64`.
+    fn to_f64(self) -> f64;
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+}
+
+impl Mask for bool {
+    #[inline(always)]
+    fn splat(bit: bool) -> Self {
+        bit
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        !self
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self
+    }
+    #[inline(always)]
+    fn get(self, _lane: usize) -> bool {
+        self
+    }
+    #[inline(always)]
+    fn set(&mut self, _lane: usize, bit: bool) {
+        *self = bit;
+    }
+}
+
+/// Sine and cosine in f32, within 2 ulp for |x| < 10⁵ rad, from fused multiply-adds only, so that scalars and lanes agree to
+/// the bit on every machine. (Cody-Waite reduction by π/2; minimax polynomials on [−π/4, π/4].)
+#[inline(always)]
+#[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
+fn sin_cos_f32(x: f32) -> (f32, f32) {
+    // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    let shifted = x.mul_add(std::f32::consts::FRAC_2_PI, ROUND);
+    let quadrant = shifted.to_bits();
+    let k = shifted - ROUND;
+    // π/2 = 1.5707964 − 4.3711388e-8 − 1.7151245e-15
+    let r = (-k).mul_add(1.570_796_37, x);
+    let r = (-k).mul_add(-4.371_138_83e-8, r);
+    let r = (-k).mul_add(-1.715_124_51e-15, r);
+    let r2 = r * r;
+    let sin = (-1.951_529_6e-4f32).mul_add(r2, 8.332_161e-3).mul_add(r2, -1.666_665_5e-1);
+    let sin = (sin * r2).mul_add(r, r);
+    let cos = 2.443_315_7e-5f32.mul_add(r2, -1.388_731_6e-3).mul_add(r2, 4.166_664_6e-2);
+    let cos = (cos * r2).mul_add(r2, (-0.5f32).mul_add(r2, 1.0));
+    let (s, c) = if quadrant & 1 == 0 { (sin, cos) } else { (cos, sin) };
+    let s = f32::from_bits(s.to_bits() ^ ((quadrant & 2) << 30));
+    let c = f32::from_bits(c.to_bits() ^ ((quadrant.wrapping_add(1) & 2) << 30));
+    (s, c)
+}
+
+macro_rules! scalar {
+    ($t:ty, $sin_cos:expr) => {
+        impl Real for $t {
+            type Scalar = $t;
+            type Mask = bool;
+            const LANES: usize = 1;
+            // For machines on which packs do not pay.
+            const COMPILED: Compiled = Compiled::Baseline;
+            #[inline(always)]
+            fn splat(x: $t) -> Self {
+                x
+            }
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                <$t>::mul_add(self, a, b)
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                <$t>::sqrt(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                <$t>::abs(self)
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                if self < other { self } else { other }
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                if self > other { self } else { other }
+            }
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                $sin_cos(self)
+            }
+            #[inline(always)]
+            fn lt(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn select(mask: bool, yes: Self, no: Self) -> Self {
+                if mask { yes } else { no }
+            }
+            #[inline(always)]
+            fn lanes(&self) -> &[$t] {
+                std::slice::from_ref(self)
+            }
+            #[inline(always)]
+            fn lanes_mut(&mut self) -> &mut [$t] {
+                std::slice::from_mut(self)
+            }
+        }
+        impl Scalar for $t {
+            const EPSILON: f64 = <$t>::EPSILON as f64;
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                <$t>::is_finite(self)
+            }
+        }
+    };
+}
+scalar!(f32, sin_cos_f32);
+scalar!(f64, f64::sin_cos);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sin_cos_f32_is_within_two_ulp_and_lanes_agree_to_the_bit() {
+        let mut worst = 0.0f64;
+        for k in -200_000..200_000 {
+            let x = k as f32 * 0.01;
+            let (s, c) = sin_cos_f32(x);
+            let (es, ec) = (f64::from(x).sin(), f64::from(x).cos());
+            worst = worst.max((f64::from(s) - es).abs()).max((f64::from(c) - ec).abs());
+            let (ls, lc) = F32x16::splat(x).sin_cos();
+            assert_eq!(ls.0[7].to_bits(), s.to_bits());
+            assert_eq!(lc.0[7].to_bits(), c.to_bits());
+        }
+        // Two units in the last place of 1.
+        assert!(worst < 2.0 * f64::from(f32::EPSILON), "worst error {worst:e}");
+    }
+
+    struct Dot(F32x16, F32x16);
+    impl Task for Dot {
+        type Output = F32x16;
+        #[inline(always)]
+        fn run(self) -> F32x16 {
+            let mut sum = F32x16::zero();
+            for _ in 0..100 {
+                sum = self.0.mul_add(self.1, sum) / (self.0 + self.1).sqrt();
+            }
+            sum
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let mut a = F32x16::zero();
+        let mut b = F32x16::zero();
+        for i in 0..16 {
+            a.0[i] = 0.1 + i as f32;
+            b.0[i] = 0.7 + (i * i) as f32;
+        }
+        let reference = Level::Baseline.run(Dot(a, b));
+        for level in Level::available() {
+            assert_eq!(level.run(Dot(a, b)), reference, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn maximum_and_minimum_drop_a_nan_on_the_left() {
+        assert_eq!(Real::max(f32::NAN, 0.0), 0.0);
+        assert_eq!(Real::min(F32x16::splat(f32::NAN), F32x16::one()), F32x16::one());
+    }
+}
