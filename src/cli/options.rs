@@ -45,8 +45,8 @@ pub struct StepOptions {
     /// Number type of state and stages [default: f32, verify: f64].
     #[arg(long, value_parser = choice(PRECISIONS))]
     pub precision: Option<Precision>,
-    /// Iteration that solves the contact problems.
-    #[arg(long, default_value = "pgs", value_parser = choice(ALGORITHMS))]
+    /// Iteration that solves the contact problems; auto: pgs while it contracts, then Newton.
+    #[arg(long, default_value = "auto", value_parser = choice(ALGORITHMS))]
     pub solver: Algorithm,
     /// Friction law.
     #[arg(long, default_value = "cone", value_parser = choice(FRICTIONS))]

@@ -19,7 +19,7 @@ impl Gpu {
         settings.validate()?;
         let first = stage(first)?;
         let sweep = match settings.algorithm {
-            Algorithm::Pgs => "pgs",
+            Algorithm::Auto | Algorithm::Pgs => "pgs",
             Algorithm::Jacobi => "jacobi",
         };
         for group in &mut batch.groups {

@@ -100,7 +100,7 @@ impl Gpu {
     ) -> Result<usize> {
         let (warm_start, residual) = (stage("warm_start")?, stage("residual")?);
         let sweep = stage(match settings.algorithm {
-            Algorithm::Pgs => "pgs",
+            Algorithm::Auto | Algorithm::Pgs => "pgs",
             Algorithm::Jacobi => "jacobi",
         })?;
         let rounds: Vec<u32> = settings.rounds().collect();

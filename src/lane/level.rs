@@ -1,7 +1,5 @@
 //! Which instruction set a body of lanes runs on.
 
-use super::Real;
-
 /// A piece of work whose body is compiled once for every [`Level`]: implement `run` as `#[inline(always)]`.
 pub trait Task {
     /// The levels that the body is compiled for. Default: all.
@@ -28,10 +26,6 @@ pub enum Compiled {
 }
 
 impl Compiled {
-    /// For small bodies: every level that a type can be compiled for.
-    pub const fn anywhere<R: Real>() -> Self {
-        if matches!(R::COMPILED, Self::Avx512) { Self::Avx512 } else { Self::Everywhere }
-    }
     const fn has(self, level: Level) -> bool {
         match level {
             Level::Avx512 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx512),
@@ -55,6 +49,17 @@ pub enum Level {
 impl Level {
     /// The best level of this machine.
     pub fn detect() -> Self {
+        if Self::Avx512.is_here() {
+            Self::Avx512
+        } else if Self::Avx2.is_here() {
+            Self::Avx2
+        } else {
+            Self::Baseline
+        }
+    }
+
+    /// Whether this machine has the features of the level.
+    fn is_here(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -62,14 +67,16 @@ impl Level {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl");
-            if avx2 && avx512 {
-                return Self::Avx512;
-            }
-            if avx2 {
-                return Self::Avx2;
+            match self {
+                Self::Avx512 => avx2 && avx512,
+                Self::Avx2 => avx2,
+                Self::Baseline => true,
             }
         }
-        Self::Baseline
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Self::Baseline
+        }
     }
 
     /// Every level that this machine can run, best first.
@@ -93,26 +100,26 @@ impl Level {
     #[inline]
     #[allow(unsafe_code)]
     pub fn run<T: Task>(self, task: T) -> T::Output {
+        let wanted = [self, Self::Avx2, Self::Avx512, Self::Baseline];
         #[cfg(target_arch = "x86_64")]
-        {
-            let best = Self::detect();
-            let (avx2, avx512) = const { (T::COMPILED.has(Self::Avx2), T::COMPILED.has(Self::Avx512)) };
-            let wanted = self == Self::Avx512 || self == Self::Avx2 && !avx2;
-            if const { T::COMPILED.has(Self::Avx512) } && best == Self::Avx512 && wanted {
-                // SAFETY: `detect` has just found every feature that `run_avx512` enables.
+        for level in wanted {
+            if const { T::COMPILED.has(Self::Avx512) } && level == Self::Avx512 && level.is_here() {
+                // SAFETY: `is_here` has just found every feature that `run_avx512` enables.
                 return unsafe { run_avx512(task) };
             }
-            let wanted = self == Self::Avx2 || self == Self::Avx512 && !avx512;
-            if const { T::COMPILED.has(Self::Avx2) } && best != Self::Baseline && wanted {
-                // SAFETY: a level above the baseline was detected, and both such levels include AVX2 and FMA.
+            if const { T::COMPILED.has(Self::Avx2) } && level == Self::Avx2 && level.is_here() {
+                // SAFETY: `is_here` has just found every feature that `run_avx2` enables.
                 return unsafe { run_avx2(task) };
             }
+            if const { T::COMPILED.has(Self::Baseline) } && level == Self::Baseline {
+                return task.run();
+            }
         }
-        if const { T::COMPILED.has(Self::Baseline) } {
-            task.run()
-        } else {
-            panic!("a task compiled for {:?} on {self:?}", T::COMPILED)
+        #[cfg(not(target_arch = "x86_64"))]
+        if const { T::COMPILED.has(Self::Baseline) } && wanted.contains(&Self::Baseline) {
+            return task.run();
         }
+        panic!("a task compiled for {:?} on a machine of level {:?}", T::COMPILED, Self::detect())
     }
 }
 

@@ -5,6 +5,7 @@
 //! stored `[tile][entry][lane]`, one contiguous piece for a core and a coalesced read for a GPU. Rows that a block does not have are zero
 //! throughout, and stay zero.
 
+use super::cpu::Scratch;
 use crate::lane::Real;
 
 /// How many rows of which kind a block has room for.
@@ -129,16 +130,24 @@ impl<R: Real> Group<R> {
 }
 
 /// All blocks of a step.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Batch<R> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
+    /// Memory that solves reuse.
+    pub(super) scratch: Scratch<R>,
+}
+
+impl<R: Real> Default for Batch<R> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl<R: Real> Batch<R> {
     /// A batch without blocks.
     pub fn new() -> Self {
-        Self { groups: Vec::new() }
+        Self { groups: Vec::new(), scratch: Scratch::new() }
     }
     /// Forgets all blocks, keeps the memory.
     pub fn clear(&mut self) {

@@ -1,11 +1,24 @@
 //! All stages of a solve on the CPU, tile by tile.
 
 use super::jacobi::jacobi;
+use super::newton::NewtonTile;
 use super::pgs::pgs;
 use super::residual::residual;
 use super::warm_start::warm_start;
-use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings};
+use super::{
+    Algorithm, Batch, BlockSize, Group, Header, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
+    SolveSettings,
+};
 use crate::lane::{Compiled, Level, Mask, Real, Task};
+
+/// Sweeps go on while a round of them leaves less than this share of the residual.
+const CONTRACTS: f64 = 0.3;
+/// Newton steps at most, first round and second.
+const NEWTON_STEPS: [usize; 2] = [5, 20];
+/// A tile is full enough for Newton in place when one lane in so many is live.
+const FULL: usize = 3;
+/// Largest block for Newton, rows: beyond, its system leaves the cache.
+const LARGEST_NEWTON: usize = 200;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -111,88 +124,259 @@ impl<'a, R: Real> Tiles<'a, R> {
 ///
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    for group in &mut batch.groups {
-        solve_tiles(Tiles::all(group), level, settings);
+    let Batch { groups, scratch } = batch;
+    for group in groups.iter_mut().filter(|group| group.block_count > 0) {
+        level.run(SolveTiles { tiles: Tiles::all(group), settings: *settings, scratch });
     }
 }
 
 /// [`solve_cpu`] of some tiles of one group.
 pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
-    let scratch_len = match settings.algorithm {
-        Algorithm::Pgs => 0,
-        Algorithm::Jacobi => tiles.size.row_count(),
-    };
-    level.run(SolveTiles { tiles, settings: *settings, next_impulse: vec![R::zero(); scratch_len] });
+    level.run(SolveTiles { tiles, settings: *settings, scratch: &mut Scratch::new() });
+}
+
+/// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
+pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+    if !settings.uses_newton() {
+        return;
+    }
+    let Batch { groups, scratch } = batch;
+    for group in groups.iter_mut().filter(|group| group.block_count > 0) {
+        for which in [Which::Velocity, Which::Position] {
+            level.run(Polish { tiles: Tiles::all(group), which, settings: *settings, scratch });
+        }
+    }
+}
+
+/// Memory that solves reuse.
+#[derive(Debug, Clone)]
+pub(super) struct Scratch<R> {
+    next_impulse: Vec<R>,
+    newton: NewtonTile<R>,
+    /// Blocks for Newton that are alone in their tiles: (tile, lane).
+    alone: Vec<(usize, usize)>,
+}
+
+impl<R: Real> Scratch<R> {
+    pub fn new() -> Self {
+        Self { next_impulse: Vec::new(), newton: NewtonTile::new(), alone: Vec::new() }
+    }
+}
+
+/// One of the two problems of every block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Velocity,
+    Position,
+}
+
+/// One problem of one tile. Shapes as in [`Group`].
+struct OneTile<'a, R> {
+    delassus: &'a [R],
+    friction: &'a [R],
+    bounds: &'a [R],
+    bias: &'a [R],
+    impulse: &'a mut [R],
+    report: &'a mut [R],
+}
+
+impl<R: Real> Tiles<'_, R> {
+    #[inline(always)]
+    fn one(&mut self, which: Which, tile: usize) -> OneTile<'_, R> {
+        let (size, n) = (self.size, self.size.row_count());
+        let cut = |len: usize| tile * len..(tile + 1) * len;
+        let (bias, impulse, report) = match which {
+            Which::Velocity => (self.bias, &mut *self.impulse, &mut *self.report),
+            Which::Position => (self.position_bias, &mut *self.position_impulse, &mut *self.position_report),
+        };
+        OneTile {
+            delassus: &self.delassus[cut(n * n)],
+            friction: &self.friction[cut(size.contact_count)],
+            bounds: &self.bounds[cut(2 * size.scalar_count)],
+            bias: &bias[cut(n)],
+            impulse: &mut impulse[cut(n)],
+            report: &mut report[cut(REPORT_LEN)],
+        }
+    }
 }
 
 /// The vectorised part of [`solve_tiles`].
-struct SolveTiles<'a, R> {
+struct SolveTiles<'a, 'b, R> {
     tiles: Tiles<'a, R>,
     settings: SolveSettings,
-    next_impulse: Vec<R>,
+    scratch: &'b mut Scratch<R>,
 }
 
-impl<R: Real> Task for SolveTiles<'_, R> {
-    const COMPILED: Compiled = Compiled::anywhere::<R>();
+impl<R: Real> Task for SolveTiles<'_, '_, R> {
+    const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
-    fn run(mut self) {
-        let Tiles { size, .. } = self.tiles;
-        let n = size.row_count();
-        let header = Header::new(size, self.tiles.count(), R::LANES, &self.settings);
-        for tile in 0..self.tiles.count() {
-            let delassus = &self.tiles.delassus[tile * n * n..(tile + 1) * n * n];
-            let friction = &self.tiles.friction[tile * size.contact_count..(tile + 1) * size.contact_count];
-            let bounds = &self.tiles.bounds[tile * 2 * size.scalar_count..(tile + 1) * 2 * size.scalar_count];
-            let rows = tile * n..(tile + 1) * n;
-            let report = tile * REPORT_LEN..(tile + 1) * REPORT_LEN;
-            for position in [false, true] {
-                let (bias, impulse, report) = if position {
-                    self.tiles.position_impulse[rows.clone()].copy_from_slice(&self.tiles.impulse[rows.clone()]);
-                    (
-                        &self.tiles.position_bias[rows.clone()],
-                        &mut self.tiles.position_impulse[rows.clone()],
-                        &mut self.tiles.position_report[report.clone()],
-                    )
-                } else {
-                    (
-                        &self.tiles.bias[rows.clone()],
-                        &mut self.tiles.impulse[rows.clone()],
-                        &mut self.tiles.report[report.clone()],
-                    )
-                };
-                let next = &mut self.next_impulse;
-                solve_tile(header, &self.settings, delassus, bias, friction, bounds, next, impulse, report);
+    fn run(self) {
+        let Self { mut tiles, settings, scratch } = self;
+        let header = Header::new(tiles.size, tiles.count(), R::LANES, &settings);
+        for which in [Which::Velocity, Which::Position] {
+            if which == Which::Position {
+                tiles.position_impulse.copy_from_slice(tiles.impulse);
+            }
+            for tile in 0..tiles.count() {
+                sweep(header, &settings, tiles.one(which, tile), &mut scratch.next_impulse);
+            }
+            if settings.uses_newton() {
+                newton(&header, &settings, &mut tiles, which, scratch);
             }
         }
     }
 }
 
-/// Solves one problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live.
+/// The vectorised part of [`polish`].
+struct Polish<'a, 'b, R> {
+    tiles: Tiles<'a, R>,
+    which: Which,
+    settings: SolveSettings,
+    scratch: &'b mut Scratch<R>,
+}
+
+impl<R: Real> Task for Polish<'_, '_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(mut self) {
+        let header = Header::new(self.tiles.size, self.tiles.count(), R::LANES, &self.settings);
+        newton(&header, &self.settings, &mut self.tiles, self.which, self.scratch);
+    }
+}
+
+/// One problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live, and contracts.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the arguments of its stages")]
-fn solve_tile<R: Real>(
-    mut header: Header,
-    settings: &SolveSettings,
-    delassus: &[R],
-    bias: &[R],
-    friction: &[R],
-    bounds: &[R],
-    next_impulse: &mut [R],
-    impulse: &mut [R],
-    report: &mut [R],
-) {
+fn sweep<R: Real>(mut header: Header, settings: &SolveSettings, tile: OneTile<'_, R>, next_impulse: &mut Vec<R>) {
+    let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
+    if settings.algorithm == Algorithm::Jacobi {
+        next_impulse.resize(header.row_count(), R::zero());
+    }
     warm_start(&header, friction, bounds, impulse, report);
     residual(&header, delassus, bias, friction, bounds, impulse, report);
+    let mut before = R::constant(f64::INFINITY);
+    let mut slow = R::Mask::splat(false);
+    let mut live = report[REPORT_LIVE];
     for sweep_count in settings.rounds() {
+        if settings.uses_newton() {
+            // Where Gauss-Seidel does not contract, Newton is the better way.
+            let contracts = report[REPORT_RESIDUAL].lt(before * R::constant(CONTRACTS));
+            slow = slow.or(contracts.not());
+            before = report[REPORT_RESIDUAL];
+            report[REPORT_LIVE] = R::select(slow, R::zero(), live);
+        }
         if !R::zero().lt(report[REPORT_LIVE]).any() {
             break;
         }
         header.sweep_count = sweep_count;
         match settings.algorithm {
-            Algorithm::Pgs => pgs(&header, delassus, bias, friction, bounds, impulse, report),
+            Algorithm::Auto | Algorithm::Pgs => pgs(&header, delassus, bias, friction, bounds, impulse, report),
             Algorithm::Jacobi => jacobi(&header, delassus, bias, friction, bounds, next_impulse, impulse, report),
         }
         residual(&header, delassus, bias, friction, bounds, impulse, report);
+        live = report[REPORT_LIVE];
+    }
+    report[REPORT_LIVE] = live;
+}
+
+/// Newton on the live blocks, a few steps for all and more for those that need them; then their certificates anew.
+#[inline(always)]
+fn newton<R: Real>(
+    header: &Header,
+    settings: &SolveSettings,
+    tiles: &mut Tiles<'_, R>,
+    which: Which,
+    scratch: &mut Scratch<R>,
+) {
+    if header.row_count() > LARGEST_NEWTON {
+        return;
+    }
+    for steps in NEWTON_STEPS {
+        scratch.alone.clear();
+        for tile in 0..tiles.count() {
+            newton_in_place(header, settings, tiles.one(which, tile), tile, steps, scratch);
+        }
+        newton_gathered(header, settings, tiles, which, steps, scratch);
+    }
+}
+
+/// Newton on the live blocks of one tile where it has many of them; where it has few, they are put on the list of those alone.
+#[inline(always)]
+fn newton_in_place<R: Real>(
+    header: &Header,
+    settings: &SolveSettings,
+    tile: OneTile<'_, R>,
+    index: usize,
+    steps: usize,
+    scratch: &mut Scratch<R>,
+) {
+    let newton = &mut scratch.newton;
+    let live = R::zero().lt(tile.report[REPORT_LIVE]);
+    let count = (0..R::LANES).filter(|&lane| live.get(lane)).count();
+    if FULL * count < R::LANES {
+        scratch.alone.extend((0..R::LANES).filter(|&lane| live.get(lane)).map(|lane| (index, lane)));
+        return;
+    }
+    newton.clear(header);
+    newton.load(tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse);
+    newton.tolerance = R::select(live, NewtonTile::goal(tile.report, settings.tolerance), newton.tolerance);
+    newton.scale();
+    let steps = newton.solve(header, steps);
+    for row in 0..header.row_count() {
+        tile.impulse[row] = R::select(live, newton.answer(row), tile.impulse[row]);
+    }
+    tile.report[REPORT_ITERATIONS] += steps;
+    residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+}
+
+/// Newton on the blocks that are alone in their tiles, gathered into full ones.
+#[inline(always)]
+fn newton_gathered<R: Real>(
+    header: &Header,
+    settings: &SolveSettings,
+    tiles: &mut Tiles<'_, R>,
+    which: Which,
+    steps: usize,
+    scratch: &mut Scratch<R>,
+) {
+    let Scratch { newton, alone, .. } = scratch;
+    for blocks in alone.chunks(R::LANES) {
+        newton.clear(header);
+        for (lane, &(t, from)) in blocks.iter().enumerate() {
+            let tile = tiles.one(which, t);
+            for (to, array) in [
+                (&mut newton.delassus, tile.delassus),
+                (&mut newton.bias, tile.bias),
+                (&mut newton.friction, tile.friction),
+                (&mut newton.bounds, tile.bounds),
+                (&mut newton.impulse, &*tile.impulse),
+            ] {
+                for (to, x) in to.iter_mut().zip(array) {
+                    to.set(lane, x.get(from));
+                }
+            }
+            newton.tolerance.set(lane, NewtonTile::goal(tile.report, settings.tolerance).get(from));
+        }
+        newton.scale();
+        let done = newton.solve(header, steps);
+        for row in 0..header.row_count() {
+            let answer = newton.answer(row);
+            for (lane, &(t, to)) in blocks.iter().enumerate() {
+                tiles.one(which, t).impulse[row].set(to, answer.get(lane));
+            }
+        }
+        for (lane, &(t, to)) in blocks.iter().enumerate() {
+            let iterations = &mut tiles.one(which, t).report[REPORT_ITERATIONS];
+            iterations.set(to, (R::splat(iterations.get(to)) + R::splat(done.get(lane))).get(0));
+        }
+    }
+    let mut last = usize::MAX;
+    for &(t, _) in alone.iter() {
+        if t != last {
+            let tile = tiles.one(which, t);
+            residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+            last = t;
+        }
     }
 }

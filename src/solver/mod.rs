@@ -8,8 +8,10 @@
 //! [`warm_start`] → [`residual`] → ([`pgs`] or [`jacobi`] → [`residual`]) while any block is live.
 
 mod batch;
+mod block_lu;
 mod cpu;
 mod jacobi;
+mod newton;
 mod pgs;
 mod problems;
 mod project;
@@ -22,7 +24,7 @@ mod warm_start;
 pub use batch::{
     Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
 };
-pub use cpu::{Tiles, solve_cpu, solve_tiles};
+pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
 pub use jacobi::jacobi;
 pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};

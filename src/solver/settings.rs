@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 /// The iteration that solves the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Algorithm {
+    /// [`Algorithm::Pgs`] while it contracts, then Newton on contact modes, on the CPU, for the blocks that are left; with box friction only the former.
+    Auto,
     /// Projected Gauss-Seidel: row after row, each with the newest impulses.
     #[default]
     Pgs,
@@ -46,6 +48,11 @@ impl SolveSettings {
             return Ok(());
         }
         Err(Error::argument("tolerance", format!("{} is not a finite speed of at least 0 m/s", self.tolerance)))
+    }
+
+    /// Whether blocks that sweeps leave are handed to Newton.
+    pub fn uses_newton(&self) -> bool {
+        self.algorithm == Algorithm::Auto && self.law == FrictionLaw::Cone
     }
 
     /// How many sweeps go before each residual pass after the first: `check_every` each, the last one what is left.

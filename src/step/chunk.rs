@@ -9,7 +9,7 @@ use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::{self, Law, Problem};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{
-    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, solve_cpu,
+    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish, solve_cpu,
 };
 use crate::spatial::{Vec3, vec3};
 use nalgebra::{DMatrix, DVector, Vector3};
@@ -127,6 +127,13 @@ impl<R: Real> Worker<R> {
     pub fn solve(&mut self, plan: &Plan) {
         let mut watch = StopWatch::start(plan.profile);
         solve_cpu(&mut self.batch, plan.level, &plan.settings.solve());
+        watch.lap(&mut self.times, Stage::Solve);
+    }
+
+    /// What of stage 8 is left to the CPU after sweeps on a device.
+    pub fn polish(&mut self, plan: &Plan) {
+        let mut watch = StopWatch::start(plan.profile);
+        polish(&mut self.batch, plan.level, &plan.settings.solve());
         watch.lap(&mut self.times, Stage::Solve);
     }
 

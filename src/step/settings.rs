@@ -38,7 +38,7 @@ pub struct Settings {
     pub dt: Option<f64>,
     /// Friction law. Default cone.
     pub friction: FrictionLaw,
-    /// Iteration that solves the blocks. Default projected Gauss-Seidel.
+    /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
     pub algorithm: Algorithm,
     /// Residual at which a block counts as solved, m/s. Default 1e-5 in f32, 1e-10 in f64. Raising it saves sweeps.
     pub tolerance: Option<f64>,
@@ -72,7 +72,7 @@ impl Default for Settings {
             backend: Backend::Auto,
             dt: None,
             friction: FrictionLaw::Cone,
-            algorithm: Algorithm::Pgs,
+            algorithm: Algorithm::Auto,
             tolerance: None,
             iterations: 200,
             check_every: 4,

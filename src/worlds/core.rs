@@ -256,6 +256,7 @@ impl<R: Real> Engine for Core<R> {
                         .for_each(|(worker, chunk)| worker.begin(plan, chunk));
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
+                        worker.polish(plan);
                         worker.fall_back(plan, chunk);
                         if let Some(see) = see {
                             worker.inspect(plan, chunk, see);
