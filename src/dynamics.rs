@@ -38,6 +38,8 @@ pub struct Dynamics<R> {
     pub factor: Vec<R>,
     /// 1 / d, shape \[nv\].
     pub inverse_diagonal: Vec<R>,
+    /// 1 / √d, shape \[nv\].
+    pub inverse_root: Vec<R>,
     /// Free velocity v*, shape \[nv\].
     pub free_velocity: Vec<R>,
 }
@@ -71,6 +73,7 @@ impl<R: Real> Dynamics<R> {
             damping: vec![R::zero(); nv],
             factor: vec![R::zero(); packed],
             inverse_diagonal: vec![R::zero(); nv],
+            inverse_root: vec![R::zero(); nv],
             free_velocity: vec![R::zero(); nv],
         }
     }
@@ -263,7 +266,7 @@ pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
         let (above, row) = d.factor.split_at_mut(dof.row_start);
         let row = &mut row[..dof.ancestors.len()];
         let inverse = R::one() / row[0];
-        d.inverse_diagonal[i] = inverse;
+        (d.inverse_diagonal[i], d.inverse_root[i]) = (inverse, inverse.sqrt());
         for p in 1..row.len() {
             // row(ancestor) −= (row_p / d) · row from p on
             let quotient = row[p] * inverse;

@@ -32,6 +32,20 @@ pub struct Islands {
     block_of: Vec<u32>,
 }
 
+impl Islands {
+    /// The worlds that have both rows, in one block: one bit a lane.
+    #[inline(always)]
+    pub fn shared_lanes(&self, lanes: usize, row_a: usize, row_b: usize) -> u32 {
+        let a = &self.row_block[row_a * lanes..(row_a + 1) * lanes];
+        let b = &self.row_block[row_b * lanes..(row_b + 1) * lanes];
+        let mut bits = 0;
+        for lane in 0..lanes {
+            bits |= u32::from((a[lane] == b[lane]) & (a[lane] != NO_ROW)) << lane;
+        }
+        bits
+    }
+}
+
 /// One island of one world.
 #[derive(Debug, Clone, Copy)]
 pub struct IslandBlock {
@@ -59,17 +73,44 @@ fn unite(parent: &mut [u32], a: usize, b: usize) {
     parent[a.max(b)] = a.min(b) as u32;
 }
 
-/// The trees of the two bodies of a pair.
-fn trees(model: &Model, pair: u32) -> [Option<usize>; 2] {
-    let p = &model.pairs[pair as usize];
-    [p.geom_a, p.geom_b].map(|g| model.bodies[model.geoms[g].body].tree)
+/// What [`islands`] needs to know of a model. Trees are indices, or [`NO_TREE`] for bodies that cannot move.
+#[derive(Debug, Clone)]
+pub struct IslandPlan {
+    tree_count: usize,
+    /// Trees of the two bodies, shape \[pair\].
+    pair_trees: Vec<[u32; 2]>,
+    /// Whether a contact has friction, shape \[pair\].
+    pair_friction: Vec<bool>,
+    /// Tree of every joint row.
+    joint_tree: Vec<u32>,
+    /// Trees of every bilateral row.
+    equality_trees: Vec<Vec<usize>>,
 }
 
-/// Finds the blocks of the first `lane_count` worlds of a tile. `rows`: see [`crate::limit::joint_rows`].
+/// Marks a body that cannot move.
+const NO_TREE: u32 = u32::MAX;
+
+impl IslandPlan {
+    /// `rows`: see [`crate::limit::joint_rows`].
+    pub fn new(model: &Model, rows: &[JointRow], equalities: &EqualityPlan) -> Self {
+        let tree = |g: usize| model.bodies[model.geoms[g].body].tree.map_or(NO_TREE, |t| t as u32);
+        let joint_tree = |row: &JointRow| match *row {
+            JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
+            JointRow::DryFriction(d) => model.dofs[d].tree,
+        };
+        Self {
+            tree_count: model.trees.len(),
+            pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
+            pair_friction: model.pairs.iter().map(|p| p.condim > 1).collect(),
+            joint_tree: rows.iter().map(|row| joint_tree(row) as u32).collect(),
+            equality_trees: equalities.trees.clone(),
+        }
+    }
+}
+
+/// Finds the blocks of the first `lane_count` worlds of a tile.
 pub fn islands<R: Real>(
-    model: &Model,
-    rows: &[JointRow],
-    equalities: &EqualityPlan,
+    plan: &IslandPlan,
     lane_count: usize,
     contacts: &Contacts<R>,
     limits: &Limits<R>,
@@ -79,36 +120,40 @@ pub fn islands<R: Real>(
     let contact_slots = contacts.gap.len();
     out.blocks.clear();
     let equality_start = 3 * contact_slots + limits.gap.len();
-    out.row_count = equality_start + equalities.rows.len();
+    out.row_count = equality_start + plan.equality_trees.len();
     for array in [&mut out.row_block, &mut out.row_entry] {
         array.clear();
         array.resize(out.row_count * lanes, NO_ROW);
     }
     for lane in 0..lane_count {
         let (contact_count, limit_count) = (contacts.count[lane], limits.count[lane]);
-        if contact_count + limit_count + equalities.rows.len() == 0 {
+        if contact_count + limit_count + plan.equality_trees.len() == 0 {
             continue;
         }
         out.parent.clear();
-        out.parent.extend(0..model.trees.len() as u32);
+        out.parent.extend(0..plan.tree_count as u32);
         out.block_of.clear();
-        out.block_of.resize(model.trees.len(), NO_ROW);
+        out.block_of.resize(plan.tree_count, NO_ROW);
         for slot in 0..contact_count {
-            if let [Some(a), Some(b)] = trees(model, contacts.pair[slot * lanes + lane]) {
-                unite(&mut out.parent, a, b);
+            let [a, b] = plan.pair_trees[contacts.pair[slot * lanes + lane] as usize];
+            if a != b && a != NO_TREE && b != NO_TREE {
+                unite(&mut out.parent, a as usize, b as usize);
             }
         }
-        for trees in &equalities.trees {
+        for trees in &plan.equality_trees {
             for tree in trees {
                 unite(&mut out.parent, trees[0], *tree);
             }
         }
         for slot in 0..contact_count {
-            let pair = contacts.pair[slot * lanes + lane];
-            let [a, b] = trees(model, pair);
-            let Some(tree) = a.or(b) else { continue };
-            let with_friction = model.pairs[pair as usize].condim > 1;
-            let block = block_of(out, tree, lane);
+            let pair = contacts.pair[slot * lanes + lane] as usize;
+            let [a, b] = plan.pair_trees[pair];
+            let tree = if a == NO_TREE { b } else { a };
+            if tree == NO_TREE {
+                continue;
+            }
+            let with_friction = plan.pair_friction[pair];
+            let block = block_of(out, tree as usize, lane);
             for i in 0..if with_friction { 3 } else { 1 } {
                 let entry = (3 * slot + i) * lanes + lane;
                 out.row_block[entry] = block;
@@ -120,13 +165,10 @@ pub fn islands<R: Real>(
             if with_friction { b.contact_count += 1 } else { b.scalar_count += 1 }
         }
         for slot in 0..limit_count {
-            let tree = match rows[limits.row[slot * lanes + lane] as usize] {
-                JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
-                JointRow::DryFriction(d) => model.dofs[d].tree,
-            };
+            let tree = plan.joint_tree[limits.row[slot * lanes + lane] as usize] as usize;
             add_scalar(out, tree, lane, (3 * contact_slots + slot) * lanes + lane);
         }
-        for (i, trees) in equalities.trees.iter().enumerate() {
+        for (i, trees) in plan.equality_trees.iter().enumerate() {
             // An equality between things that cannot move holds or not, whatever the step does.
             if let Some(&tree) = trees.first() {
                 add_scalar(out, tree, lane, (equality_start + i) * lanes + lane);

@@ -89,8 +89,7 @@ pub fn run(a: &Arguments) -> Outcome {
 }
 
 fn measure(a: &Arguments, model: &Model, batch: u64, backend: Backend, precision: Precision) -> Outcome<Measurement> {
-    let options =
-        StepOptions { worlds: Some(batch), backend, precision: Some(precision), ..a.step.clone() };
+    let options = StepOptions { worlds: Some(batch), backend, precision: Some(precision), ..a.step.clone() };
     let mut run = Run::new(model, &options, batch, 200, precision)?;
     let bar = progress::bar(a.warm_up + run.steps, "steps", a.json);
     for _ in 0..a.warm_up {
@@ -131,7 +130,20 @@ fn print(all: &[Measurement]) -> Outcome {
     let Some(first) = all.first() else { return Err(Failure::Other("nothing to measure".into())) };
     say(&first.device)?;
     say(table(
-        ["model", "worlds", "backend", "world-steps/s", "per CPU-s", "contacts", "rows", "sweeps", "residual m/s: median, p99, worst", "solved", "fallback", "B/world"],
+        [
+            "model",
+            "worlds",
+            "backend",
+            "world-steps/s",
+            "per CPU-s",
+            "contacts",
+            "rows",
+            "sweeps",
+            "residual m/s: median, p99, worst",
+            "solved",
+            "fallback",
+            "B/world",
+        ],
         all.iter().map(|m| {
             let s = &m.summary;
             [

@@ -13,7 +13,8 @@ pub const BACKENDS: Names<Backend> =
 /// Names of number types.
 pub const PRECISIONS: Names<Precision> = &[("f32", Precision::F32), ("f64", Precision::F64)];
 /// Names of iterations.
-pub const ALGORITHMS: Names<Algorithm> = &[("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];
+pub const ALGORITHMS: Names<Algorithm> =
+    &[("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];
 /// Names of friction laws.
 pub const FRICTIONS: Names<FrictionLaw> = &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)];
 

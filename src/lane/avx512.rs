@@ -3,9 +3,9 @@
 use super::{Compiled, Mask, Real};
 use std::arch::x86_64::{
     __m512, __mmask16, _CMP_LT_OQ, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
-    _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_div_ps, _mm512_fmadd_ps,
-    _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps,
-    _mm512_slli_epi32, _mm512_sqrt_ps, _mm512_sub_ps, _mm512_test_epi32_mask, _mm512_xor_si512,
+    _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_div_ps, _mm512_fmadd_ps, _mm512_mask_blend_ps,
+    _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_sqrt_ps,
+    _mm512_sub_ps, _mm512_test_epi32_mask, _mm512_xor_si512,
 };
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -36,6 +36,11 @@ impl Wide {
 pub(crate) struct WideMask(__mmask16);
 
 impl Mask for WideMask {
+    const LANES: usize = 16;
+    #[inline(always)]
+    fn from_bits(bits: u32) -> Self {
+        Self(bits as u16)
+    }
     #[inline(always)]
     fn splat(bit: bool) -> Self {
         Self(if bit { !0 } else { 0 })
@@ -223,14 +228,21 @@ mod tests {
         type Output = ();
         #[inline(always)]
         fn run(self) {
-            let special = [0.0, -0.0, 1.0, -2.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e38, 7.7, -1e5, 0.3];
+            let special =
+                [0.0, -0.0, 1.0, -2.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e38, 7.7, -1e5, 0.3];
             let mut random = 12345u32;
             for round in 0..2000usize {
                 let [mut a, mut b] = [F32x16::zero(); 2];
                 for lane in 0..16 {
                     random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    a.set(lane, if round % 3 == 0 { special[(round + lane) % 12] } else { (random >> 8) as f32 * 1e-5 - 80.0 });
-                    b.set(lane, if round % 5 == 0 { special[(7 * lane + round / 5) % 12] } else { (random >> 3) as f32 * 1e-8 });
+                    a.set(
+                        lane,
+                        if round % 3 == 0 { special[(round + lane) % 12] } else { (random >> 8) as f32 * 1e-5 - 80.0 },
+                    );
+                    b.set(
+                        lane,
+                        if round % 5 == 0 { special[(7 * lane + round / 5) % 12] } else { (random >> 3) as f32 * 1e-8 },
+                    );
                 }
                 let (wa, wb): (Wide, Wide) = (bytemuck::must_cast(a), bytemuck::must_cast(b));
                 let same = |name: &str, narrow: F32x16, wide: Wide| {

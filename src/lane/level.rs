@@ -134,4 +134,3 @@ fn run_avx512<T: Task>(task: T) -> T::Output {
 fn run_avx2<T: Task>(task: T) -> T::Output {
     task.run()
 }
-

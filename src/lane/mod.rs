@@ -23,8 +23,19 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// One bit a lane.
 pub trait Mask: Copy + Debug + Send + Sync + 'static {
+    /// Number of lanes.
+    const LANES: usize;
     /// All lanes equal to `bit`.
     fn splat(bit: bool) -> Self;
+    /// Lane i set where bit i is.
+    #[inline(always)]
+    fn from_bits(bits: u32) -> Self {
+        let mut mask = Self::splat(false);
+        for lane in 0..Self::LANES {
+            mask.set(lane, bits >> lane & 1 != 0);
+        }
+        mask
+    }
     /// Lane-wise and.
     fn and(self, other: Self) -> Self;
     /// Lane-wise or.
@@ -129,6 +140,7 @@ pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod 
 }
 
 impl Mask for bool {
+    const LANES: usize = 1;
     #[inline(always)]
     fn splat(bit: bool) -> Self {
         bit

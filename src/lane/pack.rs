@@ -44,6 +44,7 @@ impl<const N: usize> LaneMask<N> {
 }
 
 impl<const N: usize> Mask for LaneMask<N> {
+    const LANES: usize = N;
     #[inline(always)]
     fn splat(bit: bool) -> Self {
         Self([bit; N])
@@ -214,4 +215,3 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
         &mut self.0
     }
 }
-

@@ -85,14 +85,18 @@ fn cones(
     warm: bool,
 ) -> SolveStatus {
     let s = attempt.s;
+    let small = problem.rows() <= SMALL;
+    let mut status = SolveStatus::IterationLimit;
+    // whoever has a first guess has iterated already: what is left is mostly what only pivoting untangles
+    if small && warm && from_polyhedron(problem, settings, attempt, &mut status) {
+        return SolveStatus::Solved;
+    }
     let done = two_phase::run(s, &mut y, warm, settings.tolerance, 0);
     if attempt.offer(&y, done) {
         return SolveStatus::Solved;
     }
     // Newton from a polyhedral cone while pivoting is cheap, and from deeper in the interior
-    let mut status = SolveStatus::IterationLimit;
-    let small = problem.rows() <= SMALL;
-    if small && from_polyhedron(problem, settings, attempt, &mut status) || from_interior(attempt) {
+    if small && !warm && from_polyhedron(problem, settings, attempt, &mut status) || from_interior(attempt) {
         return SolveStatus::Solved;
     }
     // slowly but surely

@@ -318,7 +318,7 @@ fn newton_in_place<R: Real>(
         scratch.alone.extend((0..R::LANES).filter(|&lane| live.get(lane)).map(|lane| (index, lane)));
         return;
     }
-    newton.clear(header);
+    newton.fit(header);
     newton.load(tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse);
     newton.tolerance = R::select(live, NewtonTile::goal(tile.report, settings.tolerance), newton.tolerance);
     newton.scale();

@@ -99,9 +99,9 @@ impl<R: Real> NewtonTile<R> {
         }
     }
 
-    /// Makes room for the blocks of `header`, every entry 0, no lane in use.
+    /// Makes room for the blocks of `header`, no lane in use; entries are 0 or left over.
     #[inline(always)]
-    pub fn clear(&mut self, header: &Header) {
+    pub fn fit(&mut self, header: &Header) {
         let size =
             BlockSize { contact_count: header.contact_count as usize, scalar_count: header.scalar_count as usize };
         let n = size.row_count();
@@ -121,18 +121,25 @@ impl<R: Real> NewtonTile<R> {
             (&mut self.system, padded * padded),
             (&mut self.right, padded),
         ] {
-            array.clear();
             array.resize(len, R::zero());
         }
         let zero = R::zero();
         let idle = Mode { pressed: zero, drag: [zero; 2], across: [zero; 2], stick: zero, curvature: [zero; 3] };
-        self.modes.clear();
         self.modes.resize(size.contact_count, idle);
         // an idle lane is solved from the start
         self.tolerance = R::constant(f64::INFINITY);
     }
 
-    /// Copies a tile of a group, lane by lane, and scales it.
+    /// As [`Self::fit`], with idle lanes: blocks of zeros.
+    #[inline(always)]
+    pub fn clear(&mut self, header: &Header) {
+        self.fit(header);
+        for array in [&mut self.delassus, &mut self.bias, &mut self.impulse, &mut self.friction, &mut self.bounds] {
+            array.fill(R::zero());
+        }
+    }
+
+    /// Copies a tile of a group.
     #[inline(always)]
     pub fn load(&mut self, delassus: &[R], bias: &[R], friction: &[R], bounds: &[R], impulse: &[R]) {
         let n = self.size.row_count();

@@ -1,7 +1,8 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
-use super::assemble::{place_of, reserve};
+use super::places::reserve;
 use super::profile::{Stage, StageTimes, StopWatch};
+use super::rows::slot_rows;
 use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
@@ -9,7 +10,8 @@ use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::{self, Law, Problem};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{
-    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish, solve_cpu,
+    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish,
+    solve_cpu,
 };
 use crate::spatial::{Vec3, vec3};
 use nalgebra::{DMatrix, DVector, Vector3};
@@ -113,7 +115,8 @@ impl<R: Real> Worker<R> {
             plan.level.run(Contacts { plan, tile, w: workspace });
             watch.lap(&mut self.times, Stage::Collide);
             plan.level.run(ConstraintRows { plan, tile, w: workspace });
-            reserve(&workspace.islands, &mut self.batch, &mut workspace.rows);
+            let contact_slots = workspace.contacts.gap.len();
+            reserve(contact_slots, &workspace.islands, &mut self.batch, &mut workspace.places);
             watch.lap(&mut self.times, Stage::Rows);
         }
         self.batch.allocate();
@@ -160,7 +163,9 @@ impl<R: Real> Worker<R> {
                     let (problem, impulse) = self.problem(settings.friction, t, b, position);
                     // The problem is known to the precision of the step only: asking for less than its floor would be asking for noise.
                     let wanted = 0.5 * tolerance.max(get(REPORT_FLOOR));
-                    let exact = lcp::SolveSettings { tolerance: wanted, ..lcp::SolveSettings::default() };
+                    // Where all starts fail, long sweeps rarely help, and a rollout must go on.
+                    let exact =
+                        lcp::SolveSettings { tolerance: wanted, iterations: 200, ..lcp::SolveSettings::default() };
                     let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
                     if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
                         self.replace(settings, t, b, position, &problem, &solution.impulse);
@@ -176,14 +181,14 @@ impl<R: Real> Worker<R> {
 
     /// Tile, lane and group of the batch that hold block `b` of tile `t`.
     fn home(&self, t: usize, b: usize) -> (usize, usize, usize) {
-        let place = self.workspaces[t].rows.places[b];
+        let place = self.workspaces[t].places.block[b];
         (place.block / R::LANES, place.block % R::LANES, place.group)
     }
 
     /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
     fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
         let block = &self.workspaces[t].islands.blocks[b];
-        let contacts = self.batch.groups[self.workspaces[t].rows.places[b].group].size.contact_count;
+        let contacts = self.batch.groups[self.workspaces[t].places.block[b].group].size.contact_count;
         (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
     }
 
@@ -285,7 +290,7 @@ impl<R: Real> Worker<R> {
             let tile = &mut chunk.tiles[t];
             plan.level.run(Finish { plan, tile, w: &mut self.workspaces[t] });
             for (lane, report) in chunk.reports[lanes].iter_mut().enumerate() {
-                let finite = tile.q.iter().chain(tile.v.iter()).all(|x| x.get(lane).is_finite());
+                let finite = self.workspaces[t].finite.get(lane) == R::Scalar::from_f64(1.0);
                 if !finite {
                     report.status = WorldStatus::NotFinite;
                     tile.memory[lane].clear();
@@ -306,18 +311,22 @@ impl<R: Real> Worker<R> {
         for memory in tile.memory.iter_mut() {
             memory.clear();
         }
-        for row in 0..w.islands.row_count {
+        for slot in 0..w.islands.row_count - 2 * slots {
+            let (first, _) = slot_rows(slots, slot);
             for lane in 0..lanes {
-                let Some(p) = place_of(&w.islands, &w.rows.places, &self.batch, row, lane) else { continue };
+                let Some(p) = w.places.of(lanes, slot, lane) else { continue };
                 let group = &self.batch.groups[p.group];
                 let entry = p.tile * group.size.row_count() + p.row;
-                w.impulse[row].set(lane, group.impulse[entry].get(p.lane));
-                w.position_impulse[row].set(lane, group.position_impulse[entry].get(p.lane));
+                for i in 0..p.count {
+                    w.impulse[first + i].set(lane, group.impulse[entry + i].get(p.lane));
+                    w.position_impulse[first + i].set(lane, group.position_impulse[entry + i].get(p.lane));
+                }
             }
         }
         for (lane, memory) in tile.memory.iter_mut().enumerate() {
             for slot in 0..w.contacts.count[lane] {
-                let [n, t1, t2] = w.rows.frame[slot].map(|axis| axis.get(lane));
+                let [n, t1, t2] = &w.rows.frame[slot];
+                let (n, t1, t2) = (n.get(lane), t1.get(lane), t2.get(lane));
                 let i = 3 * slot;
                 let along = |k: usize| w.impulse[i + k].get(lane);
                 // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes

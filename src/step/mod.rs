@@ -2,7 +2,9 @@
 
 mod assemble;
 mod chunk;
+mod places;
 mod profile;
+mod rows;
 mod settings;
 mod warm;
 
@@ -18,13 +20,15 @@ use crate::dynamics::{
     Dynamics, TileParameters, applied_force, bias_force, factor, free_velocity, integrate, mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
-use crate::island::{Islands, islands};
+use crate::island::{IslandPlan, Islands, islands};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::Model;
 use crate::solver::Batch;
-use assemble::{Rows, apply, assemble, constraint_rows};
+use assemble::assemble;
+use places::Places;
+use rows::{Rows, apply, constraint_rows};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -43,6 +47,7 @@ pub struct Plan {
     collide: CollidePlan,
     joint_rows: Vec<JointRow>,
     equalities: EqualityPlan,
+    islands: IslandPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
     radius: Vec<f64>,
 }
@@ -51,13 +56,15 @@ impl Plan {
     /// Prepares steps of `model`.
     pub fn new(model: Arc<Model>, settings: Settings) -> Self {
         let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
+        let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
         Self {
             dt: settings.dt.unwrap_or(model.timestep),
             level: Level::detect(),
             profile: false,
             collide: CollidePlan::new(&model),
-            joint_rows: joint_rows(&model),
-            equalities: EqualityPlan::new(&model),
+            islands: IslandPlan::new(&model, &joint_rows, &equalities),
+            joint_rows,
+            equalities,
             radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
             settings,
             model,
@@ -95,9 +102,12 @@ pub struct Workspace<R> {
     equalities: Equalities<R>,
     islands: Islands,
     rows: Rows<R>,
+    places: Places,
     impulse: Vec<R>,
     position_impulse: Vec<R>,
     position_velocity: Vec<R>,
+    /// 1 where the new state is finite, else 0.
+    finite: R,
 }
 
 impl<R: Real> Workspace<R> {
@@ -112,9 +122,11 @@ impl<R: Real> Workspace<R> {
             equalities: Equalities::default(),
             islands: Islands::default(),
             rows: Rows::default(),
+            places: Places::default(),
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
+            finite: R::one(),
         }
     }
 }
@@ -147,7 +159,7 @@ pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>)
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
     limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, &d.free_velocity, &mut w.limits);
     equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
-    islands(model, joint_rows, &plan.equalities, tile.lane_count, &w.contacts, &w.limits, &mut w.islands);
+    islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, &mut w.islands);
     let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
     constraint_rows(model, joint_rows, &plan.equalities, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
 }
@@ -165,6 +177,7 @@ pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch:
         &w.limits,
         &w.equalities,
         &w.islands,
+        &w.places,
         tile.memory,
         &w.rows,
         batch,
@@ -179,6 +192,12 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
     apply(model, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
     apply(model, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
+    // 0 · x is 0 for every finite x, and not a number else
+    let mut sum = R::zero();
+    for x in tile.q.iter().chain(tile.v.iter()) {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    w.finite = R::select(sum.lt(R::one()), R::one(), R::zero());
 }
 
 /// How far the surface of every geom may move in this step: Δt (|v| + |ω| r + |g| Δt + slack / 2).

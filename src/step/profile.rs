@@ -23,15 +23,8 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in flow order.
-    pub const ALL: [Self; 7] = [
-        Self::FreeMotion,
-        Self::Collide,
-        Self::Rows,
-        Self::Assemble,
-        Self::Solve,
-        Self::Fallback,
-        Self::Finish,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::FreeMotion, Self::Collide, Self::Rows, Self::Assemble, Self::Solve, Self::Fallback, Self::Finish];
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {

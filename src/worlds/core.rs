@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tiles that a thread steps before it takes the next: enough blocks to fill lanes, few enough to stay in cache.
-const TILES_PER_CHUNK: usize = 8;
+const TILES_PER_CHUNK: usize = 32;
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]

@@ -1,0 +1,104 @@
+//! Where the blocks and rows of a tile of worlds live in the batch.
+
+use super::rows::slot_rows;
+use crate::island::{Islands, NO_ROW, SCALAR};
+use crate::lane::Real;
+use crate::solver::{Batch, BlockPlace, BlockSize};
+
+/// Where the blocks and rows of a tile live in the batch.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Of every block, shape \[block\].
+    pub block: Vec<BlockPlace>,
+    /// Of every slot and world, shape \[slot\]\[lane\]; groups are [`NO_ROW`] where a world has not got the slot.
+    slot: Vec<SlotPlace>,
+    /// Where a slot lives if all worlds that have it have it in one tile and row, each in its own lane, shape \[slot\].
+    together: Vec<Option<SlotPlace>>,
+}
+
+/// Where a slot of one world lives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SlotPlace {
+    group: u32,
+    tile: u32,
+    row: u32,
+    lane: u32,
+    count: u32,
+}
+
+/// Where a slot of one world lives, as indices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Home {
+    /// Index of the group.
+    pub group: usize,
+    /// Tile of the group.
+    pub tile: usize,
+    /// First row of the slot in the block.
+    pub row: usize,
+    /// Lane of the tile.
+    pub lane: usize,
+    /// Rows of the slot that the block has: 3 for a contact with friction, else 1.
+    pub count: usize,
+}
+
+impl SlotPlace {
+    #[inline(always)]
+    fn home(self) -> Home {
+        let Self { group, tile, row, lane, count } = self;
+        Home {
+            group: group as usize,
+            tile: tile as usize,
+            row: row as usize,
+            lane: lane as usize,
+            count: count as usize,
+        }
+    }
+}
+
+impl Places {
+    /// Where a slot of a world lives, if the world has it.
+    #[inline(always)]
+    pub fn of(&self, lanes: usize, slot: usize, lane: usize) -> Option<Home> {
+        let place = self.slot[slot * lanes + lane];
+        (place.group != NO_ROW).then_some(place.home())
+    }
+
+    /// Where a slot lives if whole packs may move: all worlds that have it have it in one tile and row, each in its own lane.
+    #[inline(always)]
+    pub fn together(&self, slot: usize) -> Option<Home> {
+        self.together[slot].map(SlotPlace::home)
+    }
+}
+
+/// Adds the blocks of the tile to the batch, which makes room for them afterwards ([`Batch::allocate`]).
+pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
+    let lanes = R::LANES;
+    places.block.clear();
+    places.block.extend(
+        (islands.blocks.iter())
+            .map(|b| batch.add(BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count })),
+    );
+    places.slot.clear();
+    places.together.clear();
+    for slot in 0..islands.row_count - 2 * contact_slots {
+        let (first, count) = slot_rows(contact_slots, slot);
+        let mut common: Option<SlotPlace> = None;
+        let mut aligned = true;
+        for lane in 0..lanes {
+            let (block, entry) = (islands.row_block[first * lanes + lane], islands.row_entry[first * lanes + lane]);
+            let mut place = SlotPlace { group: NO_ROW, tile: 0, row: 0, lane: 0, count: 0 };
+            if block != NO_ROW {
+                let home = places.block[block as usize];
+                let contacts = batch.groups[home.group].size.contact_count as u32;
+                let (row, count) =
+                    if entry >= SCALAR { (3 * contacts + (entry - SCALAR), 1) } else { (entry, count as u32) };
+                let (tile, in_tile) = ((home.block / lanes) as u32, home.block % lanes);
+                place = SlotPlace { group: home.group as u32, tile, row, lane: in_tile as u32, count };
+                let like = *common.get_or_insert(place);
+                aligned &= in_tile == lane && SlotPlace { lane: like.lane, ..place } == like;
+            }
+            places.slot.push(place);
+        }
+        places.together.push(common.filter(|_| aligned));
+    }
+}

@@ -1,0 +1,277 @@
+//! Rows of the constraints: J, u = J v before and without impulses, and Y = D̂^(−1/2) L⁻ᵀ Jᵀ with M + Δt D = Lᵀ D̂ L.
+//!
+//! W = Yᵀ Y, and the step's velocity change is M⁻¹ Jᵀ λ = L⁻¹ D̂^(−1/2) Y λ. A row of Y is zero beyond the ancestors of the degrees of freedom
+//! that J touches, its *support*.
+
+use crate::contact::Contacts;
+use crate::dynamics::Dynamics;
+use crate::equality::{Equalities, EqualityPlan};
+use crate::kinematics::Kinematics;
+use crate::lane::{Real, Scalar};
+use crate::limit::{JointRow, Limits};
+use crate::model::Model;
+use crate::spatial::{Vec3, vec3};
+
+/// The constraint rows of a tile of worlds, before they are dealt out to blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Rows<R> {
+    /// Y, shape \[row\]\[nv\]; entries outside the support of the row's slot are not meaningful.
+    pub y: Vec<R>,
+    /// Free velocity J v* of every row, shape \[row\].
+    pub free: Vec<R>,
+    /// Velocity J v before the step, shape \[row\].
+    pub previous: Vec<R>,
+    /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
+    pub support: Vec<u64>,
+    /// Contact frames: normal, two tangents, shape \[contact slot\].
+    pub frame: Vec<[Vec3<R>; 3]>,
+    /// Sign of every degree of freedom in the row at hand: +1 if it moves the second body, −1 if the first, shape \[nv\].
+    sign: Vec<R>,
+}
+
+/// Two tangents of a unit normal, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
+#[inline(always)]
+fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
+    let sign = R::select(n.z.lt(R::zero()), R::constant(-1.0), R::one());
+    let a = -(R::one() / (sign + n.z));
+    let b = n.x * n.y * a;
+    [
+        n,
+        vec3((sign * n.x * n.x).mul_add(a, R::one()), sign * b, -(sign * n.x)),
+        vec3(b, (n.y * n.y).mul_add(a, sign), -n.y),
+    ]
+}
+
+impl<R: Real> Rows<R> {
+    pub fn words(model: &Model) -> usize {
+        model.nv().div_ceil(64).max(1)
+    }
+
+    /// The degrees of freedom in the support of `slot`.
+    #[inline(always)]
+    pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
+        Bits { words: &self.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 }
+    }
+
+    /// Adds `dof` and its ancestors to the support of `slot`.
+    #[inline(always)]
+    fn mark(support: &mut [u64], model: &Model, dof: usize) {
+        for &a in &model.dofs[dof].ancestors {
+            support[a / 64] |= 1 << (a % 64);
+        }
+    }
+}
+
+/// The set bits of one bit set, or of two at once.
+#[derive(Clone)]
+pub struct Bits<'a> {
+    words: &'a [u64],
+    pub other: Option<&'a [u64]>,
+    word: usize,
+    left: u64,
+    next: usize,
+}
+
+impl Iterator for Bits<'_> {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            if self.next == self.words.len() {
+                return None;
+            }
+            self.word = self.next;
+            self.left = self.words[self.next] & self.other.map_or(u64::MAX, |o| o[self.next]);
+            self.next += 1;
+        }
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(self.word * 64 + bit)
+    }
+}
+
+/// The rows of J for all contacts, joint rows and equalities, u = J v before and without impulses, and Y.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
+pub fn constraint_rows<R: Real>(
+    model: &Model,
+    joint_rows: &[JointRow],
+    equality_plan: &EqualityPlan,
+    v: &[R],
+    k: &Kinematics<R>,
+    d: &Dynamics<R>,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    equalities: &Equalities<R>,
+    rows: &mut Rows<R>,
+) {
+    let (nv, lanes, words) = (model.nv(), R::LANES, Rows::<R>::words(model));
+    let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
+    let equality_slots = equality_plan.rows.len();
+    let slot_count = contact_slots + limit_slots + equality_slots;
+    let row_count = 2 * contact_slots + slot_count;
+    rows.y.resize(row_count * nv, R::zero());
+    rows.free.resize(row_count, R::zero());
+    rows.previous.resize(row_count, R::zero());
+    rows.support.clear();
+    rows.support.resize(slot_count * words, 0);
+    rows.frame.clear();
+    rows.sign.resize(nv, R::zero());
+
+    for slot in 0..contact_slots {
+        let frame = frame_of(contacts.normal[slot]);
+        rows.frame.push(frame);
+        rows.sign.fill(R::zero());
+        let support = &mut rows.support[slot * words..(slot + 1) * words];
+        for lane in 0..lanes {
+            if slot >= contacts.count[lane] {
+                continue;
+            }
+            let pair = &model.pairs[contacts.pair[slot * lanes + lane] as usize];
+            for (geom, sign) in [(pair.geom_a, -1.0), (pair.geom_b, 1.0)] {
+                if let Some(head) = model.last_dof(model.geoms[geom].body) {
+                    Rows::<R>::mark(support, model, head);
+                    for &a in &model.dofs[head].ancestors {
+                        let s = &mut rows.sign[a];
+                        s.set(lane, s.get(lane) + R::Scalar::from_f64(sign));
+                    }
+                }
+            }
+        }
+        // J_d = sign · frame · (velocity of the contact point per unit of v_d)
+        let base = 3 * slot;
+        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
+            let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
+            let velocity = k.motion_subspace[dof].at(arm).scale(rows.sign[dof]);
+            for i in 0..3 {
+                rows.y[(base + i) * nv + dof] = frame[i].dot(velocity);
+            }
+        }
+    }
+    for slot in 0..limit_slots {
+        let row = 3 * contact_slots + slot;
+        let support = &mut rows.support[(contact_slots + slot) * words..(contact_slots + slot + 1) * words];
+        for lane in 0..lanes {
+            if slot < limits.count[lane] {
+                let (start, count) = span(model, joint_rows[limits.row[slot * lanes + lane] as usize]);
+                Rows::<R>::mark(support, model, start + count - 1);
+            }
+        }
+        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
+            rows.y[row * nv + dof] = R::zero();
+        }
+        for lane in 0..lanes {
+            if slot < limits.count[lane] {
+                let (start, count) = span(model, joint_rows[limits.row[slot * lanes + lane] as usize]);
+                let direction = limits.direction[slot].get(lane);
+                for (i, x) in [direction.x, direction.y, direction.z].into_iter().enumerate().take(count) {
+                    rows.y[row * nv + start + i].set(lane, x);
+                }
+            }
+        }
+    }
+    for (i, heads) in equality_plan.heads.iter().enumerate() {
+        let slot = contact_slots + limit_slots + i;
+        let support = &mut rows.support[slot * words..(slot + 1) * words];
+        for &head in heads {
+            Rows::<R>::mark(support, model, head);
+        }
+        let row = 2 * contact_slots + slot;
+        rows.y[row * nv..(row + 1) * nv].copy_from_slice(&equalities.jacobian[i * nv..(i + 1) * nv]);
+    }
+    for slot in 0..slot_count {
+        let (start, count) = slot_rows(contact_slots, slot);
+        let bits =
+            Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 };
+        let y = &mut rows.y[start * nv..(start + count) * nv];
+        for i in 0..count {
+            // u = J v
+            let (mut free, mut previous) = (R::zero(), R::zero());
+            let y = &y[i * nv..(i + 1) * nv];
+            for dof in bits.clone() {
+                free = y[dof].mul_add(d.free_velocity[dof], free);
+                previous = y[dof].mul_add(v[dof], previous);
+            }
+            (rows.free[start + i], rows.previous[start + i]) = (free, previous);
+        }
+        // Y = D̂^(−1/2) L⁻ᵀ Jᵀ: from the leaves to the root; the support holds all ancestors of its members. The rows of a contact go together.
+        if count == 3 {
+            let (y0, rest) = y.split_at_mut(nv);
+            let (y1, y2) = rest.split_at_mut(nv);
+            solve_rows(model, d, bits.words, [y0, y1, y2]);
+        } else {
+            solve_rows(model, d, bits.words, [y]);
+        }
+    }
+}
+
+/// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
+#[inline(always)]
+fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Dynamics<R>, support: &[u64], y: [&mut [R]; N]) {
+    for (word, &set) in support.iter().enumerate().rev() {
+        let mut left = set;
+        while left != 0 {
+            let bit = 63 - left.leading_zeros() as usize;
+            left &= !(1 << bit);
+            let i = word * 64 + bit;
+            let dof = &model.dofs[i];
+            let factor = &d.factor[dof.row_start..dof.row_start + dof.ancestors.len()];
+            let mut own = [R::zero(); N];
+            for k in 0..N {
+                own[k] = y[k][i];
+            }
+            for (&a, &l) in dof.ancestors.iter().zip(factor).skip(1) {
+                for k in 0..N {
+                    y[k][a] = (-l).mul_add(own[k], y[k][a]);
+                }
+            }
+            for k in 0..N {
+                y[k][i] = own[k] * d.inverse_root[i];
+            }
+        }
+    }
+}
+
+/// First degree of freedom and number of degrees of freedom that a joint row touches.
+fn span(model: &Model, row: JointRow) -> (usize, usize) {
+    match row {
+        JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
+        JointRow::Ball(j) => (model.joints[j].v_start, 3),
+        JointRow::DryFriction(dof) => (dof, 1),
+    }
+}
+
+/// First row and number of rows of a slot.
+#[inline(always)]
+pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
+    if slot < contact_slots { (3 * slot, 3) } else { (2 * contact_slots + slot, 1) }
+}
+
+/// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
+#[inline(always)]
+pub fn apply<R: Real>(
+    model: &Model,
+    contact_slots: usize,
+    rows: &Rows<R>,
+    impulse: &[R],
+    d: &Dynamics<R>,
+    out: &mut [R],
+) {
+    let (nv, words) = (model.nv(), Rows::<R>::words(model));
+    out.fill(R::zero());
+    for slot in 0..rows.support.len() / words {
+        let (start, count) = slot_rows(contact_slots, slot);
+        for row in start..start + count {
+            for dof in rows.support(words, slot) {
+                out[dof] = rows.y[row * nv + dof].mul_add(impulse[row], out[dof]);
+            }
+        }
+    }
+    for i in 0..nv {
+        out[i] = out[i] * d.inverse_root[i];
+    }
+    crate::dynamics::solve_lower(model, &d.factor, out);
+    for i in 0..nv {
+        out[i] += d.free_velocity[i];
+    }
+}
