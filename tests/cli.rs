@@ -263,7 +263,7 @@ fn verify_confirms_a_rollout_and_refutes_a_bad_one() {
     assert!(o["blocks"].as_u64().unwrap() > 20 && o["disagreeing"] == 0 && o["not_verifiable"] == 0, "{o}");
     assert!(o["worst_disagreement"].as_f64().unwrap() < 1e-6, "{o}");
 
-    let sloppy = "verify m/ant.xml --keyframe stand --worlds 2 --steps 10 --noise 0.01 --iterations 2 --no-fallback";
+    let sloppy = "verify m/ant.xml --keyframe stand --worlds 2 --steps 10 --noise 0.01 --solver pgs --iterations 2 --no-fallback";
     let output = delassus(sloppy);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("disagree by more than") && text(&output.stdout).contains("disagrees by"));
@@ -272,8 +272,7 @@ fn verify_confirms_a_rollout_and_refutes_a_bad_one() {
 #[test]
 fn failed_problems_can_be_solved_again() {
     let path = folder("dump").join("failed.jsonl").display().to_string();
-    let rollout =
-        "rollout m/ant.xml --keyframe stand --worlds 2 --steps 5 --precision f64 --iterations 2 --no-fallback";
+    let rollout = "rollout m/ant.xml --keyframe stand --worlds 2 --steps 5 --precision f64 --solver pgs --iterations 2 --no-fallback";
     assert!(good(&format!("{rollout} --dump-failed {path}")).contains("unsolved problems written"));
     let answers = json_lines(&good(&format!("solve {path} --solver auto --solver lemke --json")));
     assert!(answers.len() > 10);

@@ -2,6 +2,7 @@
 
 use delassus::lcp::natural_map_residual;
 use delassus::query::state_query;
+use delassus::solver::Algorithm;
 use delassus::worlds::{BlockRecord, Parameter, Random, Start};
 use delassus::{Backend, Error, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
 use std::sync::Mutex;
@@ -387,6 +388,7 @@ fn certificates_are_honest() {
                 iterations,
                 check_every: 1,
                 fallback,
+                algorithm: Algorithm::Pgs,
                 backend: Backend::Cpu,
                 ..Settings::default()
             };
@@ -423,8 +425,12 @@ fn fallback_moves_as_many_sweeps_do() {
     // Not hopper and humanoid, some of whose blocks sweeps do not bring to 1e-10 m/s at all.
     for (name, tolerance) in [("ant", UNIQUE), ("quadruped", UNIQUE), ("biped", REDUNDANT)] {
         let model = example(name);
-        let mut exact = noisy(&model, 4, Settings { iterations: 1, ..f64_settings() });
-        let mut swept = noisy(&model, 4, Settings { iterations: 20_000, fallback: false, ..f64_settings() });
+        let mut exact = noisy(&model, 4, Settings { iterations: 1, algorithm: Algorithm::Pgs, ..f64_settings() });
+        let mut swept = noisy(
+            &model,
+            4,
+            Settings { iterations: 20_000, algorithm: Algorithm::Pgs, fallback: false, ..f64_settings() },
+        );
         let mut repaired = 0;
         for step in 0..60 {
             act(&mut exact, step);

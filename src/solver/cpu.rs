@@ -6,15 +6,15 @@ use super::pgs::pgs;
 use super::residual::residual;
 use super::warm_start::warm_start;
 use super::{
-    Algorithm, Batch, BlockSize, Group, Header, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
-    SolveSettings,
+    Algorithm, Batch, BlockSize, Group, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE,
+    REPORT_RESIDUAL, SolveSettings,
 };
 use crate::lane::{Compiled, Level, Mask, Real, Task};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
-const CONTRACTS: f64 = 0.3;
-/// Newton steps at most, first round and second.
-const NEWTON_STEPS: [usize; 2] = [5, 20];
+const CONTRACTS: f64 = 0.1;
+/// Newton steps at most, round by round: after each the unfinished blocks are gathered anew.
+const NEWTON_STEPS: [usize; 3] = [3, 8, 20];
 /// A tile is full enough for Newton in place when one lane in so many is live.
 const FULL: usize = 3;
 /// Largest block for Newton, rows: beyond, its system leaves the cache.
@@ -125,25 +125,36 @@ impl<'a, R: Real> Tiles<'a, R> {
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
     let Batch { groups, scratch } = batch;
-    for group in groups.iter_mut().filter(|group| group.block_count > 0) {
-        level.run(SolveTiles { tiles: Tiles::all(group), settings: *settings, scratch });
-    }
+    let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
+    solve_all(&mut all, level, settings, scratch);
 }
 
 /// [`solve_cpu`] of some tiles of one group.
 pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
-    level.run(SolveTiles { tiles, settings: *settings, scratch: &mut Scratch::new() });
+    solve_all(&mut [tiles], level, settings, &mut Scratch::new());
 }
 
 /// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
 pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    if !settings.uses_newton() {
-        return;
-    }
     let Batch { groups, scratch } = batch;
-    for group in groups.iter_mut().filter(|group| group.block_count > 0) {
+    let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
+    if settings.uses_newton() {
         for which in [Which::Velocity, Which::Position] {
-            level.run(Polish { tiles: Tiles::all(group), which, settings: *settings, scratch });
+            level.run(Newton { all: &mut all, which, settings, scratch });
+        }
+    }
+}
+
+fn solve_all<R: Real>(all: &mut [Tiles<R>], level: Level, settings: &SolveSettings, scratch: &mut Scratch<R>) {
+    for which in [Which::Velocity, Which::Position] {
+        for tiles in all.iter_mut() {
+            if which == Which::Position {
+                tiles.position_impulse.copy_from_slice(tiles.impulse);
+            }
+            level.run(Sweeps { tiles, which, settings, scratch });
+        }
+        if settings.uses_newton() {
+            level.run(Newton { all, which, settings, scratch });
         }
     }
 }
@@ -153,8 +164,16 @@ pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
 pub(super) struct Scratch<R> {
     next_impulse: Vec<R>,
     newton: NewtonTile<R>,
-    /// Blocks for Newton that are alone in their tiles: (tile, lane).
-    alone: Vec<(usize, usize)>,
+    /// Blocks for Newton that have few others in their tiles.
+    alone: Vec<Place>,
+}
+
+/// A block of a group.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    group: usize,
+    tile: usize,
+    lane: usize,
 }
 
 impl<R: Real> Scratch<R> {
@@ -200,49 +219,41 @@ impl<R: Real> Tiles<'_, R> {
     }
 }
 
-/// The vectorised part of [`solve_tiles`].
-struct SolveTiles<'a, 'b, R> {
-    tiles: Tiles<'a, R>,
-    settings: SolveSettings,
-    scratch: &'b mut Scratch<R>,
+/// Sweeps over one problem of all blocks of a group.
+struct Sweeps<'a, 'b, R> {
+    tiles: &'a mut Tiles<'b, R>,
+    which: Which,
+    settings: &'a SolveSettings,
+    scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real> Task for SolveTiles<'_, '_, R> {
+impl<R: Real> Task for Sweeps<'_, '_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { mut tiles, settings, scratch } = self;
-        let header = Header::new(tiles.size, tiles.count(), R::LANES, &settings);
-        for which in [Which::Velocity, Which::Position] {
-            if which == Which::Position {
-                tiles.position_impulse.copy_from_slice(tiles.impulse);
-            }
-            for tile in 0..tiles.count() {
-                sweep(header, &settings, tiles.one(which, tile), &mut scratch.next_impulse);
-            }
-            if settings.uses_newton() {
-                newton(&header, &settings, &mut tiles, which, scratch);
-            }
+        let Self { tiles, which, settings, scratch } = self;
+        let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
+        for tile in 0..tiles.count() {
+            sweep(header, settings, tiles.one(which, tile), &mut scratch.next_impulse);
         }
     }
 }
 
-/// The vectorised part of [`polish`].
-struct Polish<'a, 'b, R> {
-    tiles: Tiles<'a, R>,
+/// Newton on one problem of the live blocks of all groups.
+struct Newton<'a, 'b, R> {
+    all: &'a mut [Tiles<'b, R>],
     which: Which,
-    settings: SolveSettings,
-    scratch: &'b mut Scratch<R>,
+    settings: &'a SolveSettings,
+    scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real> Task for Polish<'_, '_, R> {
+impl<R: Real> Task for Newton<'_, '_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
-    fn run(mut self) {
-        let header = Header::new(self.tiles.size, self.tiles.count(), R::LANES, &self.settings);
-        newton(&header, &self.settings, &mut self.tiles, self.which, self.scratch);
+    fn run(self) {
+        newton(self.settings, self.all, self.which, self.scratch);
     }
 }
 
@@ -282,42 +293,39 @@ fn sweep<R: Real>(mut header: Header, settings: &SolveSettings, tile: OneTile<'_
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; then their certificates anew.
 #[inline(always)]
-fn newton<R: Real>(
-    header: &Header,
-    settings: &SolveSettings,
-    tiles: &mut Tiles<'_, R>,
-    which: Which,
-    scratch: &mut Scratch<R>,
-) {
-    if header.row_count() > LARGEST_NEWTON {
-        return;
-    }
+fn newton<R: Real>(settings: &SolveSettings, all: &mut [Tiles<'_, R>], which: Which, scratch: &mut Scratch<R>) {
     for steps in NEWTON_STEPS {
         scratch.alone.clear();
-        for tile in 0..tiles.count() {
-            newton_in_place(header, settings, tiles.one(which, tile), tile, steps, scratch);
+        for (group, tiles) in all.iter_mut().enumerate() {
+            let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
+            if header.row_count() > LARGEST_NEWTON {
+                continue;
+            }
+            for tile in 0..tiles.count() {
+                let live = R::zero().lt(tiles.one(which, tile).report[REPORT_LIVE]);
+                let count = (0..R::LANES).filter(|&lane| live.get(lane)).count();
+                if FULL * count >= R::LANES {
+                    newton_in_place(&header, settings, tiles.one(which, tile), live, steps, &mut scratch.newton);
+                } else {
+                    let lanes = (0..R::LANES).filter(|&lane| live.get(lane));
+                    scratch.alone.extend(lanes.map(|lane| Place { group, tile, lane }));
+                }
+            }
         }
-        newton_gathered(header, settings, tiles, which, steps, scratch);
+        newton_gathered(settings, all, which, steps, scratch);
     }
 }
 
-/// Newton on the live blocks of one tile where it has many of them; where it has few, they are put on the list of those alone.
+/// Newton on the live blocks of one tile.
 #[inline(always)]
 fn newton_in_place<R: Real>(
     header: &Header,
     settings: &SolveSettings,
     tile: OneTile<'_, R>,
-    index: usize,
+    live: R::Mask,
     steps: usize,
-    scratch: &mut Scratch<R>,
+    newton: &mut NewtonTile<R>,
 ) {
-    let newton = &mut scratch.newton;
-    let live = R::zero().lt(tile.report[REPORT_LIVE]);
-    let count = (0..R::LANES).filter(|&lane| live.get(lane)).count();
-    if FULL * count < R::LANES {
-        scratch.alone.extend((0..R::LANES).filter(|&lane| live.get(lane)).map(|lane| (index, lane)));
-        return;
-    }
     newton.fit(header);
     newton.load(tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse);
     newton.tolerance = R::select(live, NewtonTile::goal(tile.report, settings.tolerance), newton.tolerance);
@@ -327,56 +335,104 @@ fn newton_in_place<R: Real>(
         tile.impulse[row] = R::select(live, newton.answer(row), tile.impulse[row]);
     }
     tile.report[REPORT_ITERATIONS] += steps;
-    residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+    certify(header, tile, live);
 }
 
-/// Newton on the blocks that are alone in their tiles, gathered into full ones.
+/// The certificate anew for some lanes; the others keep theirs, which a device may have rounded otherwise.
+#[inline(always)]
+fn certify<R: Real>(header: &Header, tile: OneTile<'_, R>, lanes: R::Mask) {
+    let mut report = [R::zero(); REPORT_LEN];
+    residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, &mut report);
+    for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE] {
+        tile.report[entry] = R::select(lanes, report[entry], tile.report[entry]);
+    }
+}
+
+/// Newton on blocks that have few others in their tiles, gathered into full ones, blocks of near sizes together; the rows that a block lacks are
+/// zero and change no bit of it.
 #[inline(always)]
 fn newton_gathered<R: Real>(
-    header: &Header,
     settings: &SolveSettings,
-    tiles: &mut Tiles<'_, R>,
+    all: &mut [Tiles<'_, R>],
     which: Which,
     steps: usize,
     scratch: &mut Scratch<R>,
 ) {
     let Scratch { newton, alone, .. } = scratch;
-    for blocks in alone.chunks(R::LANES) {
-        newton.clear(header);
-        for (lane, &(t, from)) in blocks.iter().enumerate() {
-            let tile = tiles.one(which, t);
-            for (to, array) in [
-                (&mut newton.delassus, tile.delassus),
-                (&mut newton.bias, tile.bias),
-                (&mut newton.friction, tile.friction),
-                (&mut newton.bounds, tile.bounds),
-                (&mut newton.impulse, &*tile.impulse),
-            ] {
-                for (to, x) in to.iter_mut().zip(array) {
-                    to.set(lane, x.get(from));
-                }
-            }
-            newton.tolerance.set(lane, NewtonTile::goal(tile.report, settings.tolerance).get(from));
+    alone.sort_unstable_by_key(|p| (all[p.group].size.row_count(), p.group, p.tile, p.lane));
+    let mut rest = &alone[..];
+    while let Some(first) = rest.first() {
+        let limit = all[first.group].size.row_count() * 3 / 2 + 6;
+        let count = rest.iter().take(R::LANES).take_while(|p| all[p.group].size.row_count() <= limit).count();
+        let (blocks, others) = rest.split_at(count);
+        rest = others;
+        let mut room = BlockSize::default();
+        for block in blocks {
+            let size = all[block.group].size;
+            room.contact_count = room.contact_count.max(size.contact_count);
+            room.scalar_count = room.scalar_count.max(size.scalar_count);
+        }
+        let header = Header::new(room, 1, R::LANES, settings);
+        newton.clear(&header);
+        for (lane, p) in blocks.iter().enumerate() {
+            newton.gather(lane, settings, all[p.group].size, &all[p.group].one(which, p.tile), p.lane);
         }
         newton.scale();
-        let done = newton.solve(header, steps);
-        for row in 0..header.row_count() {
+        let done = newton.solve(&header, steps);
+        for row in 0..room.row_count() {
             let answer = newton.answer(row);
-            for (lane, &(t, to)) in blocks.iter().enumerate() {
-                tiles.one(which, t).impulse[row].set(to, answer.get(lane));
+            for (lane, p) in blocks.iter().enumerate() {
+                let tile = &mut all[p.group];
+                if let Some(row) = row_of(tile.size, room, row) {
+                    tile.one(which, p.tile).impulse[row].set(p.lane, answer.get(lane));
+                }
             }
         }
-        for (lane, &(t, to)) in blocks.iter().enumerate() {
-            let iterations = &mut tiles.one(which, t).report[REPORT_ITERATIONS];
-            iterations.set(to, (R::splat(iterations.get(to)) + R::splat(done.get(lane))).get(0));
+        for (lane, p) in blocks.iter().enumerate() {
+            let iterations = &mut all[p.group].one(which, p.tile).report[REPORT_ITERATIONS];
+            iterations.set(p.lane, (R::splat(iterations.get(p.lane)) + R::splat(done.get(lane))).get(0));
         }
     }
-    let mut last = usize::MAX;
-    for &(t, _) in alone.iter() {
-        if t != last {
-            let tile = tiles.one(which, t);
-            residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
-            last = t;
+    for blocks in alone.chunk_by(|a, b| (a.group, a.tile) == (b.group, b.tile)) {
+        let Place { group, tile, .. } = blocks[0];
+        let mut lanes = R::Mask::splat(false);
+        for p in blocks {
+            lanes.set(p.lane, true);
         }
+        let header = Header::new(all[group].size, 1, R::LANES, settings);
+        certify(&header, all[group].one(which, tile), lanes);
+    }
+}
+
+/// The row of a block of `size` that is row `row` where there is `room`.
+#[inline(always)]
+fn row_of(size: BlockSize, room: BlockSize, row: usize) -> Option<usize> {
+    let (own, wide) = (3 * size.contact_count, 3 * room.contact_count);
+    if row < wide { (row < own).then_some(row) } else { (row - wide < size.scalar_count).then_some(own + row - wide) }
+}
+
+impl<R: Real> NewtonTile<R> {
+    /// Copies block `from` of a tile of blocks of `size` into `lane`.
+    #[inline(always)]
+    fn gather(&mut self, lane: usize, settings: &SolveSettings, size: BlockSize, tile: &OneTile<'_, R>, from: usize) {
+        let (n, room) = (size.row_count(), self.size.row_count());
+        // contacts come first, scalar rows after all contacts that there is room for
+        let gap = 3 * (self.size.contact_count - size.contact_count);
+        let place = |row: usize| if row < 3 * size.contact_count { row } else { row + gap };
+        for i in 0..n {
+            let to = place(i);
+            for j in 0..n {
+                self.delassus[to * room + place(j)].set(lane, tile.delassus[i * n + j].get(from));
+            }
+            self.bias[to].set(lane, tile.bias[i].get(from));
+            self.impulse[to].set(lane, tile.impulse[i].get(from));
+        }
+        for c in 0..size.contact_count {
+            self.friction[c].set(lane, tile.friction[c].get(from));
+        }
+        for s in 0..2 * size.scalar_count {
+            self.bounds[s].set(lane, tile.bounds[s].get(from));
+        }
+        self.tolerance.set(lane, Self::goal(tile.report, settings.tolerance).get(from));
     }
 }

@@ -34,7 +34,8 @@ const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 /// One tile of blocks, scaled, with what Newton needs.
 #[derive(Debug, Clone)]
 pub(super) struct NewtonTile<R> {
-    size: BlockSize,
+    /// Room of the blocks.
+    pub size: BlockSize,
     /// W scaled, shape \[row\]\[column\].
     pub delassus: Vec<R>,
     /// b scaled, shape \[row\].

@@ -47,6 +47,7 @@ pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn assemble<R: Real>(
     model: &Model,
+    words: usize,
     joint_rows: &[JointRow],
     settings: &Settings,
     dt: f64,
@@ -61,7 +62,7 @@ pub fn assemble<R: Real>(
     batch: &mut Batch<R>,
 ) {
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    delassus(model, settings, contact_slots, islands, rows, places, batch);
+    delassus(model.nv(), words, settings, contact_slots, islands, rows, places, batch);
     contact_terms(model, settings, dt, parameters, contacts, places, memory, rows, batch);
     joint_terms(model, joint_rows, settings, dt, contact_slots, limits, places, memory, rows, batch);
     let other_slots = [contact_slots, limit_slots];
@@ -70,8 +71,10 @@ pub fn assemble<R: Real>(
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one block.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 fn delassus<R: Real>(
-    model: &Model,
+    nv: usize,
+    words: usize,
     settings: &Settings,
     contact_slots: usize,
     islands: &Islands,
@@ -79,7 +82,7 @@ fn delassus<R: Real>(
     places: &Places,
     batch: &mut Batch<R>,
 ) {
-    let (nv, lanes, words) = (model.nv(), R::LANES, Rows::<R>::words(model));
+    let lanes = R::LANES;
     let compliance = R::constant(settings.compliance);
     for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
@@ -104,7 +107,7 @@ fn delassus<R: Real>(
                 w[0][0] += compliance;
             }
             if let (Some(p), Some(r)) = (places.together(a), places.together(b)) {
-                let n = batch.groups[p.group].size.row_count();
+                let n = p.row_count;
                 let block = &mut batch.groups[p.group].delassus[p.tile * n * n..(p.tile + 1) * n * n];
                 for i in 0..p.count {
                     for j in 0..r.count {
@@ -120,18 +123,32 @@ fn delassus<R: Real>(
                     continue;
                 }
                 let (Some(p), Some(r)) = (places.of(lanes, a, lane), places.of(lanes, b, lane)) else { continue };
-                let n = batch.groups[p.group].size.row_count();
+                let n = p.row_count;
                 let block = &mut batch.groups[p.group].delassus[p.tile * n * n..(p.tile + 1) * n * n];
-                for i in 0..p.count {
-                    for j in 0..r.count {
-                        let x = w[i][j].get(lane);
-                        block[(p.row + i) * n + r.row + j].set(p.lane, x);
-                        block[(r.row + j) * n + p.row + i].set(p.lane, x);
+                if p.count + r.count == 6 {
+                    // two contacts with friction, the common case: loops of known length
+                    for i in 0..3 {
+                        for j in 0..3 {
+                            deal(block, n, p, r, i, j, w[i][j].get(lane));
+                        }
+                    }
+                } else {
+                    for i in 0..p.count {
+                        for j in 0..r.count {
+                            deal(block, n, p, r, i, j, w[i][j].get(lane));
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// Writes one entry of W and its mirror image.
+#[inline(always)]
+fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
+    block[(p.row + i) * n + r.row + j].set(p.lane, x);
+    block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
 /// Velocity and position target of rows at `gap` without bounce.

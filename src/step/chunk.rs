@@ -316,7 +316,7 @@ impl<R: Real> Worker<R> {
             for lane in 0..lanes {
                 let Some(p) = w.places.of(lanes, slot, lane) else { continue };
                 let group = &self.batch.groups[p.group];
-                let entry = p.tile * group.size.row_count() + p.row;
+                let entry = p.tile * p.row_count + p.row;
                 for i in 0..p.count {
                     w.impulse[first + i].set(lane, group.impulse[entry + i].get(p.lane));
                     w.position_impulse[first + i].set(lane, group.position_impulse[entry + i].get(p.lane));

@@ -28,7 +28,7 @@ use crate::model::Model;
 use crate::solver::Batch;
 use assemble::assemble;
 use places::Places;
-use rows::{Rows, apply, constraint_rows};
+use rows::{RowPlan, Rows, apply, constraint_rows};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -48,6 +48,7 @@ pub struct Plan {
     joint_rows: Vec<JointRow>,
     equalities: EqualityPlan,
     islands: IslandPlan,
+    rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
     radius: Vec<f64>,
 }
@@ -63,6 +64,7 @@ impl Plan {
             profile: false,
             collide: CollidePlan::new(&model),
             islands: IslandPlan::new(&model, &joint_rows, &equalities),
+            rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,
             equalities,
             radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
@@ -161,7 +163,7 @@ pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>)
     equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
     islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, &mut w.islands);
     let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
-    constraint_rows(model, joint_rows, &plan.equalities, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
+    constraint_rows(model, &plan.rows, joint_rows, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
 }
 
 /// The rest of stage 7: writes the blocks of the tile into the batch.
@@ -169,6 +171,7 @@ pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>)
 pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch: &mut Batch<R>) {
     assemble(
         &plan.model,
+        plan.rows.words,
         &plan.joint_rows,
         &plan.settings,
         plan.dt,
@@ -189,8 +192,8 @@ pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch:
 pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>) {
     let model = &*plan.model;
     let slots = w.contacts.gap.len();
-    apply(model, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
-    apply(model, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
+    apply(model, plan.rows.words, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
+    apply(model, plan.rows.words, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
     // 0 · x is 0 for every finite x, and not a number else
     let mut sum = R::zero();

@@ -24,6 +24,7 @@ struct SlotPlace {
     row: u32,
     lane: u32,
     count: u32,
+    row_count: u32,
 }
 
 /// Where a slot of one world lives, as indices.
@@ -39,18 +40,21 @@ pub struct Home {
     pub lane: usize,
     /// Rows of the slot that the block has: 3 for a contact with friction, else 1.
     pub count: usize,
+    /// Rows that the blocks of the group have room for.
+    pub row_count: usize,
 }
 
 impl SlotPlace {
     #[inline(always)]
     fn home(self) -> Home {
-        let Self { group, tile, row, lane, count } = self;
+        let Self { group, tile, row, lane, count, row_count } = self;
         Home {
             group: group as usize,
             tile: tile as usize,
             row: row as usize,
             lane: lane as usize,
             count: count as usize,
+            row_count: row_count as usize,
         }
     }
 }
@@ -86,14 +90,15 @@ pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Bat
         let mut aligned = true;
         for lane in 0..lanes {
             let (block, entry) = (islands.row_block[first * lanes + lane], islands.row_entry[first * lanes + lane]);
-            let mut place = SlotPlace { group: NO_ROW, tile: 0, row: 0, lane: 0, count: 0 };
+            let mut place = SlotPlace { group: NO_ROW, tile: 0, row: 0, lane: 0, count: 0, row_count: 0 };
             if block != NO_ROW {
                 let home = places.block[block as usize];
-                let contacts = batch.groups[home.group].size.contact_count as u32;
+                let size = batch.groups[home.group].size;
+                let (contacts, row_count) = (size.contact_count as u32, size.row_count() as u32);
                 let (row, count) =
                     if entry >= SCALAR { (3 * contacts + (entry - SCALAR), 1) } else { (entry, count as u32) };
                 let (tile, in_tile) = ((home.block / lanes) as u32, home.block % lanes);
-                place = SlotPlace { group: home.group as u32, tile, row, lane: in_tile as u32, count };
+                place = SlotPlace { group: home.group as u32, tile, row, lane: in_tile as u32, count, row_count };
                 let like = *common.get_or_insert(place);
                 aligned &= in_tile == lane && SlotPlace { lane: like.lane, ..place } == like;
             }

@@ -7,7 +7,7 @@ use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::equality::{Equalities, EqualityPlan};
 use crate::kinematics::Kinematics;
-use crate::lane::{Real, Scalar};
+use crate::lane::{Mask, Real};
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
 use crate::spatial::{Vec3, vec3};
@@ -25,8 +25,67 @@ pub struct Rows<R> {
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].
     pub frame: Vec<[Vec3<R>; 3]>,
-    /// Sign of every degree of freedom in the row at hand: +1 if it moves the second body, −1 if the first, shape \[nv\].
-    sign: Vec<R>,
+    /// Degrees of freedom that move the first and the second body of the contact at hand, one bit each, shape \[side\]\[word\]\[lane\].
+    moves: Vec<u64>,
+}
+
+/// Which degrees of freedom a row may touch, one bit each: what [`constraint_rows`] needs to know of a model.
+#[derive(Debug, Clone)]
+pub struct RowPlan {
+    /// Words of a bit set.
+    pub words: usize,
+    /// Of the two bodies of every pair, shape \[pair\]\[side\]\[word\].
+    pair: Vec<u64>,
+    /// Of every joint row, shape \[joint row\]\[word\].
+    joint: Vec<u64>,
+    /// Of every bilateral row, shape \[row\]\[word\].
+    equality: Vec<u64>,
+}
+
+impl RowPlan {
+    /// `joint_rows`: see [`crate::limit::joint_rows`].
+    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan) -> Self {
+        let words = model.nv().div_ceil(64).max(1);
+        let support = |heads: &mut dyn Iterator<Item = usize>| {
+            let mut bits = vec![0; words];
+            for &a in heads.flat_map(|head| &model.dofs[head].ancestors) {
+                bits[a / 64] |= 1u64 << (a % 64);
+            }
+            bits
+        };
+        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new() };
+        for pair in &model.pairs {
+            for geom in [pair.geom_a, pair.geom_b] {
+                plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
+            }
+        }
+        for row in joint_rows {
+            let (start, count) = span(model, *row);
+            plan.joint.extend(support(&mut std::iter::once(start + count - 1)));
+        }
+        for heads in &equalities.heads {
+            plan.equality.extend(support(&mut heads.iter().copied()));
+        }
+        plan
+    }
+}
+
+/// The lanes whose word has `bit` set, one bit a lane.
+#[inline(always)]
+fn lanes_with(words: &[u64], bit: usize) -> u32 {
+    let mut lanes = 0;
+    for (lane, word) in words.iter().enumerate() {
+        lanes |= ((word >> bit & 1) as u32) << lane;
+    }
+    lanes
+}
+
+/// Adds a bit set to another.
+#[inline(always)]
+fn add_bits(to: &mut [u64], from: &[u64]) {
+    for (t, f) in to.iter_mut().zip(from) {
+        *t |= f;
+    }
 }
 
 /// Two tangents of a unit normal, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
@@ -43,22 +102,10 @@ fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
 }
 
 impl<R: Real> Rows<R> {
-    pub fn words(model: &Model) -> usize {
-        model.nv().div_ceil(64).max(1)
-    }
-
     /// The degrees of freedom in the support of `slot`.
     #[inline(always)]
     pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
         Bits { words: &self.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 }
-    }
-
-    /// Adds `dof` and its ancestors to the support of `slot`.
-    #[inline(always)]
-    fn mark(support: &mut [u64], model: &Model, dof: usize) {
-        for &a in &model.dofs[dof].ancestors {
-            support[a / 64] |= 1 << (a % 64);
-        }
     }
 }
 
@@ -95,8 +142,8 @@ impl Iterator for Bits<'_> {
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn constraint_rows<R: Real>(
     model: &Model,
+    plan: &RowPlan,
     joint_rows: &[JointRow],
-    equality_plan: &EqualityPlan,
     v: &[R],
     k: &Kinematics<R>,
     d: &Dynamics<R>,
@@ -105,9 +152,9 @@ pub fn constraint_rows<R: Real>(
     equalities: &Equalities<R>,
     rows: &mut Rows<R>,
 ) {
-    let (nv, lanes, words) = (model.nv(), R::LANES, Rows::<R>::words(model));
+    let (nv, lanes, words) = (model.nv(), R::LANES, plan.words);
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    let equality_slots = equality_plan.rows.len();
+    let equality_slots = equalities.error.len();
     let slot_count = contact_slots + limit_slots + equality_slots;
     let row_count = 2 * contact_slots + slot_count;
     rows.y.resize(row_count * nv, R::zero());
@@ -116,33 +163,35 @@ pub fn constraint_rows<R: Real>(
     rows.support.clear();
     rows.support.resize(slot_count * words, 0);
     rows.frame.clear();
-    rows.sign.resize(nv, R::zero());
+    rows.moves.resize(2 * words * lanes, 0);
 
     for slot in 0..contact_slots {
         let frame = frame_of(contacts.normal[slot]);
         rows.frame.push(frame);
-        rows.sign.fill(R::zero());
         let support = &mut rows.support[slot * words..(slot + 1) * words];
+        rows.moves.fill(0);
         for lane in 0..lanes {
             if slot >= contacts.count[lane] {
                 continue;
             }
-            let pair = &model.pairs[contacts.pair[slot * lanes + lane] as usize];
-            for (geom, sign) in [(pair.geom_a, -1.0), (pair.geom_b, 1.0)] {
-                if let Some(head) = model.last_dof(model.geoms[geom].body) {
-                    Rows::<R>::mark(support, model, head);
-                    for &a in &model.dofs[head].ancestors {
-                        let s = &mut rows.sign[a];
-                        s.set(lane, s.get(lane) + R::Scalar::from_f64(sign));
-                    }
-                }
+            let pair = contacts.pair[slot * lanes + lane] as usize;
+            let sides = &plan.pair[2 * pair * words..2 * (pair + 1) * words];
+            for (i, bits) in sides.iter().enumerate() {
+                rows.moves[i * lanes + lane] = *bits;
             }
+            add_bits(support, &sides[..words]);
+            add_bits(support, &sides[words..]);
         }
-        // J_d = sign · frame · (velocity of the contact point per unit of v_d)
+        // J_d = sign · frame · (velocity of the contact point per unit of v_d); the sign is + for what moves the second body, − for the first
         let base = 3 * slot;
+        let (first, second) = rows.moves.split_at(words * lanes);
         for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
+            let at = dof / 64 * lanes..(dof / 64 + 1) * lanes;
+            let plus = R::Mask::from_bits(lanes_with(&second[at.clone()], dof % 64));
+            let minus = R::Mask::from_bits(lanes_with(&first[at], dof % 64));
+            let sign = R::select(plus, R::one(), R::zero()) - R::select(minus, R::one(), R::zero());
             let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
-            let velocity = k.motion_subspace[dof].at(arm).scale(rows.sign[dof]);
+            let velocity = k.motion_subspace[dof].at(arm).scale(sign);
             for i in 0..3 {
                 rows.y[(base + i) * nv + dof] = frame[i].dot(velocity);
             }
@@ -153,8 +202,8 @@ pub fn constraint_rows<R: Real>(
         let support = &mut rows.support[(contact_slots + slot) * words..(contact_slots + slot + 1) * words];
         for lane in 0..lanes {
             if slot < limits.count[lane] {
-                let (start, count) = span(model, joint_rows[limits.row[slot * lanes + lane] as usize]);
-                Rows::<R>::mark(support, model, start + count - 1);
+                let row = limits.row[slot * lanes + lane] as usize;
+                add_bits(support, &plan.joint[row * words..(row + 1) * words]);
             }
         }
         for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
@@ -170,12 +219,10 @@ pub fn constraint_rows<R: Real>(
             }
         }
     }
-    for (i, heads) in equality_plan.heads.iter().enumerate() {
+    for i in 0..equality_slots {
         let slot = contact_slots + limit_slots + i;
         let support = &mut rows.support[slot * words..(slot + 1) * words];
-        for &head in heads {
-            Rows::<R>::mark(support, model, head);
-        }
+        support.copy_from_slice(&plan.equality[i * words..(i + 1) * words]);
         let row = 2 * contact_slots + slot;
         rows.y[row * nv..(row + 1) * nv].copy_from_slice(&equalities.jacobian[i * nv..(i + 1) * nv]);
     }
@@ -251,20 +298,23 @@ pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
 #[inline(always)]
 pub fn apply<R: Real>(
     model: &Model,
+    words: usize,
     contact_slots: usize,
     rows: &Rows<R>,
     impulse: &[R],
     d: &Dynamics<R>,
     out: &mut [R],
 ) {
-    let (nv, words) = (model.nv(), Rows::<R>::words(model));
+    let nv = model.nv();
     out.fill(R::zero());
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
-        for row in start..start + count {
-            for dof in rows.support(words, slot) {
-                out[dof] = rows.y[row * nv + dof].mul_add(impulse[row], out[dof]);
+        for dof in rows.support(words, slot) {
+            let mut sum = out[dof];
+            for row in start..start + count {
+                sum = rows.y[row * nv + dof].mul_add(impulse[row], sum);
             }
+            out[dof] = sum;
         }
     }
     for i in 0..nv {
