@@ -10,6 +10,8 @@ use super::{
     REPORT_RESIDUAL, SolveSettings,
 };
 use crate::lane::{Compiled, Level, Mask, Real, Task};
+#[cfg(target_arch = "x86_64")]
+use crate::lane::{F32x16, Wide};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
 const CONTRACTS: f64 = 0.1;
@@ -124,9 +126,34 @@ impl<'a, R: Real> Tiles<'a, R> {
 ///
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(mut all) = as_registers(batch, level) {
+        return solve_all(&mut all, level, settings, &mut Scratch::new());
+    }
     let Batch { groups, scratch } = batch;
     let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
     solve_all(&mut all, level, settings, scratch);
+}
+
+/// Array packs of f32 seen as registers where the machine has such: the bits are the same, and it is faster.
+#[cfg(target_arch = "x86_64")]
+fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles<'_, Wide>>> {
+    use bytemuck::{must_cast_slice, must_cast_slice_mut};
+    let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<F32x16>>().map(|batch| &mut batch.groups);
+    let groups = groups.filter(|_| level == Level::Avx512 && Level::detect() == Level::Avx512)?;
+    let seen = groups.iter_mut().filter(|group| group.block_count > 0).map(|group| Tiles {
+        size: group.size,
+        delassus: must_cast_slice(&group.delassus),
+        friction: must_cast_slice(&group.friction),
+        bounds: must_cast_slice(&group.bounds),
+        bias: must_cast_slice(&group.bias),
+        impulse: must_cast_slice_mut(&mut group.impulse),
+        report: must_cast_slice_mut(&mut group.report),
+        position_bias: must_cast_slice(&group.position_bias),
+        position_impulse: must_cast_slice_mut(&mut group.position_impulse),
+        position_report: must_cast_slice_mut(&mut group.position_report),
+    });
+    Some(seen.collect())
 }
 
 /// [`solve_cpu`] of some tiles of one group.
@@ -136,12 +163,21 @@ pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSetti
 
 /// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
 pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+    if !settings.uses_newton() {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(mut all) = as_registers(batch, level) {
+        return polish_all(&mut all, level, settings, &mut Scratch::new());
+    }
     let Batch { groups, scratch } = batch;
     let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
-    if settings.uses_newton() {
-        for which in [Which::Velocity, Which::Position] {
-            level.run(Newton { all: &mut all, which, settings, scratch });
-        }
+    polish_all(&mut all, level, settings, scratch);
+}
+
+fn polish_all<R: Real>(all: &mut [Tiles<R>], level: Level, settings: &SolveSettings, scratch: &mut Scratch<R>) {
+    for which in [Which::Velocity, Which::Position] {
+        level.run(Newton { all, which, settings, scratch });
     }
 }
 
