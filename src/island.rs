@@ -40,7 +40,7 @@ impl Islands {
         let b = &self.row_block[row_b * lanes..(row_b + 1) * lanes];
         let mut bits = 0;
         for lane in 0..lanes {
-            bits |= u32::from((a[lane] == b[lane]) & (a[lane] != NO_ROW)) << lane;
+            bits |= u32::from(a[lane] == b[lane] && a[lane] != NO_ROW) << lane;
         }
         bits
     }
@@ -73,7 +73,7 @@ fn unite(parent: &mut [u32], a: usize, b: usize) {
     parent[a.max(b)] = a.min(b) as u32;
 }
 
-/// What [`islands`] needs to know of a model. Trees are indices, or [`NO_TREE`] for bodies that cannot move.
+/// What [`islands`] needs to know of a model. Trees are indices, or `u32::MAX` for bodies that cannot move.
 #[derive(Debug, Clone)]
 pub struct IslandPlan {
     tree_count: usize,

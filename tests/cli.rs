@@ -295,3 +295,18 @@ fn devices_names_the_cpu() {
     let o = json("devices --json");
     assert!(o["cpu"]["threads"].as_u64().unwrap() >= 1 && o["gpus"].is_array());
 }
+
+#[test]
+fn bench_prints_speed_beside_the_residual() {
+    let arguments = "bench m/hopper.xml m/ant.xml --batches 16,32 --precisions f32,f64 --steps 5 --warm-up 5";
+    let lines = json_lines(&good(&format!("{arguments} --json")));
+    assert_eq!(lines.len(), 8);
+    for line in &lines {
+        assert!(line["world_steps_per_second"].as_f64().unwrap() > 0.0, "{line}");
+        assert!(line["residual"]["p99"].as_f64().unwrap() < 1e-3 && line["bytes_per_world"].as_u64().unwrap() > 0);
+        let stages = line["stages_us"].as_object().unwrap();
+        assert!(stages.len() == 7 && stages["free motion"].as_f64().unwrap() > 0.0, "{line}");
+    }
+    let table = good(arguments);
+    assert!(table.contains("thread time by stage") && table.contains("residual m/s"), "{table}");
+}

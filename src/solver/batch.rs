@@ -55,7 +55,7 @@ pub const REPORT_LEN: usize = 4;
 pub const REPORT_RESIDUAL: usize = 0;
 /// Rounding floor of that residual, m/s: no smaller residual can be told from zero in this precision.
 pub const REPORT_FLOOR: usize = 1;
-/// Sweeps done.
+/// Sweeps and Newton steps done.
 pub const REPORT_ITERATIONS: usize = 2;
 /// 1 while the residual is above the tolerance, 0 once it is not.
 pub const REPORT_LIVE: usize = 3;

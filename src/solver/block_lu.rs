@@ -95,23 +95,24 @@ pub(super) fn factor<R: Real>(a: &mut [R], n: usize) {
 #[inline(always)]
 pub(super) fn solve<R: Real>(a: &[R], x: &mut [R]) {
     let n = x.len();
-    for i in 0..n {
-        let mut sum = x[i];
-        for j in 0..i - i % BLOCK {
-            sum = (-a[i * n + j]).mul_add(x[j], sum);
+    // column by column: the rows below do not wait for each other
+    for k in (0..n).step_by(BLOCK) {
+        let [x0, x1, x2] = [x[k], x[k + 1], x[k + 2]];
+        for i in k + BLOCK..n {
+            let l = &a[i * n + k..i * n + k + BLOCK];
+            x[i] = (-l[0]).mul_add(x0, (-l[1]).mul_add(x1, (-l[2]).mul_add(x2, x[i])));
         }
-        x[i] = sum;
     }
     for k in (0..n).step_by(BLOCK).rev() {
-        let mut sum = [x[k], x[k + 1], x[k + 2]];
-        for (r, s) in sum.iter_mut().enumerate() {
-            for j in k + BLOCK..n {
-                *s = (-a[(k + r) * n + j]).mul_add(x[j], *s);
-            }
-        }
         let pivot = load(a, n, k, k);
+        let sum = [x[k], x[k + 1], x[k + 2]];
         for r in 0..BLOCK {
             x[k + r] = pivot[r][0].mul_add(sum[0], pivot[r][1].mul_add(sum[1], pivot[r][2] * sum[2]));
+        }
+        let [x0, x1, x2] = [x[k], x[k + 1], x[k + 2]];
+        for i in 0..k {
+            let u = &a[i * n + k..i * n + k + BLOCK];
+            x[i] = (-u[0]).mul_add(x0, (-u[1]).mul_add(x1, (-u[2]).mul_add(x2, x[i])));
         }
     }
 }

@@ -357,7 +357,7 @@ fn newton<R: Real>(settings: &SolveSettings, all: &mut [Tiles<'_, R>], which: Wh
 fn newton_in_place<R: Real>(
     header: &Header,
     settings: &SolveSettings,
-    tile: OneTile<'_, R>,
+    mut tile: OneTile<'_, R>,
     live: R::Mask,
     steps: usize,
     newton: &mut NewtonTile<R>,
@@ -371,12 +371,12 @@ fn newton_in_place<R: Real>(
         tile.impulse[row] = R::select(live, newton.answer(row), tile.impulse[row]);
     }
     tile.report[REPORT_ITERATIONS] += steps;
-    certify(header, tile, live);
+    certify(header, &mut tile, live);
 }
 
 /// The certificate anew for some lanes; the others keep theirs, which a device may have rounded otherwise.
 #[inline(always)]
-fn certify<R: Real>(header: &Header, tile: OneTile<'_, R>, lanes: R::Mask) {
+fn certify<R: Real>(header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
     let mut report = [R::zero(); REPORT_LEN];
     residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, &mut report);
     for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE] {
@@ -436,7 +436,7 @@ fn newton_gathered<R: Real>(
             lanes.set(p.lane, true);
         }
         let header = Header::new(all[group].size, 1, R::LANES, settings);
-        certify(&header, all[group].one(which, tile), lanes);
+        certify(&header, &mut all[group].one(which, tile), lanes);
     }
 }
 

@@ -169,14 +169,15 @@ impl<R: Real> NewtonTile<R> {
             self.unit[i] = scale(self.delassus[i * n + i]).sqrt();
         }
         for i in 0..n {
-            let u = R::one() / self.unit[i];
-            for j in 0..n {
-                self.delassus[i * n + j] = self.delassus[i * n + j] * u;
+            self.change[i] = R::one() / self.unit[i];
+        }
+        for i in 0..n {
+            let inverse = self.change[i];
+            for (w, other) in self.delassus[i * n..(i + 1) * n].iter_mut().zip(&self.change) {
+                // the product of the units first, so that W stays symmetric to the bit
+                *w = *w * (inverse * *other);
             }
-            for j in 0..n {
-                self.delassus[j * n + i] = self.delassus[j * n + i] * u;
-            }
-            self.bias[i] = self.bias[i] * u;
+            self.bias[i] = self.bias[i] * inverse;
             self.impulse[i] = self.impulse[i] * self.unit[i];
         }
         for s in 0..self.size.scalar_count {
@@ -284,7 +285,7 @@ impl<R: Real> NewtonTile<R> {
             residual = (error.abs() * self.unit[i]).max(residual);
         }
         // a maximum drops what is not a number; a sum does not
-        (merit, residual + (merit - merit))
+        (merit, merit.mul_add(R::zero(), residual))
     }
 
     /// y and u of a row at y + a · direction.

@@ -245,16 +245,16 @@ pub fn constraint_rows<R: Real>(
         if count == 3 {
             let (y0, rest) = y.split_at_mut(nv);
             let (y1, y2) = rest.split_at_mut(nv);
-            solve_rows(model, d, bits.words, [y0, y1, y2]);
+            solve_rows(model, d, bits.words, &mut [y0, y1, y2]);
         } else {
-            solve_rows(model, d, bits.words, [y]);
+            solve_rows(model, d, bits.words, &mut [y]);
         }
     }
 }
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Dynamics<R>, support: &[u64], y: [&mut [R]; N]) {
+fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Dynamics<R>, support: &[u64], y: &mut [&mut [R]; N]) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {

@@ -47,7 +47,11 @@ enum Solver<R> {
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
     #[cfg(feature = "gpu")]
-    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: crate::solver::Batch<crate::lane::F32x16> },
+    Hybrid {
+        workers: Vec<Worker<R>>,
+        gpu: Box<crate::gpu::Gpu>,
+        merged: Box<crate::solver::Batch<crate::lane::F32x16>>,
+    },
 }
 
 /// The worlds in one number type.
@@ -149,7 +153,7 @@ fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> R
     }
     let chunk_count = tile_count.div_ceil(tiles_per_chunk(tile_count));
     let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count))).collect();
-    Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: crate::solver::Batch::new() })
+    Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: Box::default() })
 }
 
 #[cfg(not(feature = "gpu"))]
@@ -380,5 +384,49 @@ impl<R: Real> Engine for Core<R> {
         let mut times = StageTimes::default();
         self.with_workers(|worker| times.add(&worker.times));
         times
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::lane::{F32x16, Level, Wide};
+
+    /// Registers and array packs, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
+    #[test]
+    fn all_f32_types_step_to_the_same_bits() {
+        fn roll<R: Real>(model: &Arc<Model>) -> Vec<u64> {
+            let mut core = Core::<R>::new(model, 20, Settings::default()).expect("a core");
+            let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
+            let mut random = super::super::Random::new(7, 0);
+            let q0 = &model.keyframes[0].q;
+            for world in 0..20 {
+                let v: Vec<f64> = (0..nv).map(|_| random.symmetric()).collect();
+                core.write(world, q0, &v);
+            }
+            let external = vec![0.0; 20 * nv];
+            let mut contacts = 0;
+            for _ in 0..60 {
+                let control: Vec<f64> = (0..20 * nu).map(|_| random.symmetric()).collect();
+                core.step(1, &control, &external, None).expect("a step");
+                contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
+            }
+            let (mut q, mut v) = (vec![0.0; 20 * nq], vec![0.0; 20 * nv]);
+            core.read(&mut q, &mut v);
+            let residuals = core.reports().iter().map(|r| r.residual);
+            assert!(contacts > 500, "{contacts} contacts test little");
+            q.iter().chain(&v).copied().chain(residuals).map(f64::to_bits).collect()
+        }
+        for name in ["ant", "quadruped"] {
+            let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+            let model = Arc::new(Model::from_mjcf_file(&path).expect("an example model"));
+            let scalar = roll::<f32>(&model);
+            if Level::detect().runs_packs() {
+                assert_eq!(roll::<F32x16>(&model), scalar, "{name}: array packs");
+            }
+            if Level::detect() == Level::Avx512 {
+                assert_eq!(roll::<Wide>(&model), scalar, "{name}: registers");
+            }
+        }
     }
 }
