@@ -34,6 +34,8 @@ pub(crate) struct NewtonSettings {
     pub stall: usize,
 }
 
+/// Up to so many rows, many sweeps cost no more than a step.
+const SMALL: usize = 200;
 /// Least proximal term.
 const LEAST_DELTA: f64 = 1e-9;
 /// Least `k` of a sliding contact: bounds the curvature `(1 - k)/k`.
@@ -57,7 +59,7 @@ pub(crate) fn newton(
         sweep(&s, &mut y, &mut v, 1.0);
     }
     v = s.velocity(&y);
-    let settings = NewtonSettings { delta: 1e-4, steps, stall: 0 };
+    let settings = NewtonSettings { delta: 1e-6, steps, stall: 0 };
     let (_, taken) = mode_newton(&s, &mut y, &mut v, settings, tolerance);
     (s.impulse(&y), taken)
 }
@@ -105,7 +107,7 @@ pub(crate) fn mode_newton(
             break;
         } else {
             delta = (10.0 * delta).min(1.0);
-            for _ in 0..5 {
+            for _ in 0..if s.rows() <= SMALL { 100 } else { 5 } {
                 sweep(s, y, v, 1.0);
             }
         }
