@@ -6,6 +6,9 @@
 //!
 //! The stages, in flow order, each a plain function over one tile (the twin) and a shader of the same name:
 //! [`warm_start`] → [`residual`] → ([`pgs`] or [`jacobi`] → [`residual`]) while any block is live.
+//!
+//! [`Algorithm::Auto`] leaves the sweeps where they no longer contract and goes on with damped Newton on contact modes (the module `newton`), which runs
+//! in lanes on the CPU and has no shader yet: after sweeps on a device, [`polish`] does that part.
 
 mod batch;
 mod block_lu;
