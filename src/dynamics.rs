@@ -22,6 +22,8 @@ pub struct Dynamics<R> {
     composite: Vec<Inertia<R>>,
     /// Spatial velocity of every body about O, shape \[body\].
     pub body_velocity: Vec<Motion<R>>,
+    /// Spatial velocity V* of every body about O under the free velocity, shape \[body\].
+    pub free_body_velocity: Vec<Motion<R>>,
     /// Spatial acceleration of every body about O with v̇ = 0 and gravity as an acceleration −g of the world, shape \[body\].
     pub acceleration: Vec<Motion<R>>,
     /// Force on every body from its parent, shape \[body\].
@@ -65,6 +67,7 @@ impl<R: Real> Dynamics<R> {
             inertia: vec![Inertia::zero(); nb],
             composite: vec![Inertia::zero(); nb],
             body_velocity: vec![Motion::zero(); nb],
+            free_body_velocity: vec![Motion::zero(); nb],
             acceleration: vec![Motion::zero(); nb],
             force: vec![Force::default(); nb],
             mass_matrix: vec![R::zero(); packed],
@@ -317,6 +320,22 @@ pub fn free_velocity<R: Real>(model: &Model, dt: R, v: &[R], d: &mut Dynamics<R>
     solve_lower(model, &d.factor, x);
     for i in 0..model.nv() {
         x[i] = dt.mul_add(x[i], v[i]);
+    }
+}
+
+/// V* of every body, Σ S_i v*_i over all that moves it.
+#[inline(always)]
+pub fn free_body_velocity<R: Real>(model: &Model, k: &Kinematics<R>, d: &mut Dynamics<R>) {
+    for (b, body) in model.bodies.iter().enumerate() {
+        if body.tree.is_none() {
+            continue;
+        }
+        let moving_parent = model.bodies[body.parent].tree.is_some();
+        let mut velocity = if moving_parent { d.free_body_velocity[body.parent] } else { Motion::zero() };
+        for i in body.dofs.clone() {
+            velocity = k.motion_subspace[i].mul_add(d.free_velocity[i], velocity);
+        }
+        d.free_body_velocity[b] = velocity;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Like contacts, the active rows of one world fill slots 0, 1, 2 …; a slot holds one row of every world of the tile that has so many.
 
-use crate::kinematics::{quaternion, rotation_vector};
+use crate::kinematics::{quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{JointKind, Model};
 use crate::spatial::{Vec3, vec3};
@@ -66,7 +66,8 @@ impl<R: Real> Limits<R> {
 
 /// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
 ///
-/// A limit is near when its gap is less than the joint's margin plus Δt (|v| + |v*| + `slack`), `slack` in rad/s or m/s.
+/// A limit is near when its gap after the free motion towards it is less than the joint's margin plus Δt (|v| + `slack`), `slack` in rad/s or m/s:
+/// impulses may turn the motion around.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn limits<R: Real>(
@@ -87,29 +88,31 @@ pub fn limits<R: Real>(
     out.direction.clear();
     let one = vec3(R::one(), R::zero(), R::zero());
     for (index, row) in rows.iter().enumerate() {
-        let (gap, direction, reach);
+        let (gap, direction, closing, speed, margin);
         match *row {
             JointRow::Lower(j) | JointRow::Upper(j) => {
                 let joint = &model.joints[j];
                 let Some([lower, upper]) = joint.range else { continue };
+                margin = joint.limit_margin;
                 let x = q[joint.q_start];
-                let speed = v[joint.v_start].abs() + free_velocity[joint.v_start].abs();
-                reach = dt.mul_add(speed + R::constant(slack), R::constant(joint.limit_margin));
                 (gap, direction) = match row {
                     JointRow::Lower(_) => (x - R::constant(lower), one),
                     _ => (R::constant(upper) - x, -one),
                 };
+                closing = direction.x * free_velocity[joint.v_start];
+                speed = v[joint.v_start].abs();
             }
             JointRow::Ball(j) => {
                 let joint = &model.joints[j];
                 let Some([_, upper]) = joint.range else { continue };
+                margin = joint.limit_margin;
                 let r = rotation_vector(quaternion(q, joint.q_start));
                 let angle = r.norm();
-                let rate = |x: &[R]| vec3(x[joint.v_start], x[joint.v_start + 1], x[joint.v_start + 2]).norm();
-                reach = dt.mul_add(rate(v) + rate(free_velocity) + R::constant(slack), R::constant(joint.limit_margin));
                 gap = R::constant(upper) - angle;
                 // At zero angle the limit is far away and the axis does not matter.
                 direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));
+                closing = direction.dot(triple(free_velocity, joint.v_start));
+                speed = triple(v, joint.v_start).norm();
             }
             JointRow::DryFriction(_) => {
                 for lane in 0..lane_count {
@@ -118,7 +121,8 @@ pub fn limits<R: Real>(
                 continue;
             }
         }
-        let near = gap.lt(reach);
+        let reach = dt.mul_add(speed + R::constant(slack), R::constant(margin));
+        let near = dt.mul_add(closing.min(R::zero()), gap).lt(reach);
         if !near.any() {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use super::rows::State;
 use super::{ContactKind, RestingContact};
-use crate::contact::{CollidePlan, Contacts, collide};
+use crate::contact::{CollidePlan, Contacts, Drift, collide};
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::model::{Model, Shape};
@@ -22,8 +22,9 @@ pub fn resting_contacts(model: &Model, q: &[f64], v: &[f64], distance: f64, spee
     let mut k = Kinematics::<f64>::new(model);
     kinematics(model, q, &mut k);
     let mut found = Contacts::default();
-    // Half the distance a geom; the margins of the pairs may find more.
-    collide(&CollidePlan::new(model), &k.geom_pose, &vec![0.5 * distance.abs(); model.geoms.len()], None, &mut found);
+    // The margins of the pairs may find more.
+    let at_rest = vec![Drift::none(); model.geoms.len()];
+    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, distance.abs(), None, &mut found);
     let mut resting = Vec::new();
     for slot in 0..found.slot_count() {
         if found.gap[slot] > distance {

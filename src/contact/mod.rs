@@ -15,7 +15,7 @@ mod tests;
 
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
-use crate::spatial::{Pose, Vec3};
+use crate::spatial::{Motion, Pose, Vec3};
 use clip::Point;
 use convex::Solid;
 use nalgebra::Vector3;
@@ -44,6 +44,17 @@ pub struct Contacts<R> {
     pub pair: Vec<u32>,
     /// Which point of the pair this is, stable from step to step, shape \[slot\]\[lane\].
     pub feature: Vec<u32>,
+    /// The points that may be contacts.
+    candidates: Vec<Near<R>>,
+}
+
+/// A point that may be a contact in some worlds.
+#[derive(Debug, Clone)]
+struct Near<R> {
+    pair: usize,
+    point: Candidate<R>,
+    /// Gap after the free motion towards it, less the pair's margin, m; infinite where there is no such point.
+    gap: R,
 }
 
 impl<R: Real> Contacts<R> {
@@ -57,6 +68,7 @@ impl<R: Real> Contacts<R> {
         self.count.resize(R::LANES, 0);
         self.found.clear();
         self.found.resize(R::LANES, 0);
+        self.candidates.clear();
         self.truncate(0);
     }
     /// Keeps the first `slots` slots.
@@ -185,6 +197,29 @@ struct PairPlan {
     size: f64,
 }
 
+/// Free motion of a geom within a step.
+#[derive(Debug, Clone, Copy)]
+pub struct Drift<R> {
+    /// Δt times the free velocity of the geom's body about `reference`, rad and m.
+    pub shift: Motion<R>,
+    /// Reference point of `shift`, world axes, m.
+    pub reference: Vec3<R>,
+    /// The most that `shift` moves any point of the geom, m.
+    pub travel: R,
+}
+
+impl<R: Real> Drift<R> {
+    /// A geom at rest.
+    pub fn none() -> Self {
+        Self { shift: Motion::zero(), reference: Vec3::zero(), travel: R::zero() }
+    }
+    /// Free motion of the point of the geom at `position`.
+    #[inline(always)]
+    fn at(&self, position: Vec3<R>) -> Vec3<R> {
+        self.shift.at(position - self.reference)
+    }
+}
+
 /// The narrow phases of all pairs of a model, prepared once and shared by all worlds.
 #[derive(Debug, Clone)]
 pub struct CollidePlan {
@@ -217,8 +252,10 @@ impl CollidePlan {
 /// Finds the contacts of a tile of worlds.
 ///
 /// - `geoms`: world poses, shape \[geom\].
-/// - `reach`: how far a point of each geom may move in this step, m, shape \[geom\]. A pair is looked at, and a point kept, within
-///   the pair's margin plus both reaches.
+/// - `drift`: the free motion of each geom in this step, shape \[geom\].
+/// - `reach`: how much impulses may close a gap in this step whatever happens, m. A point is kept whose gap after the free motion towards it, to
+///   first order, would be less than the pair's margin plus this plus the deepest overlap that the free motion would make in its world: what
+///   stops that motion may throw other parts as far.
 /// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
 ///
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
@@ -227,14 +264,18 @@ impl CollidePlan {
 pub fn collide<R: Real>(
     plan: &CollidePlan,
     geoms: &[Pose<R>],
-    reach: &[R],
+    drift: &[Drift<R>],
+    reach: R,
     capacity: Option<usize>,
     contacts: &mut Contacts<R>,
 ) {
     contacts.clear();
+    let mut deepest = R::zero();
     for (index, pair) in plan.pairs.iter().enumerate() {
         let (a, b) = (&geoms[pair.a], &geoms[pair.b]);
-        let threshold = R::constant(pair.margin) + (reach[pair.a] + reach[pair.b]);
+        let (da, db) = (&drift[pair.a], &drift[pair.b]);
+        let margin = R::constant(pair.margin);
+        let threshold = da.travel + db.travel + (reach + margin);
         let near = near(pair, a, b, threshold);
         if !near.any() {
             continue;
@@ -245,14 +286,26 @@ pub fn collide<R: Real>(
         for point in &points {
             let kept = point.gap.lt(threshold);
             if kept.any() {
-                for lane in 0..R::LANES {
-                    if kept.get(lane) {
-                        contacts.push(lane, index, point);
-                    }
+                let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
+                let overlap = -(point.gap.max(R::zero()) + closing);
+                deepest = R::select(kept, deepest.max(overlap), deepest);
+                let gap = R::select(kept, point.gap + closing.min(R::zero()) - margin, R::constant(f64::INFINITY));
+                contacts.candidates.push(Near { pair: index, point: *point, gap });
+            }
+        }
+    }
+    let candidates = std::mem::take(&mut contacts.candidates);
+    for Near { pair, point, gap } in &candidates {
+        let kept = gap.lt(reach + deepest);
+        if kept.any() {
+            for lane in 0..R::LANES {
+                if kept.get(lane) {
+                    contacts.push(lane, *pair, point);
                 }
             }
         }
     }
+    contacts.candidates = candidates;
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
     }

@@ -80,7 +80,7 @@ fn cast<R: Real>(p: &Pose<f64>) -> Pose<R> {
 fn touch_within(a: Shape, b: Shape, pa: Pose<f64>, pb: Pose<f64>, reach: f64) -> Contacts<f64> {
     let plan = CollidePlan::new(&pair(a, b));
     let mut contacts = Contacts::default();
-    collide(&plan, &[pa, pb], &[reach, 0.0], None, &mut contacts);
+    collide(&plan, &[pa, pb], &[Drift::none(); 2], reach, None, &mut contacts);
     contacts
 }
 fn touch(a: Shape, b: Shape, pa: Pose<f64>, pb: Pose<f64>) -> Contacts<f64> {
@@ -295,12 +295,12 @@ fn lanes_agree<R: Real>() {
                     }
                 }
             }
-            let reach = [R::constant(0.02), R::constant(0.03)];
-            collide(&plan, &geoms, &reach, None, &mut contacts);
+            let reach = R::constant(0.05);
+            collide(&plan, &geoms, &[Drift::none(); 2], reach, None, &mut contacts);
             for lane in 0..R::LANES {
                 let world = [geoms[0].get(lane), geoms[1].get(lane)];
-                let reach = [reach[0].get(lane), reach[1].get(lane)];
-                collide(&plan, &world, &reach, None, &mut single);
+                let reach = reach.get(lane);
+                collide(&plan, &world, &[Drift::none(); 2], reach, None, &mut single);
                 assert_eq!(lane_of(&contacts, lane), lane_of(&single, 0));
                 for k in contacts.count[lane]..contacts.slot_count() {
                     assert_eq!(contacts.gap[k].get(lane).to_f64(), 0.0);
@@ -325,7 +325,7 @@ fn every_contact_is_finite_with_a_unit_normal_and_its_own_feature() {
         let mut seen = 0;
         for _ in 0..300 {
             let world = [noise.pose(0.2), noise.pose(0.5)];
-            collide(&plan, &world, &[0.05, 0.0], None, &mut contacts);
+            collide(&plan, &world, &[Drift::none(); 2], 0.05, None, &mut contacts);
             assert!(contacts.count[0] <= KEPT);
             for k in 0..contacts.count[0] {
                 close(contacts.normal[k].norm(), 1.0, 1e-9);
@@ -343,16 +343,16 @@ fn beyond_the_capacity_the_deepest_stay_in_order_and_all_are_counted() {
     let plan = CollidePlan::new(&pair(Shape::Plane, cuboid(0.5, 0.5, 0.1)));
     let tilted = at([0.0, 0.0, 0.1], [0.01, 0.02, 0.0]);
     let mut all = Contacts::default();
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[0.05, 0.05], None, &mut all);
+    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, None, &mut all);
     assert_eq!((all.count[0], all.found[0]), (4, 4));
     let mut some = Contacts::default();
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[0.05, 0.05], Some(2), &mut some);
+    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, Some(2), &mut some);
     assert_eq!((some.count[0], some.found[0], some.slot_count()), (2, 4, 2));
     let mut deepest = gaps(&all);
     deepest.sort_by(f64::total_cmp);
     let mut kept = gaps(&some);
     kept.sort_by(f64::total_cmp);
     assert_eq!(kept, deepest[..2]);
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[0.05, 0.05], Some(0), &mut some);
+    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, Some(0), &mut some);
     assert_eq!((some.count[0], some.found[0], some.slot_count()), (0, 4, 0));
 }

@@ -15,9 +15,10 @@ pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Precision, Settings};
 pub use warm::Remembered;
 
-use crate::contact::{CollidePlan, Contacts, collide};
+use crate::contact::{CollidePlan, Contacts, Drift, collide};
 use crate::dynamics::{
-    Dynamics, TileParameters, applied_force, bias_force, factor, free_velocity, integrate, mass_matrix,
+    Dynamics, TileParameters, applied_force, bias_force, factor, free_body_velocity, free_velocity, integrate,
+    mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::island::{IslandPlan, Islands, islands};
@@ -26,6 +27,7 @@ use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::Model;
 use crate::solver::Batch;
+use crate::spatial::Motion;
 use assemble::assemble;
 use places::Places;
 use rows::{RowPlan, Rows, apply, constraint_rows};
@@ -98,7 +100,7 @@ pub struct Tile<'a, R: Real> {
 pub struct Workspace<R> {
     kinematics: Kinematics<R>,
     dynamics: Dynamics<R>,
-    reach: Vec<R>,
+    drift: Vec<Drift<R>>,
     contacts: Contacts<R>,
     limits: Limits<R>,
     equalities: Equalities<R>,
@@ -118,7 +120,7 @@ impl<R: Real> Workspace<R> {
         Self {
             kinematics: Kinematics::new(model),
             dynamics: Dynamics::new(model),
-            reach: vec![R::zero(); model.geoms.len()],
+            drift: vec![Drift::none(); model.geoms.len()],
             contacts: Contacts::default(),
             limits: Limits::default(),
             equalities: Equalities::default(),
@@ -144,13 +146,15 @@ pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R
     applied_force(model, p.gain_scale, tile.q, tile.v, tile.control, tile.external, &mut w.dynamics);
     factor(model, dt, &mut w.dynamics);
     free_velocity(model, dt, tile.v, &mut w.dynamics);
+    free_body_velocity(model, &w.kinematics, &mut w.dynamics);
 }
 
 /// Stage 5: contacts.
 #[inline(always)]
 pub fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
-    reach(plan, tile.parameters.gravity, w);
-    collide(&plan.collide, &w.kinematics.geom_pose, &w.reach, plan.settings.contact_capacity, &mut w.contacts);
+    drift(plan, w);
+    let reach = R::constant(plan.dt * plan.settings.contact_speed);
+    collide(&plan.collide, &w.kinematics.geom_pose, &w.drift, reach, plan.settings.contact_capacity, &mut w.contacts);
     w.contacts.count[tile.lane_count..].fill(0);
 }
 
@@ -203,22 +207,18 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
     w.finite = R::select(sum.lt(R::one()), R::one(), R::zero());
 }
 
-/// How far the surface of every geom may move in this step: Δt (|v| + |ω| r + |g| Δt + slack / 2).
+/// Free motion Δt V* of every geom.
 #[inline(always)]
-fn reach<R: Real>(plan: &Plan, gravity: &[R], w: &mut Workspace<R>) {
+fn drift<R: Real>(plan: &Plan, w: &mut Workspace<R>) {
     let model = &*plan.model;
-    let dt = R::constant(plan.dt);
-    let g = crate::kinematics::triple(gravity, 0).norm();
-    let slack = g.mul_add(dt, R::constant(0.5 * plan.settings.contact_speed));
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {
-            let velocity = w.dynamics.body_velocity[geom.body];
-            let arm = w.kinematics.geom_pose[i].position - w.kinematics.reference[tree];
-            let speed = velocity.at(arm).norm();
-            let spin = velocity.angular.norm() * R::constant(plan.radius[i]);
-            w.reach[i] = dt * (speed + spin + slack);
-        } else {
-            w.reach[i] = R::zero();
+            let velocity = w.dynamics.free_body_velocity[geom.body];
+            let shift = velocity.mul_add(R::constant(plan.dt), Motion::zero());
+            let reference = w.kinematics.reference[tree];
+            let turn = shift.angular.norm() * R::constant(plan.radius[i]);
+            let travel = shift.at(w.kinematics.geom_pose[i].position - reference).norm() + turn;
+            w.drift[i] = Drift { shift, reference, travel };
         }
     }
 }

@@ -56,8 +56,9 @@ pub struct Settings {
     pub stabilization: f64,
     /// Largest push-out speed, m/s (rad/s for limits). Default 2.
     pub push_speed: f64,
-    /// Speed that contact impulses may give to a surface within one step, m/s: contacts are looked for that much farther away,
-    /// times Δt, than the free motion reaches. Default 1. Raising it finds more contacts that stay open.
+    /// Speed by which impulses may close a gap, m/s (rad/s for limits), beyond the free motion and beyond what the hardest impact of the world may
+    /// throw: a contact is posed whose gap they may close within Δt. Default 1. Raising it poses more contacts that stay open; lowering it
+    /// lets impacts press other parts of the robot into the floor before the next step sees it.
     pub contact_speed: f64,
     /// Compliance added to the diagonal of W for normal rows, (m/s)/(N·s). Default 0: hard contact.
     pub compliance: f64,
