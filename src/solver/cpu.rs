@@ -15,8 +15,15 @@ use crate::lane::{F32x16, Wide};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
 const CONTRACTS: f64 = 0.1;
-/// Newton steps at most, round by round: after each the unfinished blocks are gathered anew.
-const NEWTON_STEPS: [usize; 3] = [3, 8, 20];
+/// Rounds of Newton: after each the unfinished blocks are gathered anew. The first go on from the answer so far. Where that leads astray, what
+/// friction does is found little by little.
+const ROUNDS: [Round; 5] = [
+    Round { steps: 3, ramp: &[] },
+    Round { steps: 8, ramp: &[] },
+    Round { steps: 20, ramp: &[0.0] },
+    Round { steps: 20, ramp: &[0.0, 0.2, 0.4, 0.6, 0.8] },
+    Round { steps: 20, ramp: &[3.0] },
+];
 /// A tile is full enough for Newton in place when one lane in so many is live.
 const FULL: usize = 3;
 /// Largest block for Newton, rows: beyond, its system leaves the cache.
@@ -204,6 +211,16 @@ pub(super) struct Scratch<R> {
     alone: Vec<Place>,
 }
 
+/// A round of Newton.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// Steps at most, on every problem.
+    steps: usize,
+    /// Shares of the friction with which the block is solved first, from no impulse on; if this fails the answer so far is kept. None: Newton goes
+    /// on from that answer.
+    ramp: &'static [f64],
+}
+
 /// A block of a group.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -330,7 +347,7 @@ fn sweep<R: Real>(mut header: Header, settings: &SolveSettings, tile: OneTile<'_
 /// Newton on the live blocks, a few steps for all and more for those that need them; then their certificates anew.
 #[inline(always)]
 fn newton<R: Real>(settings: &SolveSettings, all: &mut [Tiles<'_, R>], which: Which, scratch: &mut Scratch<R>) {
-    for steps in NEWTON_STEPS {
+    for round in ROUNDS {
         scratch.alone.clear();
         for (group, tiles) in all.iter_mut().enumerate() {
             let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
@@ -341,14 +358,14 @@ fn newton<R: Real>(settings: &SolveSettings, all: &mut [Tiles<'_, R>], which: Wh
                 let live = R::zero().lt(tiles.one(which, tile).report[REPORT_LIVE]);
                 let count = (0..R::LANES).filter(|&lane| live.get(lane)).count();
                 if FULL * count >= R::LANES {
-                    newton_in_place(&header, settings, tiles.one(which, tile), live, steps, &mut scratch.newton);
+                    newton_in_place(&header, settings, tiles.one(which, tile), live, round, &mut scratch.newton);
                 } else {
                     let lanes = (0..R::LANES).filter(|&lane| live.get(lane));
                     scratch.alone.extend(lanes.map(|lane| Place { group, tile, lane }));
                 }
             }
         }
-        newton_gathered(settings, all, which, steps, scratch);
+        newton_gathered(settings, all, which, round, scratch);
     }
 }
 
@@ -359,18 +376,20 @@ fn newton_in_place<R: Real>(
     settings: &SolveSettings,
     mut tile: OneTile<'_, R>,
     live: R::Mask,
-    steps: usize,
+    round: Round,
     newton: &mut NewtonTile<R>,
 ) {
     newton.fit(header);
     newton.load(tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse);
     newton.tolerance = R::select(live, NewtonTile::goal(tile.report, settings.tolerance), newton.tolerance);
     newton.scale();
-    let steps = newton.solve(header, steps);
+    let on_the_way = newton.ramp(header, round.ramp, round.steps);
+    let (steps, unsolved) = newton.solve(header, round.steps);
+    let found = if round.ramp.is_empty() { live } else { live.and(unsolved.not()) };
     for row in 0..header.row_count() {
-        tile.impulse[row] = R::select(live, newton.answer(row), tile.impulse[row]);
+        tile.impulse[row] = R::select(found, newton.answer(row), tile.impulse[row]);
     }
-    tile.report[REPORT_ITERATIONS] += steps;
+    tile.report[REPORT_ITERATIONS] += R::select(live, on_the_way + steps, R::zero());
     certify(header, &mut tile, live);
 }
 
@@ -391,7 +410,7 @@ fn newton_gathered<R: Real>(
     settings: &SolveSettings,
     all: &mut [Tiles<'_, R>],
     which: Which,
-    steps: usize,
+    round: Round,
     scratch: &mut Scratch<R>,
 ) {
     let Scratch { newton, alone, .. } = scratch;
@@ -414,10 +433,15 @@ fn newton_gathered<R: Real>(
             newton.gather(lane, settings, all[p.group].size, &all[p.group].one(which, p.tile), p.lane);
         }
         newton.scale();
-        let done = newton.solve(&header, steps);
+        let on_the_way = newton.ramp(&header, round.ramp, round.steps);
+        let (steps, unsolved) = newton.solve(&header, round.steps);
+        let done = on_the_way + steps;
         for row in 0..room.row_count() {
             let answer = newton.answer(row);
             for (lane, p) in blocks.iter().enumerate() {
+                if !round.ramp.is_empty() && unsolved.get(lane) {
+                    continue;
+                }
                 let tile = &mut all[p.group];
                 if let Some(row) = row_of(tile.size, room, row) {
                     tile.one(which, p.tile).impulse[row].set(p.lane, answer.get(lane));

@@ -44,6 +44,8 @@ pub(super) struct NewtonTile<R> {
     pub impulse: Vec<R>,
     /// Friction coefficient μ, shape \[contact\].
     pub friction: Vec<R>,
+    /// μ while another stands in its place, shape \[contact\].
+    whole_friction: Vec<R>,
     /// Bounds of the scalar rows, scaled, shape \[scalar\]\[2\].
     pub bounds: Vec<R>,
     /// √w_c of every row, m/s a unit of u; λ = y / √w_c, shape \[row\].
@@ -87,6 +89,7 @@ impl<R: Real> NewtonTile<R> {
             bias: Vec::new(),
             impulse: Vec::new(),
             friction: Vec::new(),
+            whole_friction: Vec::new(),
             bounds: Vec::new(),
             unit: Vec::new(),
             tolerance: R::zero(),
@@ -199,9 +202,41 @@ impl<R: Real> NewtonTile<R> {
         R::constant(tolerance).max(report[REPORT_FLOOR])
     }
 
-    /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane.
+    /// A first guess by way of other friction: solves with each of `shares` of μ in turn, from no impulse on. Returns the steps of every
+    /// lane.
     #[inline(always)]
-    pub fn solve(&mut self, header: &Header, most: usize) -> R {
+    pub fn ramp(&mut self, header: &Header, shares: &[f64], most: usize) -> R {
+        let mut steps = R::zero();
+        if shares.is_empty() {
+            return steps;
+        }
+        self.impulse.fill(R::zero());
+        self.whole_friction.resize(self.friction.len(), R::zero());
+        self.whole_friction.copy_from_slice(&self.friction);
+        for &share in shares {
+            for (part, &whole) in self.friction.iter_mut().zip(&self.whole_friction) {
+                *part = whole * R::constant(share);
+            }
+            steps += self.solve(header, most).0;
+        }
+        self.friction.copy_from_slice(&self.whole_friction);
+        steps
+    }
+
+    /// Sweeps in some lanes.
+    #[inline(always)]
+    fn sweep(&mut self, header: &Header, sweep_count: u32, lanes: R::Mask) {
+        let mut report = [R::zero(); REPORT_LEN];
+        report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
+        let header = Header { sweep_count, ..*header };
+        let Self { delassus, bias, friction, bounds, impulse, .. } = self;
+        pgs(&header, delassus, bias, friction, bounds, impulse, &mut report);
+    }
+
+    /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
+    /// not.
+    #[inline(always)]
+    pub fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
         let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
         let (one, ten) = (R::one(), R::constant(10.0));
         self.update_velocity();
@@ -239,18 +274,14 @@ impl<R: Real> NewtonTile<R> {
             delta = R::select(full, (delta / ten).max(least_delta), grown);
             steps += R::select(live, one, R::zero());
             if live.and(moves.not()).any() {
-                let mut report = [R::zero(); REPORT_LEN];
-                report[REPORT_LIVE] = R::select(live.and(moves.not()), one, R::zero());
-                let header = Header { sweep_count: SWEEPS, ..*header };
-                let Self { delassus, bias, friction, bounds, impulse, .. } = self;
-                pgs(&header, delassus, bias, friction, bounds, impulse, &mut report);
+                self.sweep(header, SWEEPS, live.and(moves.not()));
             }
             self.update_velocity();
             let (now, residual) = self.natural_map();
             merit = now;
             live = live.and(self.tolerance.lt(residual)).and(is_finite(residual));
         }
-        steps
+        (steps, live)
     }
 
     /// u = W y + b
