@@ -1,33 +1,17 @@
 //! All stages of a solve on the CPU, tile by tile.
 
 use super::jacobi::jacobi;
-use super::newton::NewtonTile;
 use super::pgs::pgs;
 use super::residual::residual;
+use super::rounds::{Gathering, newton};
 use super::warm_start::warm_start;
-use super::{
-    Algorithm, Batch, BlockSize, Group, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE,
-    REPORT_RESIDUAL, SolveSettings,
-};
+use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings};
 use crate::lane::{Compiled, Level, Mask, Real, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F32x16, Wide};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
 const CONTRACTS: f64 = 0.1;
-/// Rounds of Newton: after each the unfinished blocks are gathered anew. The first go on from the answer so far. Where that leads astray, what
-/// friction does is found little by little.
-const ROUNDS: [Round; 5] = [
-    Round { steps: 3, ramp: &[] },
-    Round { steps: 8, ramp: &[] },
-    Round { steps: 20, ramp: &[0.0] },
-    Round { steps: 20, ramp: &[0.0, 0.2, 0.4, 0.6, 0.8] },
-    Round { steps: 20, ramp: &[3.0] },
-];
-/// A tile is full enough for Newton in place when one lane in so many is live.
-const FULL: usize = 3;
-/// Largest block for Newton, rows: beyond, its system leaves the cache.
-const LARGEST_NEWTON: usize = 200;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -206,55 +190,35 @@ fn solve_all<R: Real>(all: &mut [Tiles<R>], level: Level, settings: &SolveSettin
 #[derive(Debug, Clone)]
 pub(super) struct Scratch<R> {
     next_impulse: Vec<R>,
-    newton: NewtonTile<R>,
-    /// Blocks for Newton that have few others in their tiles.
-    alone: Vec<Place>,
-}
-
-/// A round of Newton.
-#[derive(Debug, Clone, Copy)]
-struct Round {
-    /// Steps at most, on every problem.
-    steps: usize,
-    /// Shares of the friction with which the block is solved first, from no impulse on; if this fails the answer so far is kept. None: Newton goes
-    /// on from that answer.
-    ramp: &'static [f64],
-}
-
-/// A block of a group.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    group: usize,
-    tile: usize,
-    lane: usize,
+    gathering: Gathering<R>,
 }
 
 impl<R: Real> Scratch<R> {
     pub fn new() -> Self {
-        Self { next_impulse: Vec::new(), newton: NewtonTile::new(), alone: Vec::new() }
+        Self { next_impulse: Vec::new(), gathering: Gathering::new() }
     }
 }
 
 /// One of the two problems of every block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+pub(super) enum Which {
     Velocity,
     Position,
 }
 
 /// One problem of one tile. Shapes as in [`Group`].
-struct OneTile<'a, R> {
-    delassus: &'a [R],
-    friction: &'a [R],
-    bounds: &'a [R],
-    bias: &'a [R],
-    impulse: &'a mut [R],
-    report: &'a mut [R],
+pub(super) struct OneTile<'a, R> {
+    pub delassus: &'a [R],
+    pub friction: &'a [R],
+    pub bounds: &'a [R],
+    pub bias: &'a [R],
+    pub impulse: &'a mut [R],
+    pub report: &'a mut [R],
 }
 
 impl<R: Real> Tiles<'_, R> {
     #[inline(always)]
-    fn one(&mut self, which: Which, tile: usize) -> OneTile<'_, R> {
+    pub(super) fn one(&mut self, which: Which, tile: usize) -> OneTile<'_, R> {
         let (size, n) = (self.size, self.size.row_count());
         let cut = |len: usize| tile * len..(tile + 1) * len;
         let (bias, impulse, report) = match which {
@@ -306,7 +270,7 @@ impl<R: Real> Task for Newton<'_, '_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        newton(self.settings, self.all, self.which, self.scratch);
+        newton(self.settings, self.all, self.which, &mut self.scratch.gathering);
     }
 }
 
@@ -342,157 +306,4 @@ fn sweep<R: Real>(mut header: Header, settings: &SolveSettings, tile: OneTile<'_
         live = report[REPORT_LIVE];
     }
     report[REPORT_LIVE] = live;
-}
-
-/// Newton on the live blocks, a few steps for all and more for those that need them; then their certificates anew.
-#[inline(always)]
-fn newton<R: Real>(settings: &SolveSettings, all: &mut [Tiles<'_, R>], which: Which, scratch: &mut Scratch<R>) {
-    for round in ROUNDS {
-        scratch.alone.clear();
-        for (group, tiles) in all.iter_mut().enumerate() {
-            let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
-            if header.row_count() > LARGEST_NEWTON {
-                continue;
-            }
-            for tile in 0..tiles.count() {
-                let live = R::zero().lt(tiles.one(which, tile).report[REPORT_LIVE]);
-                let count = (0..R::LANES).filter(|&lane| live.get(lane)).count();
-                if FULL * count >= R::LANES {
-                    newton_in_place(&header, settings, tiles.one(which, tile), live, round, &mut scratch.newton);
-                } else {
-                    let lanes = (0..R::LANES).filter(|&lane| live.get(lane));
-                    scratch.alone.extend(lanes.map(|lane| Place { group, tile, lane }));
-                }
-            }
-        }
-        newton_gathered(settings, all, which, round, scratch);
-    }
-}
-
-/// Newton on the live blocks of one tile.
-#[inline(always)]
-fn newton_in_place<R: Real>(
-    header: &Header,
-    settings: &SolveSettings,
-    mut tile: OneTile<'_, R>,
-    live: R::Mask,
-    round: Round,
-    newton: &mut NewtonTile<R>,
-) {
-    newton.fit(header);
-    newton.load(tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse);
-    newton.tolerance = R::select(live, NewtonTile::goal(tile.report, settings.tolerance), newton.tolerance);
-    newton.scale();
-    let on_the_way = newton.ramp(header, round.ramp, round.steps);
-    let (steps, unsolved) = newton.solve(header, round.steps);
-    let found = if round.ramp.is_empty() { live } else { live.and(unsolved.not()) };
-    for row in 0..header.row_count() {
-        tile.impulse[row] = R::select(found, newton.answer(row), tile.impulse[row]);
-    }
-    tile.report[REPORT_ITERATIONS] += R::select(live, on_the_way + steps, R::zero());
-    certify(header, &mut tile, live);
-}
-
-/// The certificate anew for some lanes; the others keep theirs, which a device may have rounded otherwise.
-#[inline(always)]
-fn certify<R: Real>(header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
-    let mut report = [R::zero(); REPORT_LEN];
-    residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, &mut report);
-    for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE] {
-        tile.report[entry] = R::select(lanes, report[entry], tile.report[entry]);
-    }
-}
-
-/// Newton on blocks that have few others in their tiles, gathered into full ones, blocks of near sizes together; the rows that a block lacks are
-/// zero and change no bit of it.
-#[inline(always)]
-fn newton_gathered<R: Real>(
-    settings: &SolveSettings,
-    all: &mut [Tiles<'_, R>],
-    which: Which,
-    round: Round,
-    scratch: &mut Scratch<R>,
-) {
-    let Scratch { newton, alone, .. } = scratch;
-    alone.sort_unstable_by_key(|p| (all[p.group].size.row_count(), p.group, p.tile, p.lane));
-    let mut rest = &alone[..];
-    while let Some(first) = rest.first() {
-        let limit = all[first.group].size.row_count() * 3 / 2 + 6;
-        let count = rest.iter().take(R::LANES).take_while(|p| all[p.group].size.row_count() <= limit).count();
-        let (blocks, others) = rest.split_at(count);
-        rest = others;
-        let mut room = BlockSize::default();
-        for block in blocks {
-            let size = all[block.group].size;
-            room.contact_count = room.contact_count.max(size.contact_count);
-            room.scalar_count = room.scalar_count.max(size.scalar_count);
-        }
-        let header = Header::new(room, 1, R::LANES, settings);
-        newton.clear(&header);
-        for (lane, p) in blocks.iter().enumerate() {
-            newton.gather(lane, settings, all[p.group].size, &all[p.group].one(which, p.tile), p.lane);
-        }
-        newton.scale();
-        let on_the_way = newton.ramp(&header, round.ramp, round.steps);
-        let (steps, unsolved) = newton.solve(&header, round.steps);
-        let done = on_the_way + steps;
-        for row in 0..room.row_count() {
-            let answer = newton.answer(row);
-            for (lane, p) in blocks.iter().enumerate() {
-                if !round.ramp.is_empty() && unsolved.get(lane) {
-                    continue;
-                }
-                let tile = &mut all[p.group];
-                if let Some(row) = row_of(tile.size, room, row) {
-                    tile.one(which, p.tile).impulse[row].set(p.lane, answer.get(lane));
-                }
-            }
-        }
-        for (lane, p) in blocks.iter().enumerate() {
-            let iterations = &mut all[p.group].one(which, p.tile).report[REPORT_ITERATIONS];
-            iterations.set(p.lane, (R::splat(iterations.get(p.lane)) + R::splat(done.get(lane))).get(0));
-        }
-    }
-    for blocks in alone.chunk_by(|a, b| (a.group, a.tile) == (b.group, b.tile)) {
-        let Place { group, tile, .. } = blocks[0];
-        let mut lanes = R::Mask::splat(false);
-        for p in blocks {
-            lanes.set(p.lane, true);
-        }
-        let header = Header::new(all[group].size, 1, R::LANES, settings);
-        certify(&header, &mut all[group].one(which, tile), lanes);
-    }
-}
-
-/// The row of a block of `size` that is row `row` where there is `room`.
-#[inline(always)]
-fn row_of(size: BlockSize, room: BlockSize, row: usize) -> Option<usize> {
-    let (own, wide) = (3 * size.contact_count, 3 * room.contact_count);
-    if row < wide { (row < own).then_some(row) } else { (row - wide < size.scalar_count).then_some(own + row - wide) }
-}
-
-impl<R: Real> NewtonTile<R> {
-    /// Copies block `from` of a tile of blocks of `size` into `lane`.
-    #[inline(always)]
-    fn gather(&mut self, lane: usize, settings: &SolveSettings, size: BlockSize, tile: &OneTile<'_, R>, from: usize) {
-        let (n, room) = (size.row_count(), self.size.row_count());
-        // contacts come first, scalar rows after all contacts that there is room for
-        let gap = 3 * (self.size.contact_count - size.contact_count);
-        let place = |row: usize| if row < 3 * size.contact_count { row } else { row + gap };
-        for i in 0..n {
-            let to = place(i);
-            for j in 0..n {
-                self.delassus[to * room + place(j)].set(lane, tile.delassus[i * n + j].get(from));
-            }
-            self.bias[to].set(lane, tile.bias[i].get(from));
-            self.impulse[to].set(lane, tile.impulse[i].get(from));
-        }
-        for c in 0..size.contact_count {
-            self.friction[c].set(lane, tile.friction[c].get(from));
-        }
-        for s in 0..2 * size.scalar_count {
-            self.bounds[s].set(lane, tile.bounds[s].get(from));
-        }
-        self.tolerance.set(lane, Self::goal(tile.report, settings.tolerance).get(from));
-    }
 }

@@ -19,6 +19,7 @@ mod pgs;
 mod problems;
 mod project;
 mod residual;
+mod rounds;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -103,9 +103,9 @@ impl<R: Real> NewtonTile<R> {
         }
     }
 
-    /// Makes room for the blocks of `header`, no lane in use; entries are 0 or left over.
+    /// Makes room for the blocks of `header`, no lane in use: blocks of zeros.
     #[inline(always)]
-    pub fn fit(&mut self, header: &Header) {
+    pub fn clear(&mut self, header: &Header) {
         let size =
             BlockSize { contact_count: header.contact_count as usize, scalar_count: header.scalar_count as usize };
         let n = size.row_count();
@@ -132,30 +132,12 @@ impl<R: Real> NewtonTile<R> {
         self.modes.resize(size.contact_count, idle);
         // an idle lane is solved from the start
         self.tolerance = R::constant(f64::INFINITY);
-    }
-
-    /// As [`Self::fit`], with idle lanes: blocks of zeros.
-    #[inline(always)]
-    pub fn clear(&mut self, header: &Header) {
-        self.fit(header);
         for array in [&mut self.delassus, &mut self.bias, &mut self.impulse, &mut self.friction, &mut self.bounds] {
             array.fill(R::zero());
         }
     }
 
-    /// Copies a tile of a group.
-    #[inline(always)]
-    pub fn load(&mut self, delassus: &[R], bias: &[R], friction: &[R], bounds: &[R], impulse: &[R]) {
-        let n = self.size.row_count();
-        self.delassus.copy_from_slice(delassus);
-        self.bias.copy_from_slice(bias);
-        self.friction.copy_from_slice(friction);
-        self.bounds.copy_from_slice(bounds);
-        self.impulse.copy_from_slice(impulse);
-        debug_assert_eq!(self.bias.len(), n);
-    }
-
-    /// Scales what was loaded.
+    /// Scales what was gathered.
     #[inline(always)]
     pub fn scale(&mut self) {
         let (n, contacts) = (self.size.row_count(), 3 * self.size.contact_count);
@@ -190,10 +172,12 @@ impl<R: Real> NewtonTile<R> {
         }
     }
 
-    /// λ of a row, N·s.
+    /// Turns y into λ, N·s.
     #[inline(always)]
-    pub fn answer(&self, row: usize) -> R {
-        self.impulse[row] / self.unit[row]
+    pub fn unscale(&mut self) {
+        for (y, unit) in self.impulse.iter_mut().zip(&self.unit) {
+            *y = *y / *unit;
+        }
     }
 
     /// Residual above which a lane with this report is not solved.
