@@ -55,6 +55,23 @@ impl<'a, R: Real> Tiles<'a, R> {
         }
     }
 
+    /// The same tiles, borrowed for less long.
+    #[inline(always)]
+    fn reborrow(&mut self) -> Tiles<'_, R> {
+        Tiles {
+            size: self.size,
+            delassus: self.delassus,
+            friction: self.friction,
+            bounds: self.bounds,
+            bias: self.bias,
+            impulse: self.impulse,
+            report: self.report,
+            position_bias: self.position_bias,
+            position_impulse: self.position_impulse,
+            position_report: self.position_report,
+        }
+    }
+
     /// Number of tiles.
     pub fn count(&self) -> usize {
         self.report.len() / REPORT_LEN
@@ -113,17 +130,46 @@ impl<'a, R: Real> Tiles<'a, R> {
     }
 }
 
+/// All blocks of a solve, size class by size class.
+pub(super) trait Blocks<R> {
+    /// Number of size classes.
+    fn class_count(&self) -> usize;
+    /// The tiles of one size class.
+    fn tiles(&mut self, class: usize) -> Tiles<'_, R>;
+}
+
+impl<R: Real> Blocks<R> for [Group<R>] {
+    #[inline(always)]
+    fn class_count(&self) -> usize {
+        self.len()
+    }
+    #[inline(always)]
+    fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
+        Tiles::all(&mut self[class])
+    }
+}
+
+impl<R: Real> Blocks<R> for [Tiles<'_, R>] {
+    #[inline(always)]
+    fn class_count(&self) -> usize {
+        self.len()
+    }
+    #[inline(always)]
+    fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
+        self[class].reborrow()
+    }
+}
+
 /// Solves the velocity problem and then the position problem of every block, on this thread.
 ///
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
     #[cfg(target_arch = "x86_64")]
     if let Some(mut all) = as_registers(batch, level) {
-        return solve_all(&mut all, level, settings, &mut Scratch::new());
+        return solve_all(&mut all[..], level, settings, &mut Scratch::new());
     }
     let Batch { groups, scratch } = batch;
-    let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
-    solve_all(&mut all, level, settings, scratch);
+    solve_all(&mut groups[..], level, settings, scratch);
 }
 
 /// Array packs of f32 seen as registers where the machine has such: the bits are the same, and it is faster.
@@ -132,7 +178,7 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
     use bytemuck::{must_cast_slice, must_cast_slice_mut};
     let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<F32x16>>().map(|batch| &mut batch.groups);
     let groups = groups.filter(|_| level == Level::Avx512 && Level::detect() == Level::Avx512)?;
-    let seen = groups.iter_mut().filter(|group| group.block_count > 0).map(|group| Tiles {
+    let seen = groups.iter_mut().map(|group| Tiles {
         size: group.size,
         delassus: must_cast_slice(&group.delassus),
         friction: must_cast_slice(&group.friction),
@@ -149,7 +195,7 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
 
 /// [`solve_cpu`] of some tiles of one group.
 pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
-    solve_all(&mut [tiles], level, settings, &mut Scratch::new());
+    solve_all(&mut [tiles][..], level, settings, &mut Scratch::new());
 }
 
 /// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
@@ -159,29 +205,39 @@ pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(mut all) = as_registers(batch, level) {
-        return polish_all(&mut all, level, settings, &mut Scratch::new());
+        return polish_all(&mut all[..], level, settings, &mut Scratch::new());
     }
     let Batch { groups, scratch } = batch;
-    let mut all: Vec<Tiles<R>> = groups.iter_mut().filter(|group| group.block_count > 0).map(Tiles::all).collect();
-    polish_all(&mut all, level, settings, scratch);
+    polish_all(&mut groups[..], level, settings, scratch);
 }
 
-fn polish_all<R: Real>(all: &mut [Tiles<R>], level: Level, settings: &SolveSettings, scratch: &mut Scratch<R>) {
+fn polish_all<R: Real, B: Blocks<R> + ?Sized>(
+    blocks: &mut B,
+    level: Level,
+    settings: &SolveSettings,
+    scratch: &mut Scratch<R>,
+) {
     for which in [Which::Velocity, Which::Position] {
-        level.run(Newton { all, which, settings, scratch });
+        level.run(Newton { blocks, which, settings, scratch });
     }
 }
 
-fn solve_all<R: Real>(all: &mut [Tiles<R>], level: Level, settings: &SolveSettings, scratch: &mut Scratch<R>) {
+fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
+    blocks: &mut B,
+    level: Level,
+    settings: &SolveSettings,
+    scratch: &mut Scratch<R>,
+) {
     for which in [Which::Velocity, Which::Position] {
-        for tiles in all.iter_mut() {
+        for class in 0..blocks.class_count() {
+            let tiles = blocks.tiles(class);
             if which == Which::Position {
                 tiles.position_impulse.copy_from_slice(tiles.impulse);
             }
             level.run(Sweeps { tiles, which, settings, scratch });
         }
         if settings.uses_newton() {
-            level.run(Newton { all, which, settings, scratch });
+            level.run(Newton { blocks, which, settings, scratch });
         }
     }
 }
@@ -216,14 +272,14 @@ pub(super) struct OneTile<'a, R> {
     pub report: &'a mut [R],
 }
 
-impl<R: Real> Tiles<'_, R> {
+impl<'a, R: Real> Tiles<'a, R> {
     #[inline(always)]
-    pub(super) fn one(&mut self, which: Which, tile: usize) -> OneTile<'_, R> {
+    pub(super) fn one(self, which: Which, tile: usize) -> OneTile<'a, R> {
         let (size, n) = (self.size, self.size.row_count());
         let cut = |len: usize| tile * len..(tile + 1) * len;
         let (bias, impulse, report) = match which {
-            Which::Velocity => (self.bias, &mut *self.impulse, &mut *self.report),
-            Which::Position => (self.position_bias, &mut *self.position_impulse, &mut *self.position_report),
+            Which::Velocity => (self.bias, self.impulse, self.report),
+            Which::Position => (self.position_bias, self.position_impulse, self.position_report),
         };
         OneTile {
             delassus: &self.delassus[cut(n * n)],
@@ -238,7 +294,7 @@ impl<R: Real> Tiles<'_, R> {
 
 /// Sweeps over one problem of all blocks of a group.
 struct Sweeps<'a, 'b, R> {
-    tiles: &'a mut Tiles<'b, R>,
+    tiles: Tiles<'b, R>,
     which: Which,
     settings: &'a SolveSettings,
     scratch: &'a mut Scratch<R>,
@@ -249,28 +305,28 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { tiles, which, settings, scratch } = self;
+        let Self { mut tiles, which, settings, scratch } = self;
         let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
         for tile in 0..tiles.count() {
-            sweep(header, settings, tiles.one(which, tile), &mut scratch.next_impulse);
+            sweep(header, settings, tiles.reborrow().one(which, tile), &mut scratch.next_impulse);
         }
     }
 }
 
 /// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, 'b, R> {
-    all: &'a mut [Tiles<'b, R>],
+struct Newton<'a, R, B: ?Sized> {
+    blocks: &'a mut B,
     which: Which,
     settings: &'a SolveSettings,
     scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real> Task for Newton<'_, '_, R> {
+impl<R: Real, B: Blocks<R> + ?Sized> Task for Newton<'_, R, B> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        newton(self.settings, self.all, self.which, &mut self.scratch.gathering);
+        newton(self.settings, self.blocks, self.which, &mut self.scratch.gathering);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the rows that
 //! do nothing.
 
-use super::cpu::{OneTile, Tiles, Which};
+use super::cpu::{Blocks, OneTile, Which};
 use super::newton::NewtonTile;
 use super::residual::residual;
 use super::{
@@ -63,9 +63,9 @@ impl<R: Real> Gathering<R> {
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; after every round their certificates anew.
 #[inline(always)]
-pub(super) fn newton<R: Real>(
+pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
     settings: &SolveSettings,
-    all: &mut [Tiles<'_, R>],
+    all: &mut B,
     which: Which,
     gathering: &mut Gathering<R>,
 ) {
@@ -102,25 +102,26 @@ pub(super) fn newton<R: Real>(
             for p in blocks {
                 lanes.set(p.lane, true);
             }
-            let header = Header::new(all[group].size, 1, R::LANES, settings);
-            certify(&header, &mut all[group].one(which, tile), lanes);
+            let header = Header::new(all.tiles(group).size, 1, R::LANES, settings);
+            certify(&header, &mut all.tiles(group).one(which, tile), lanes);
         }
     }
 }
 
 /// The live blocks, and what is kept of them.
 #[inline(always)]
-fn choose<R: Real>(all: &mut [Tiles<'_, R>], which: Which, round: Round, gathering: &mut Gathering<R>) {
+fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Round, gathering: &mut Gathering<R>) {
     let Gathering { parts, kept, keeps, .. } = gathering;
     parts.clear();
     kept.clear();
-    for (group, tiles) in all.iter_mut().enumerate() {
-        let size = tiles.size;
+    for group in 0..all.class_count() {
+        let tiles = all.tiles(group);
+        let (size, count) = (tiles.size, tiles.count());
         if size.row_count() > LARGEST {
             continue;
         }
-        for tile in 0..tiles.count() {
-            let one = tiles.one(which, tile);
+        for tile in 0..count {
+            let one = all.tiles(group).one(which, tile);
             let live = R::zero().lt(one.report[REPORT_LIVE]);
             if !live.any() {
                 continue;
@@ -174,9 +175,9 @@ fn find_kept<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, active: bool, keep
 
 /// Newton on some blocks, one in each lane. What a block lacks is zero and changes no bit of it.
 #[inline(always)]
-fn solve_together<R: Real>(
+fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
     settings: &SolveSettings,
-    all: &mut [Tiles<'_, R>],
+    all: &mut B,
     which: Which,
     round: Round,
     blocks: &[Part],
@@ -187,9 +188,9 @@ fn solve_together<R: Real>(
     let header = Header::new(room, 1, R::LANES, settings);
     newton.clear(&header);
     for (lane, part) in blocks.iter().enumerate() {
-        let size = all[part.group].size;
+        let size = all.tiles(part.group).size;
         find_rows(part, kept, size, room, rows);
-        gather(newton, lane, settings, part, kept, rows, size, &all[part.group].one(which, part.tile));
+        gather(newton, lane, settings, part, kept, rows, size, &all.tiles(part.group).one(which, part.tile));
     }
     newton.scale();
     let on_the_way = newton.ramp(&header, round.ramp, round.steps);
@@ -197,8 +198,8 @@ fn solve_together<R: Real>(
     newton.unscale();
     let done = on_the_way + steps;
     for (lane, part) in blocks.iter().enumerate() {
-        let size = all[part.group].size;
-        let tile = all[part.group].one(which, part.tile);
+        let size = all.tiles(part.group).size;
+        let tile = all.tiles(part.group).one(which, part.tile);
         let iterations = &mut tile.report[REPORT_ITERATIONS];
         iterations.set(part.lane, (R::splat(iterations.get(part.lane)) + R::splat(done.get(lane))).get(0));
         if !round.ramp.is_empty() && unsolved.get(lane) {

@@ -8,6 +8,7 @@ use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, fre
 use crate::dynamics::TileParameters;
 use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::{self, Law, Problem};
+use crate::model::Model;
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{
     Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish,
@@ -51,16 +52,60 @@ pub struct BlockRecord<'a> {
 }
 
 /// Worlds next to each other, borrowed from the state of a batch.
-#[derive(Debug)]
 pub struct Chunk<'a, R: Real> {
     /// First world.
     pub first_world: usize,
-    /// The tiles.
-    pub tiles: Vec<Tile<'a, R>>,
+    /// Position, shape `[tile][nq][lane]`.
+    pub q: &'a mut [R],
+    /// Velocity, shape `[tile][nv][lane]`.
+    pub v: &'a mut [R],
+    /// Control, shape `[tile][nu][lane]`.
+    pub control: &'a mut [R],
+    /// Generalized force from outside, N or N·m, shape `[tile][nv][lane]`.
+    pub external: &'a mut [R],
+    /// Parameters of a tile of the whole batch.
+    pub parameters: &'a (dyn Fn(usize) -> TileParameters<'a, R> + Sync),
+    /// What the last step leaves for the next, shape `[tile][lane]`.
+    pub memory: &'a mut [Vec<Remembered<R::Scalar>>],
     /// Report of every world.
     pub reports: &'a mut [WorldReport],
     /// Contacts of the last step of every world that is watched.
     pub watched: &'a mut [Option<Vec<ContactRecord>>],
+}
+
+impl<R: Real> Chunk<'_, R> {
+    /// Number of tiles.
+    pub fn tile_count(&self) -> usize {
+        self.memory.len() / R::LANES
+    }
+
+    /// Reads control and outside force, shapes `[world][nu]` and `[world][nv]`, of all worlds of the batch.
+    pub fn load(&mut self, model: &Model, control: &[f64], external: &[f64]) {
+        let worlds = self.first_world..self.first_world + self.reports.len();
+        for (from, to, len) in [(control, &mut *self.control, model.nu()), (external, &mut *self.external, model.nv())]
+        {
+            for (i, world) in worlds.clone().enumerate() {
+                let tile = &mut to[i / R::LANES * len..(i / R::LANES + 1) * len];
+                for (entry, x) in tile.iter_mut().zip(&from[world * len..(world + 1) * len]) {
+                    entry.set(i % R::LANES, R::Scalar::from_f64(*x));
+                }
+            }
+        }
+    }
+
+    /// Tile `t` of the chunk.
+    pub fn tile(&mut self, model: &Model, t: usize) -> Tile<'_, R> {
+        let (nq, nv, nu, lanes) = (model.nq(), model.nv(), model.nu(), R::LANES);
+        Tile {
+            lane_count: (self.reports.len() - t * lanes).min(lanes),
+            q: &mut self.q[t * nq..(t + 1) * nq],
+            v: &mut self.v[t * nv..(t + 1) * nv],
+            control: &self.control[t * nu..(t + 1) * nu],
+            external: &self.external[t * nv..(t + 1) * nv],
+            parameters: (self.parameters)(self.first_world / lanes + t),
+            memory: &mut self.memory[t * lanes..(t + 1) * lanes],
+        }
+    }
 }
 
 /// What a thread needs to step a chunk; kept from step to step.
@@ -105,11 +150,12 @@ impl<R: Real> Worker<R> {
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk.
-    pub fn begin(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
+    pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
         self.batch.clear();
         self.fallbacks.clear();
         let mut watch = StopWatch::start(plan.profile);
-        for (tile, workspace) in chunk.tiles.iter().zip(&mut self.workspaces) {
+        for t in 0..chunk.tile_count() {
+            let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
             plan.level.run(FreeMotion { plan, tile, w: workspace });
             watch.lap(&mut self.times, Stage::FreeMotion);
             plan.level.run(Contacts { plan, tile, w: workspace });
@@ -120,7 +166,8 @@ impl<R: Real> Worker<R> {
             watch.lap(&mut self.times, Stage::Rows);
         }
         self.batch.allocate();
-        for (tile, workspace) in chunk.tiles.iter().zip(&self.workspaces) {
+        for t in 0..chunk.tile_count() {
+            let (tile, workspace) = (&chunk.tile(&plan.model, t), &self.workspaces[t]);
             plan.level.run(Blocks { plan, tile, w: workspace, batch: &mut self.batch });
         }
         watch.lap(&mut self.times, Stage::Assemble);
@@ -148,7 +195,7 @@ impl<R: Real> Worker<R> {
         }
         let tolerance = settings.tolerance();
         let mut watch = StopWatch::start(plan.profile);
-        for t in 0..chunk.tiles.len() {
+        for t in 0..chunk.tile_count() {
             for b in 0..self.workspaces[t].islands.blocks.len() {
                 for position in [false, true] {
                     let (tile, lane, group) = self.home(t, b);
@@ -256,7 +303,7 @@ impl<R: Real> Worker<R> {
 
     /// Shows every block of the chunk, as posed and answered.
     pub fn inspect(&self, plan: &Plan, chunk: &Chunk<'_, R>, see: &(dyn Fn(&BlockRecord<'_>) + Sync)) {
-        for t in 0..chunk.tiles.len() {
+        for t in 0..chunk.tile_count() {
             for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
                 for position in [false, true] {
                     let (tile, lane, group) = self.home(t, b);
@@ -282,18 +329,17 @@ impl<R: Real> Worker<R> {
     /// Stages 9 and 10, the memory for the next step, and the reports.
     pub fn finish(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
         let mut watch = StopWatch::start(plan.profile);
-        for t in 0..chunk.tiles.len() {
-            self.gather(plan, t, &mut chunk.tiles[t]);
-            let lanes = t * R::LANES..t * R::LANES + chunk.tiles[t].lane_count;
+        for t in 0..chunk.tile_count() {
+            let mut tile = chunk.tile(&plan.model, t);
+            self.gather(t, &mut tile);
+            plan.level.run(Finish { plan, tile: &mut tile, w: &mut self.workspaces[t] });
+            let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.report(t, &mut chunk.reports[lanes.clone()]);
             self.watch(plan, t, &mut chunk.watched[lanes.clone()]);
-            let tile = &mut chunk.tiles[t];
-            plan.level.run(Finish { plan, tile, w: &mut self.workspaces[t] });
             for (lane, report) in chunk.reports[lanes].iter_mut().enumerate() {
-                let finite = self.workspaces[t].finite.get(lane) == R::Scalar::from_f64(1.0);
-                if !finite {
+                if self.workspaces[t].finite.get(lane) != R::Scalar::from_f64(1.0) {
                     report.status = WorldStatus::NotFinite;
-                    tile.memory[lane].clear();
+                    chunk.memory[t * R::LANES + lane].clear();
                 }
             }
         }
@@ -301,7 +347,7 @@ impl<R: Real> Worker<R> {
     }
 
     /// Collects the impulses of every row of tile `t` from the batch, and remembers them by identity.
-    fn gather(&mut self, plan: &Plan, t: usize, tile: &mut Tile<'_, R>) {
+    fn gather(&mut self, t: usize, tile: &mut Tile<'_, R>) {
         let w = &mut self.workspaces[t];
         let (lanes, slots) = (R::LANES, w.contacts.gap.len());
         for impulse in [&mut w.impulse, &mut w.position_impulse] {
@@ -346,7 +392,6 @@ impl<R: Real> Worker<R> {
                 memory.push(Remembered { key: equality_key(i), impulse });
             }
         }
-        debug_assert!(plan.model.nv() > 0);
     }
 
     /// Adds what this step did to the reports of the worlds of tile `t`.
@@ -405,45 +450,4 @@ impl<R: Real> Worker<R> {
             }
         }
     }
-}
-
-/// Cuts the worlds of a batch into chunks of `tiles_per_chunk` tiles.
-#[expect(clippy::too_many_arguments, reason = "every array of the state is cut the same way")]
-pub(crate) fn chunks<'a, R: Real>(
-    model: &crate::model::Model,
-    world_count: usize,
-    tiles_per_chunk: usize,
-    q: &'a mut [R],
-    v: &'a mut [R],
-    control: &'a [R],
-    external: &'a [R],
-    parameters: impl Fn(usize) -> TileParameters<'a, R>,
-    memory: &'a mut [Vec<Remembered<R::Scalar>>],
-    reports: &'a mut [WorldReport],
-    watched: &'a mut [Option<Vec<ContactRecord>>],
-) -> Vec<Chunk<'a, R>> {
-    let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-    let mut tiles: Vec<Tile<'a, R>> = Vec::new();
-    let states = q.chunks_mut(nq).zip(v.chunks_mut(nv)).zip(memory.chunks_mut(R::LANES)).enumerate();
-    for (t, ((q, v), memory)) in states {
-        tiles.push(Tile {
-            lane_count: (world_count - t * R::LANES).min(R::LANES),
-            q,
-            v,
-            control: &control[t * nu..(t + 1) * nu],
-            external: &external[t * nv..(t + 1) * nv],
-            parameters: parameters(t),
-            memory,
-        });
-    }
-    let worlds = tiles_per_chunk * R::LANES;
-    let mut tiles = tiles.into_iter();
-    (reports.chunks_mut(worlds).zip(watched.chunks_mut(worlds)).enumerate())
-        .map(|(c, (reports, watched))| Chunk {
-            first_world: c * worlds,
-            tiles: tiles.by_ref().take(tiles_per_chunk).collect(),
-            reports,
-            watched,
-        })
-        .collect()
 }

@@ -9,7 +9,6 @@ mod settings;
 mod warm;
 
 pub use assemble::rebound;
-pub(crate) use chunk::chunks;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Precision, Settings};

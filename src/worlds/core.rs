@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
 use crate::model::Model;
 use crate::spatial::vec3;
-use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker, chunks};
+use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,7 +63,7 @@ pub(super) struct Core<R: Real> {
     q: Vec<R>,
     /// Velocity, shape `[tile][nv][lane]`.
     v: Vec<R>,
-    /// Control, shape `[tile][nu][lane]`.
+    /// Control, shape `[tile][nu][lane]`, not empty even without actuators.
     control: Vec<R>,
     /// Generalized force from outside, shape `[tile][nv][lane]`.
     external: Vec<R>,
@@ -89,7 +89,7 @@ impl<R: Real> Core<R> {
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
-            control: vec![R::zero(); tile_count * model.nu()],
+            control: vec![R::zero(); tile_count * model.nu().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
             gravity: Field::shared(model.gravity.iter().copied()),
             mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
@@ -192,21 +192,11 @@ impl<R: Real> Engine for Core<R> {
     fn step(
         &mut self,
         substeps: u32,
-        control: &[f64],
-        external: &[f64],
+        given_control: &[f64],
+        given_external: &[f64],
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<()> {
         let (plan, model) = (&self.plan, &*self.plan.model);
-        let load = |from: &[f64], to: &mut [R], len: usize| {
-            for (world, values) in from.chunks(len.max(1)).enumerate() {
-                let tile = world / R::LANES * len;
-                for (i, x) in values.iter().enumerate() {
-                    to[tile + i].set(world % R::LANES, R::Scalar::from_f64(*x));
-                }
-            }
-        };
-        load(control, &mut self.control, model.nu());
-        load(external, &mut self.external, model.nv());
         self.reports.fill(WorldReport::default());
         let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
         let (friction, gain_scale) = (&self.friction, &self.gain_scale);
@@ -221,23 +211,29 @@ impl<R: Real> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { .. } => tiles_per_chunk(self.tile_count),
         };
-        let mut chunks: Vec<Chunk<'_, R>> = chunks(
-            model,
-            self.world_count,
-            tiles_per_chunk,
-            &mut self.q,
-            &mut self.v,
-            &self.control,
-            &self.external,
-            parameters,
-            &mut self.memory,
-            &mut self.reports,
-            &mut self.watched,
+        let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
+        let worlds = tiles_per_chunk * R::LANES;
+        let state = (
+            self.q.par_chunks_mut(tiles_per_chunk * nq),
+            self.v.par_chunks_mut(tiles_per_chunk * nv),
+            self.control.par_chunks_mut(tiles_per_chunk * nu.max(1)),
+            self.external.par_chunks_mut(tiles_per_chunk * nv),
+            self.memory.par_chunks_mut(worlds),
+            self.reports.par_chunks_mut(worlds),
+            self.watched.par_chunks_mut(worlds),
         );
+        let chunks =
+            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched))| {
+                let (first_world, parameters) = (c * worlds, &parameters);
+                let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
+                chunk.load(model, given_control, given_external);
+                chunk
+            });
         match &mut self.solver {
             Solver::Cpu { workers } => {
                 let workers = &*workers;
-                chunks.par_iter_mut().for_each(|chunk| {
+                chunks.for_each(|mut chunk| {
+                    let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK));
@@ -255,8 +251,9 @@ impl<R: Real> Engine for Core<R> {
             }
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, gpu, merged } => {
+                let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
-                    (workers.par_iter_mut().zip(chunks.par_iter()))
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut()))
                         .for_each(|(worker, chunk)| worker.begin(plan, chunk));
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {

@@ -1,0 +1,42 @@
+//! The steady state allocates nothing.
+
+use allocation_counter::measure;
+use delassus::worlds::{Random, Start};
+use delassus::{Backend, Mask, Model, Precision, Settings, Worlds};
+
+/// Allocations of some steps that were done before, on one thread (the counter sees one).
+fn allocations(name: &str, precision: Precision, world_count: usize) -> u64 {
+    let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+    let model = Model::from_mjcf_file(path).expect("a model");
+    // The exact solver, asked for one block in thousands, is dense and allocates.
+    let settings = Settings { backend: Backend::Cpu, precision, fallback: false, ..Settings::default() };
+    let mut worlds = Worlds::new(&model, world_count, settings).expect("worlds");
+    let keyframe = model.keyframe("stand");
+    worlds.set_start(Start { keyframe, position_noise: 0.01, velocity_noise: 0.0 }).expect("a start");
+    worlds.reset(Mask::All, 1).expect("a reset");
+    let roll = |worlds: &mut Worlds, steps: std::ops::Range<u64>| {
+        for step in steps {
+            let mut random = Random::new(step, 0);
+            worlds.control_mut().fill_with(|| 0.1 * random.symmetric());
+            worlds.step(1).expect("a step");
+        }
+    };
+    roll(&mut worlds, 0..300);
+    let settled = worlds.save();
+    // Everything grows to what these steps need: slots, size classes, what a world remembers.
+    roll(&mut worlds, 300..350);
+    worlds.load(&settled).expect("the same worlds");
+    measure(|| roll(&mut worlds, 300..350)).count_total
+}
+
+#[test]
+fn a_step_allocates_nothing_once_it_has_grown() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    for (name, precision) in
+        [("ant", Precision::F32), ("quadruped", Precision::F32), ("spheres", Precision::F32), ("ant", Precision::F64)]
+    {
+        let counted = pool.install(|| allocations(name, precision, 600));
+        println!("{name} {precision:?}: {counted} allocations in 50 steps of 600 worlds");
+        assert_eq!(counted, 0, "{name} {precision:?}");
+    }
+}
