@@ -1,7 +1,7 @@
 //! Solves per second of the batched solver alone, by block size, on one thread, beside the residual at which they were reached.
 //!
 //! `cargo bench --bench solve`. Problems: the sets of `../shared/data/lcp` where they are, else made-up cone problems of the same sizes with the
-//! rank that stacks have. f32, cold, tolerance 1e-5 relative to the largest entry of b; the residuals printed are recomputed in f64.
+//! rank that stacks have. f32, cold and warm, tolerance 1e-5 relative to the largest entry of b; the residuals printed are recomputed in f64.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use delassus::lane::{F32x16, Level, Real};
@@ -22,6 +22,13 @@ fn made_up(contacts: usize, rank: usize, index: usize) -> Problem {
     let bias = &g * DVector::from_fn(rank, |j, _| entry(j, n));
     let laws = vec![Law::Cone { friction: 0.7, dimension: 3 }; contacts];
     Problem { name: format!("made up {index}"), delassus: &g * g.transpose(), bias, laws }
+}
+
+/// The problem with b about one percent another, still in the range of W.
+fn nudged(problem: &Problem) -> Problem {
+    let size = 0.01 * problem.bias.amax() / problem.delassus.diagonal().amax();
+    let push = DVector::from_fn(problem.bias.len(), |i, _| size * (12.9898 * i as f64 + 1.0).sin());
+    Problem { bias: &problem.bias + &problem.delassus * push, ..problem.clone() }
 }
 
 /// The problems of a set, or made-up ones; and where they come from.
@@ -45,14 +52,25 @@ fn solve(c: &mut Criterion) {
             let settings = SolveSettings { algorithm, iterations: 200, check_every: 4, ..SolveSettings::default() };
             let mut batch = ProblemBatch::<F32x16>::new(many.iter().copied(), settings.law).expect("a batch");
             group.throughput(Throughput::Elements(COUNT as u64));
-            group.bench_function(BenchmarkId::new(set, name), |b| {
-                b.iter(|| {
-                    for g in &mut batch.batch.groups {
-                        g.impulse.fill(F32x16::zero());
-                    }
-                    solve_cpu(black_box(&mut batch.batch), Level::detect(), &settings);
+            // cold: from no impulse; warm: from the answer of a problem whose b is 1 % another
+            for start in ["cold", "warm"] {
+                let guesses: Vec<Vec<F32x16>> = if start == "warm" {
+                    let near: Vec<Problem> = many.iter().map(|problem| nudged(problem)).collect();
+                    let mut near = ProblemBatch::<F32x16>::new(near.iter(), settings.law).expect("a batch");
+                    solve_cpu(&mut near.batch, Level::detect(), &settings);
+                    near.batch.groups.into_iter().map(|g| g.impulse).collect()
+                } else {
+                    batch.batch.groups.iter().map(|g| vec![F32x16::zero(); g.impulse.len()]).collect()
+                };
+                group.bench_function(BenchmarkId::new(set, format!("{name}, {start}")), |b| {
+                    b.iter(|| {
+                        for (g, guess) in batch.batch.groups.iter_mut().zip(&guesses) {
+                            g.impulse.copy_from_slice(guess);
+                        }
+                        solve_cpu(black_box(&mut batch.batch), Level::detect(), &settings);
+                    });
                 });
-            });
+            }
             let mut residuals: Vec<f64> = (batch.impulses().iter().zip(&many))
                 .map(|((z, _), problem)| natural_map_residual(problem, z) / problem.bias.amax())
                 .collect();

@@ -4,6 +4,7 @@
 // In flow order; a module uses only modules above it (`tests/architecture.rs`).
 pub mod error;
 pub mod lane;
+pub mod machine;
 pub mod spatial;
 pub mod model;
 pub mod kinematics;

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 20] = [
     "error",
     "lane",
+    "machine",
     "spatial",
     "model",
     "kinematics",

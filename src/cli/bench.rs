@@ -8,8 +8,9 @@ use super::table::{grouped, percent, short, table};
 use super::tally::{Summary, Tally};
 use super::{progress, say, say_json};
 use clap::Args;
+use delassus::machine::{Limits, limits};
 use delassus::worlds::Stage;
-use delassus::{Backend, Model, Precision};
+use delassus::{Backend, Model, Precision, Worlds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,20 +64,41 @@ struct Measurement {
     world_steps_per_cpu_second: Option<f64>,
     /// Thread time by stage, µs a world-step.
     stages_us: BTreeMap<&'static str, f64>,
+    /// Floating-point operations of one world by stage, a world-step; none in f64.
+    operations: Option<BTreeMap<&'static str, f64>>,
+    /// What one thread can do at most.
+    limit: MachineLimits,
+    /// Share of that limit by stage, and `all`: useful operations, and bytes of state.
+    share_of_limit: Option<BTreeMap<&'static str, f64>>,
+    share_of_bandwidth: f64,
     bytes_per_world: usize,
     #[serde(flatten)]
     summary: Summary,
 }
 
+/// What one thread can do at most while all work, see [`delassus::machine`].
+#[derive(Clone, Copy, Serialize)]
+struct MachineLimits {
+    gflops: f64,
+    gigabytes_per_second: f64,
+}
+
+/// Steps that are measured.
+const STEPS: u64 = 200;
+/// Worlds whose operations are counted, the first ones of the batch.
+const COUNTED: usize = 32;
+
 /// Measures and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let mut all = Vec::new();
+    let Limits { operations, bytes } = limits();
+    let limit = MachineLimits { gflops: 1e-9 * operations, gigabytes_per_second: 1e-9 * bytes };
     for path in &a.models {
         let model = Model::from_mjcf_file(path)?;
         for &batch in &a.batches {
             for &backend in &a.backends {
                 for &precision in &a.precisions {
-                    let m = measure(a, &model, batch, backend, precision)?;
+                    let m = measure(a, &model, batch, backend, precision, limit)?;
                     if a.json {
                         say_json(&m)?;
                     }
@@ -88,9 +110,16 @@ pub fn run(a: &Arguments) -> Outcome {
     if a.json { Ok(()) } else { print(&all) }
 }
 
-fn measure(a: &Arguments, model: &Model, batch: u64, backend: Backend, precision: Precision) -> Outcome<Measurement> {
+fn measure(
+    a: &Arguments,
+    model: &Model,
+    batch: u64,
+    backend: Backend,
+    precision: Precision,
+    limit: MachineLimits,
+) -> Outcome<Measurement> {
     let options = StepOptions { worlds: Some(batch), backend, precision: Some(precision), ..a.step.clone() };
-    let mut run = Run::new(model, &options, batch, 200, precision)?;
+    let mut run = Run::new(model, &options, batch, STEPS, precision)?;
     let bar = progress::bar(a.warm_up + run.steps, "steps", a.json);
     for _ in 0..a.warm_up {
         run.step(None)?;
@@ -108,7 +137,24 @@ fn measure(a: &Arguments, model: &Model, batch: u64, backend: Backend, precision
     let world_steps = run.steps as f64 * run.worlds.world_count() as f64;
     let seconds = run.stepping.as_secs_f64();
     let times = run.worlds.stage_times();
+    let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
+    // in f64 the sweeps are others
+    let counted = if precision == Precision::F32 { Some(count(a, model, &options)?) } else { None };
+    let share_of_limit = counted.map(|counted| {
+        let share =
+            |operations: f64, seconds: f64| operations * world_steps / seconds.max(1e-12) / (1e9 * limit.gflops);
+        let mut shares: BTreeMap<_, _> =
+            Stage::ALL.iter().map(|&s| (s.name(), share(counted[s as usize], times.of(s)))).collect();
+        shares.insert("all", share(counted.iter().sum(), times.seconds.iter().sum()));
+        shares
+    });
+    // every world is read and written once a step
+    let moved = 2.0 * bytes_per_world as f64 * world_steps / times.seconds.iter().sum::<f64>();
     Ok(Measurement {
+        operations: counted.map(|counted| Stage::ALL.iter().map(|&s| (s.name(), counted[s as usize])).collect()),
+        limit,
+        share_of_limit,
+        share_of_bandwidth: moved / (1e9 * limit.gigabytes_per_second),
         model: model.name.clone(),
         backend: name_of(BACKENDS, &run.worlds.backend()),
         device: run.worlds.device(),
@@ -121,9 +167,24 @@ fn measure(a: &Arguments, model: &Model, batch: u64, backend: Backend, precision
         cpu_seconds: run.cpu,
         world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
-        bytes_per_world: run.worlds.bytes() / run.worlds.world_count(),
+        bytes_per_world,
         summary: tally.summary(),
     })
+}
+
+/// Floating-point operations of one world by stage, a world-step: the first worlds of the batch through the same steps in a number type that counts.
+fn count(a: &Arguments, model: &Model, options: &StepOptions) -> Outcome<[f64; Stage::ALL.len()]> {
+    let worlds = Worlds::counting(model, COUNTED, options.settings(Precision::F32))?;
+    let mut run = Run::of(worlds, options, options.steps.unwrap_or(STEPS))?;
+    for _ in 0..a.warm_up {
+        run.step(None)?;
+    }
+    run.worlds.set_profile(true);
+    for _ in 0..run.steps {
+        run.step(None)?;
+    }
+    let world_steps = run.steps as f64 * COUNTED as f64;
+    Ok(run.worlds.stage_times().operations.map(|n| n as f64 / world_steps))
 }
 
 fn print(all: &[Measurement]) -> Outcome {
@@ -169,6 +230,35 @@ fn print(all: &[Measurement]) -> Outcome {
             let us = |stage: Stage| format!("{:.3}", m.stages_us[stage.name()]);
             let [a, b, c, d, e, f, g] = Stage::ALL.map(us);
             [m.model.clone(), format!("{} {} {}", m.worlds, m.backend, m.precision), a, b, c, d, e, f, g]
+        }),
+    ))?;
+    let limit = first.limit;
+    say(format!(
+        "useful operations a world-step (k) and their share of what a thread can do, {:.0} GFLOP/s; bytes of state, of {:.1} GB/s",
+        limit.gflops, limit.gigabytes_per_second
+    ))?;
+    say(table(
+        ["model", "worlds", "free motion", "collide", "rows", "assemble", "solve", "finish", "all", "bytes"],
+        all.iter().map(|m| {
+            let share = |name: &str| match (&m.operations, &m.share_of_limit) {
+                (Some(n), Some(share)) => {
+                    let n = if name == "all" { n.values().sum() } else { n[name] };
+                    format!("{:.2} {}", 1e-3 * n, percent(share[name]))
+                }
+                _ => "-".into(),
+            };
+            [
+                m.model.clone(),
+                format!("{} {} {}", m.worlds, m.backend, m.precision),
+                share("free motion"),
+                share("collide"),
+                share("rows"),
+                share("assemble"),
+                share("solve"),
+                share("finish"),
+                share("all"),
+                percent(m.share_of_bandwidth),
+            ]
         }),
     ))
 }

@@ -29,9 +29,13 @@ pub struct Run {
 impl Run {
     /// Worlds at their start. The defaults are the command's.
     pub fn new(model: &Model, options: &StepOptions, worlds: u64, steps: u64, precision: Precision) -> Outcome<Self> {
-        let start = options.start(model)?;
         let count = usize::try_from(options.worlds.unwrap_or(worlds)).unwrap_or(usize::MAX);
-        let mut worlds = Worlds::new(model, count, options.settings(precision))?;
+        Self::of(Worlds::new(model, count, options.settings(precision))?, options, steps)
+    }
+
+    /// Brings `worlds` to their start.
+    pub fn of(mut worlds: Worlds, options: &StepOptions, steps: u64) -> Outcome<Self> {
+        let (start, count) = (options.start(worlds.model())?, worlds.world_count());
         worlds.set_start(start)?;
         worlds.reset(Mask::All, options.seed)?;
         let driver = Driver::new(options.control.as_ref(), options.seed, &mut worlds)?;

@@ -10,11 +10,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod counted;
 mod level;
 mod pack;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Wide;
+pub(crate) use counted::{Counted, operations};
 pub use level::{Compiled, Level, Task};
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};
 

@@ -1,5 +1,6 @@
 //! Where the time of a step goes, stage by stage.
 
+use crate::lane::operations;
 use std::time::Instant;
 
 /// A part of the step, in flow order.
@@ -40,40 +41,47 @@ impl Stage {
     }
 }
 
-/// Seconds of thread time by stage, shape \[stage\].
+/// Thread time and counted operations by stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StageTimes(pub [f64; Stage::ALL.len()]);
+pub struct StageTimes {
+    /// Thread time, s, shape \[stage\].
+    pub seconds: [f64; Stage::ALL.len()],
+    /// Floating-point operations, shape \[stage\]; 0 but for [`crate::worlds::Worlds::counting`].
+    pub operations: [u64; Stage::ALL.len()],
+}
 
 impl StageTimes {
-    /// Adds the times of another thread.
+    /// Adds what another thread measured.
     pub fn add(&mut self, other: &Self) {
-        for (a, b) in self.0.iter_mut().zip(other.0) {
-            *a += b;
+        for i in 0..self.seconds.len() {
+            self.seconds[i] += other.seconds[i];
+            self.operations[i] += other.operations[i];
         }
     }
 
     /// Seconds of one stage.
     pub fn of(&self, stage: Stage) -> f64 {
-        self.0[stage as usize]
+        self.seconds[stage as usize]
     }
 }
 
 /// Runs from stage to stage, if anybody wants to know.
 pub(super) struct StopWatch {
-    last: Option<Instant>,
+    last: Option<(Instant, u64)>,
 }
 
 impl StopWatch {
     pub fn start(on: bool) -> Self {
-        Self { last: on.then(Instant::now) }
+        Self { last: on.then(|| (Instant::now(), operations())) }
     }
 
-    /// Books the time since the last call on `stage`.
+    /// Books what happened since the last call on `stage`.
     pub fn lap(&mut self, times: &mut StageTimes, stage: Stage) {
-        if let Some(last) = &mut self.last {
-            let now = Instant::now();
-            times.0[stage as usize] += now.duration_since(*last).as_secs_f64();
-            *last = now;
+        if let Some((time, count)) = &mut self.last {
+            let (now, done) = (Instant::now(), operations());
+            times.seconds[stage as usize] += now.duration_since(*time).as_secs_f64();
+            times.operations[stage as usize] += done - *count;
+            (*time, *count) = (now, done);
         }
     }
 }

@@ -16,7 +16,7 @@ use self::core::Core;
 use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::Wide;
-use crate::lane::{F32x16, F64x8, Level};
+use crate::lane::{Counted, F32x16, F64x8, Level};
 use crate::model::Model;
 use std::sync::Arc;
 
@@ -163,6 +163,27 @@ impl Worlds {
     /// [`Error::Argument`] for a wrong setting, no worlds or more than memory holds; [`Error::Unsupported`] for a model or backend that this
     /// version does not step; [`Error::Device`] if the backend `hybrid` finds no device.
     pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
+        Self::with_engine(model, world_count, settings, engine)
+    }
+
+    /// As [`Self::new`] on the CPU in `f32`, one world at a time, and counting: [`Self::stage_times`] then tells the floating-point operations of every
+    /// stage (of the batched solver, not of the exact one). Slow.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn counting(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
+        let settings = Settings { backend: Backend::Cpu, precision: Precision::F32, ..settings };
+        Self::with_engine(model, world_count, settings, |model, world_count, settings| {
+            Ok(Box::new(Core::<Counted>::new(model, world_count, settings.clone())?))
+        })
+    }
+
+    fn with_engine(
+        model: &Model,
+        world_count: usize,
+        settings: Settings,
+        engine: impl Fn(&Arc<Model>, usize, &Settings) -> Result<Box<dyn Engine>>,
+    ) -> Result<Self> {
         settings.validate()?;
         if model.nv() == 0 {
             return Err(Error::Unsupported("the model has no joint: nothing can move".into()));

@@ -1,0 +1,143 @@
+//! A number type that counts: run through the stages of the step, it tells the floating-point operations of one world.
+
+use super::{Compiled, Real, Scalar};
+use std::cell::Cell;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+thread_local! {
+    static OPERATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Operations of `sin_cos_f32`: three fused steps of range reduction, a square, two polynomials.
+const SIN_COS: u64 = 26;
+
+/// Additions, multiplications, divisions and roots on [`Counted`] numbers by this thread so far; a fused multiply-add counts as two. Comparisons,
+/// selections and signs do not count.
+pub(crate) fn operations() -> u64 {
+    OPERATIONS.get()
+}
+
+/// An `f32` that counts what is done with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub(crate) struct Counted(f32);
+
+#[inline(always)]
+fn counted(operations: u64, x: f32) -> Counted {
+    OPERATIONS.set(OPERATIONS.get() + operations);
+    Counted(x)
+}
+
+impl Add for Counted {
+    type Output = Self;
+    fn add(self, b: Self) -> Self {
+        counted(1, self.0 + b.0)
+    }
+}
+impl Sub for Counted {
+    type Output = Self;
+    fn sub(self, b: Self) -> Self {
+        counted(1, self.0 - b.0)
+    }
+}
+impl Mul for Counted {
+    type Output = Self;
+    fn mul(self, b: Self) -> Self {
+        counted(1, self.0 * b.0)
+    }
+}
+impl Div for Counted {
+    type Output = Self;
+    fn div(self, b: Self) -> Self {
+        counted(1, self.0 / b.0)
+    }
+}
+impl Neg for Counted {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+impl AddAssign for Counted {
+    fn add_assign(&mut self, b: Self) {
+        *self = *self + b;
+    }
+}
+impl SubAssign for Counted {
+    fn sub_assign(&mut self, b: Self) {
+        *self = *self - b;
+    }
+}
+impl std::fmt::Display for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Real for Counted {
+    type Scalar = Self;
+    type Mask = bool;
+    const LANES: usize = 1;
+    const COMPILED: Compiled = Compiled::Baseline;
+    fn splat(x: Self) -> Self {
+        x
+    }
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        counted(2, self.0.mul_add(a.0, b.0))
+    }
+    fn sqrt(self) -> Self {
+        counted(1, self.0.sqrt())
+    }
+    fn abs(self) -> Self {
+        Self(self.0.abs())
+    }
+    fn min(self, other: Self) -> Self {
+        Self(Real::min(self.0, other.0))
+    }
+    fn max(self, other: Self) -> Self {
+        Self(Real::max(self.0, other.0))
+    }
+    fn sin_cos(self) -> (Self, Self) {
+        let (sin, cos) = Real::sin_cos(self.0);
+        (counted(SIN_COS, sin), Self(cos))
+    }
+    fn lt(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        if mask { yes } else { no }
+    }
+    fn lanes(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+    fn lanes_mut(&mut self) -> &mut [Self] {
+        std::slice::from_mut(self)
+    }
+}
+
+impl Scalar for Counted {
+    const EPSILON: f64 = f32::EPSILON as f64;
+    fn from_f64(x: f64) -> Self {
+        Self(x as f32)
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self.0)
+    }
+    fn is_finite(self) -> bool {
+        self.0.is_finite()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_counted_and_bits_are_those_of_f32() {
+        let before = operations();
+        let (a, b) = (Counted(0.3), Counted(0.7));
+        let x = a.mul_add(b, a / b).sqrt() - a;
+        assert_eq!(operations() - before, 2 + 1 + 1 + 1);
+        assert_eq!(x.0.to_bits(), (0.3f32.mul_add(0.7, 0.3 / 0.7).sqrt() - 0.3).to_bits());
+    }
+}
