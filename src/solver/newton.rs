@@ -17,6 +17,7 @@
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
 use super::block_lu::{BLOCK, factor, solve};
+use super::cpu::OneTile;
 use super::pgs::pgs;
 use super::project::{inverse, is_finite, project_cone, project_interval, scale};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE};
@@ -137,6 +138,16 @@ impl<R: Real> NewtonTile<R> {
         }
     }
 
+    /// Copies a tile of a group as it stands.
+    #[inline(always)]
+    pub fn load(&mut self, tile: &OneTile<'_, R>) {
+        self.delassus.copy_from_slice(tile.delassus);
+        self.bias.copy_from_slice(tile.bias);
+        self.friction.copy_from_slice(tile.friction);
+        self.bounds.copy_from_slice(tile.bounds);
+        self.impulse.copy_from_slice(tile.impulse);
+    }
+
     /// Scales what was gathered.
     #[inline(always)]
     pub fn scale(&mut self) {
@@ -186,25 +197,24 @@ impl<R: Real> NewtonTile<R> {
         R::constant(tolerance).max(report[REPORT_FLOOR])
     }
 
-    /// A first guess by way of other friction: solves with each of `shares` of μ in turn, from no impulse on. Returns the steps of every
-    /// lane.
+    /// Solves with each of `shares` of μ in turn, from no impulse on if there are any, and then with μ itself. Returns the steps of every lane, and
+    /// the lanes that have not reached their tolerance.
     #[inline(always)]
-    pub fn ramp(&mut self, header: &Header, shares: &[f64], most: usize) -> R {
-        let mut steps = R::zero();
-        if shares.is_empty() {
-            return steps;
-        }
-        self.impulse.fill(R::zero());
+    pub fn climb(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
         self.whole_friction.resize(self.friction.len(), R::zero());
         self.whole_friction.copy_from_slice(&self.friction);
-        for &share in shares {
+        if !shares.is_empty() {
+            self.impulse.fill(R::zero());
+        }
+        let (mut steps, mut unsolved) = (R::zero(), R::Mask::splat(false));
+        for &share in shares.iter().chain(&[1.0]) {
             for (part, &whole) in self.friction.iter_mut().zip(&self.whole_friction) {
                 *part = whole * R::constant(share);
             }
-            steps += self.solve(header, most).0;
+            let (taken, left) = self.solve(header, most);
+            (steps, unsolved) = (steps + taken, left);
         }
-        self.friction.copy_from_slice(&self.whole_friction);
-        steps
+        (steps, unsolved)
     }
 
     /// Sweeps in some lanes.
@@ -220,7 +230,7 @@ impl<R: Real> NewtonTile<R> {
     /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
     /// not.
     #[inline(always)]
-    pub fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
+    fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
         let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
         let (one, ten) = (R::one(), R::constant(10.0));
         self.update_velocity();

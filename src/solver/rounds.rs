@@ -14,19 +14,26 @@ use crate::lane::{Mask, Real};
 struct Round {
     /// Steps at most, on every problem.
     steps: usize,
+    /// Whether rows that are open in the answer so far are left out.
+    acting: bool,
     /// Shares of the friction with which the block is solved first, from no impulse on; if this fails the answer so far is kept. None: Newton goes
-    /// on from that answer, without the rows that are open in it.
+    /// on from that answer.
     ramp: &'static [f64],
 }
 
 /// The first rounds go on from the answer so far. Where that leads astray, what friction does is found little by little.
-const ROUNDS: [Round; 5] = [
-    Round { steps: 3, ramp: &[] },
-    Round { steps: 8, ramp: &[] },
-    Round { steps: 20, ramp: &[0.0] },
-    Round { steps: 20, ramp: &[0.0, 0.2, 0.4, 0.6, 0.8] },
-    Round { steps: 20, ramp: &[3.0] },
+const ROUNDS: [Round; 6] = [
+    Round { steps: 3, acting: true, ramp: &[] },
+    Round { steps: 8, acting: true, ramp: &[] },
+    Round { steps: 20, acting: false, ramp: &[] },
+    Round { steps: 20, acting: false, ramp: &[0.0] },
+    Round { steps: 20, acting: false, ramp: &[0.0, 0.2, 0.4, 0.6, 0.8] },
+    Round { steps: 20, acting: false, ramp: &[3.0] },
 ];
+/// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
+const MOST: f64 = 0.95;
+/// Blocks are solved in their own tile when such a share of its lanes takes part with all rows.
+const FULL: f64 = 0.7;
 /// Largest block for Newton, rows: beyond, its system leaves the cache.
 const LARGEST: usize = 200;
 
@@ -36,8 +43,8 @@ pub(super) struct Gathering<R> {
     parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
     kept: Vec<u32>,
-    /// Which contacts and scalar rows of a tile each lane keeps: one bit a lane.
-    keeps: Vec<u32>,
+    /// Which contacts and scalar rows of a tile each lane has, and which of them act: one bit a lane.
+    marks: Vec<[u32; 2]>,
     /// Rows of the block at hand, and of the gathered tile.
     rows: Vec<(usize, usize)>,
     newton: NewtonTile<R>,
@@ -53,11 +60,22 @@ struct Part {
     size: BlockSize,
     /// Index of its first contact in [`Gathering::kept`].
     first: usize,
+    /// Whether it is solved in its own tile and lane, with others of that tile, rather than gathered.
+    in_place: bool,
+}
+
+impl Part {
+    /// Its contacts, and then its scalar rows, in its own tile.
+    #[inline(always)]
+    fn kept<'a>(&self, kept: &'a [u32]) -> (&'a [u32], &'a [u32]) {
+        let end = self.first + self.size.contact_count + self.size.scalar_count;
+        kept[self.first..end].split_at(self.size.contact_count)
+    }
 }
 
 impl<R: Real> Gathering<R> {
     pub fn new() -> Self {
-        Self { parts: Vec::new(), kept: Vec::new(), keeps: Vec::new(), rows: Vec::new(), newton: NewtonTile::new() }
+        Self { parts: Vec::new(), kept: Vec::new(), marks: Vec::new(), rows: Vec::new(), newton: NewtonTile::new() }
     }
 }
 
@@ -69,27 +87,19 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
     which: Which,
     gathering: &mut Gathering<R>,
 ) {
+    let no_size = BlockSize::default();
     for round in ROUNDS {
         choose(all, which, round, gathering);
         if gathering.parts.is_empty() {
             return;
         }
-        gathering.parts.sort_unstable_by_key(|p| (p.size.contact_count, p.size.scalar_count, p.group, p.tile, p.lane));
-        let parts = std::mem::take(&mut gathering.parts);
+        let mut parts = std::mem::take(&mut gathering.parts);
+        parts.sort_unstable_by_key(|p| {
+            (!p.in_place, if p.in_place { no_size } else { p.size }, p.group, p.tile, p.lane)
+        });
         let mut rest = &parts[..];
-        while let Some(first) = rest.first() {
-            let (mut room, mut count) = (first.size, 0);
-            let limit = room.row_count() * 3 / 2 + 6;
-            for part in rest.iter().take(R::LANES) {
-                let wider = BlockSize {
-                    contact_count: room.contact_count.max(part.size.contact_count),
-                    scalar_count: room.scalar_count.max(part.size.scalar_count),
-                };
-                if wider.row_count() > limit {
-                    break;
-                }
-                (room, count) = (wider, count + 1);
-            }
+        while !rest.is_empty() {
+            let (count, room) = together(rest, R::LANES, all.tiles(rest[0].group).size);
             let (blocks, others) = rest.split_at(count);
             rest = others;
             solve_together(settings, all, which, round, blocks, room, gathering);
@@ -108,10 +118,33 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
     }
 }
 
+/// How many of the first `parts` are solved together, and the room that they need: those of one tile of blocks of `class` if they stay in place, else
+/// as many of like size as there are lanes.
+fn together(parts: &[Part], lanes: usize, class: BlockSize) -> (usize, BlockSize) {
+    let first = &parts[0];
+    if first.in_place {
+        let like = |p: &&Part| p.in_place && (p.group, p.tile) == (first.group, first.tile);
+        return (parts.iter().take_while(like).count(), class);
+    }
+    let (mut room, mut count) = (first.size, 0);
+    let limit = room.row_count() * 3 / 2 + 6;
+    for part in parts.iter().take(lanes) {
+        let wider = BlockSize {
+            contact_count: room.contact_count.max(part.size.contact_count),
+            scalar_count: room.scalar_count.max(part.size.scalar_count),
+        };
+        if wider.row_count() > limit {
+            break;
+        }
+        (room, count) = (wider, count + 1);
+    }
+    (count, room)
+}
+
 /// The live blocks, and what is kept of them.
 #[inline(always)]
 fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Round, gathering: &mut Gathering<R>) {
-    let Gathering { parts, kept, keeps, .. } = gathering;
+    let Gathering { parts, kept, marks, .. } = gathering;
     parts.clear();
     kept.clear();
     for group in 0..all.class_count() {
@@ -126,27 +159,40 @@ fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Roun
             if !live.any() {
                 continue;
             }
-            find_kept(size, &one, round.ramp.is_empty(), keeps);
+            mark(size, &one, marks);
+            let before = parts.len();
+            let mut whole_count = 0;
             for lane in (0..R::LANES).filter(|&lane| live.get(lane)) {
+                let rows = |i: usize| if i < size.contact_count { 3 } else { 1 };
+                let counts = (0..marks.len()).fold([0, 0], |[has, acts], i| {
+                    let [h, a] = marks[i].map(|bits| (bits >> lane & 1) as usize * rows(i));
+                    [has + h, acts + a]
+                });
+                let whole = !round.acting || counts[1] as f64 >= MOST * counts[0] as f64;
+                whole_count += usize::from(whole);
                 let first = kept.len();
-                let (contacts, scalars) = keeps.split_at(size.contact_count);
-                let mut add = |bits: &[u32]| {
+                let chosen = usize::from(!whole);
+                let (contacts, scalars) = marks.split_at(size.contact_count);
+                let mut add = |marks: &[[u32; 2]]| {
                     let before = kept.len();
-                    kept.extend((0..bits.len()).filter(|&i| bits[i] >> lane & 1 == 1).map(|i| i as u32));
+                    kept.extend((0..marks.len()).filter(|&i| marks[i][chosen] >> lane & 1 == 1).map(|i| i as u32));
                     kept.len() - before
                 };
                 let size = BlockSize { contact_count: add(contacts), scalar_count: add(scalars) };
-                parts.push(Part { group, tile, lane, size, first });
+                parts.push(Part { group, tile, lane, size, first, in_place: whole });
+            }
+            if (whole_count as f64) < FULL * R::LANES as f64 {
+                parts[before..].iter_mut().for_each(|part| part.in_place = false);
             }
         }
     }
 }
 
-/// The contacts and scalar rows that a block really has, and with `active` only those that are not open: λ = 0 and u > 0.
+/// The contacts and scalar rows that a block really has, and those of them that are not open: λ = 0 and u > 0.
 #[inline(always)]
-fn find_kept<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, active: bool, keeps: &mut Vec<u32>) {
+fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2]>) {
     let (zero, n) = (R::zero(), size.row_count());
-    keeps.clear();
+    marks.clear();
     for k in 0..size.contact_count + size.scalar_count {
         let (i, lower) = if k < size.contact_count {
             (3 * k, zero)
@@ -155,21 +201,20 @@ fn find_kept<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, active: bool, keep
             (3 * size.contact_count + s, tile.bounds[2 * s])
         };
         let row = &tile.delassus[i * n..(i + 1) * n];
-        let mut keep = zero.lt(row[i]);
-        if active {
-            // u = b + W λ
-            let mut u = tile.bias[i];
-            for (w, x) in row.iter().zip(&*tile.impulse) {
-                u = w.mul_add(*x, u);
-            }
-            let at_zero = lower.lt(zero).or(zero.lt(lower)).or(zero.lt(tile.impulse[i])).not();
-            keep = keep.and(at_zero.and(zero.lt(u)).not());
+        let has = zero.lt(row[i]);
+        // u = b + W λ
+        let mut u = tile.bias[i];
+        for (w, x) in row.iter().zip(&*tile.impulse) {
+            u = w.mul_add(*x, u);
         }
-        let mut bits = 0;
+        let at_zero = lower.lt(zero).or(zero.lt(lower)).or(zero.lt(tile.impulse[i])).not();
+        let acts = has.and(at_zero.and(zero.lt(u)).not());
+        let mut bits = [0, 0];
         for lane in 0..R::LANES {
-            bits |= u32::from(keep.get(lane)) << lane;
+            bits[0] |= u32::from(has.get(lane)) << lane;
+            bits[1] |= u32::from(acts.get(lane)) << lane;
         }
-        keeps.push(bits);
+        marks.push(bits);
     }
 }
 
@@ -187,18 +232,24 @@ fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
     let Gathering { kept, rows, newton, .. } = gathering;
     let header = Header::new(room, 1, R::LANES, settings);
     newton.clear(&header);
-    for (lane, part) in blocks.iter().enumerate() {
-        let size = all.tiles(part.group).size;
-        find_rows(part, kept, size, room, rows);
-        gather(newton, lane, settings, part, kept, rows, size, &all.tiles(part.group).one(which, part.tile));
+    let in_place = blocks[0].in_place;
+    if in_place {
+        newton.load(&all.tiles(blocks[0].group).one(which, blocks[0].tile));
+    }
+    for (k, part) in blocks.iter().enumerate() {
+        let (size, lane) = (all.tiles(part.group).size, if in_place { part.lane } else { k });
+        let tile = all.tiles(part.group).one(which, part.tile);
+        if !in_place {
+            find_rows(part, kept, size, room, rows);
+            gather(newton, lane, part, kept, rows, size, &tile);
+        }
+        newton.tolerance.set(lane, NewtonTile::goal(tile.report, settings.tolerance).get(part.lane));
     }
     newton.scale();
-    let on_the_way = newton.ramp(&header, round.ramp, round.steps);
-    let (steps, unsolved) = newton.solve(&header, round.steps);
+    let (done, unsolved) = newton.climb(&header, round.ramp, round.steps);
     newton.unscale();
-    let done = on_the_way + steps;
-    for (lane, part) in blocks.iter().enumerate() {
-        let size = all.tiles(part.group).size;
+    for (k, part) in blocks.iter().enumerate() {
+        let (size, lane) = (all.tiles(part.group).size, if in_place { part.lane } else { k });
         let tile = all.tiles(part.group).one(which, part.tile);
         let iterations = &mut tile.report[REPORT_ITERATIONS];
         iterations.set(part.lane, (R::splat(iterations.get(part.lane)) + R::splat(done.get(lane))).get(0));
@@ -216,8 +267,7 @@ fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
 #[inline(always)]
 fn find_rows(part: &Part, kept: &[u32], size: BlockSize, room: BlockSize, rows: &mut Vec<(usize, usize)>) {
     rows.clear();
-    let kept = &kept[part.first..part.first + part.size.contact_count + part.size.scalar_count];
-    let (contacts, scalars) = kept.split_at(part.size.contact_count);
+    let (contacts, scalars) = part.kept(kept);
     for (to, &c) in contacts.iter().enumerate() {
         for k in 0..3 {
             rows.push((3 * c as usize + k, 3 * to + k));
@@ -230,11 +280,9 @@ fn find_rows(part: &Part, kept: &[u32], size: BlockSize, room: BlockSize, rows: 
 
 /// Copies the kept rows of a block into a lane.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "one lane of one tile into another")]
 fn gather<R: Real>(
     newton: &mut NewtonTile<R>,
     lane: usize,
-    settings: &SolveSettings,
     part: &Part,
     kept: &[u32],
     rows: &[(usize, usize)],
@@ -250,16 +298,15 @@ fn gather<R: Real>(
         newton.bias[to].set(lane, tile.bias[i].get(part.lane));
         newton.impulse[to].set(lane, tile.impulse[i].get(part.lane));
     }
-    let (contacts, scalars) = kept[part.first..].split_at(part.size.contact_count);
+    let (contacts, scalars) = part.kept(kept);
     for (to, &c) in contacts.iter().enumerate() {
         newton.friction[to].set(lane, tile.friction[c as usize].get(part.lane));
     }
-    for (to, &s) in scalars[..part.size.scalar_count].iter().enumerate() {
+    for (to, &s) in scalars.iter().enumerate() {
         for k in 0..2 {
             newton.bounds[2 * to + k].set(lane, tile.bounds[2 * s as usize + k].get(part.lane));
         }
     }
-    newton.tolerance.set(lane, NewtonTile::goal(tile.report, settings.tolerance).get(part.lane));
 }
 
 /// The certificate anew for some lanes; the others keep theirs, which a device may have rounded otherwise.

@@ -171,8 +171,8 @@ impl Worlds {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn counting(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
-        let settings = Settings { backend: Backend::Cpu, precision: Precision::F32, ..settings };
+    pub fn counting(model: &Model, world_count: usize, mut settings: Settings) -> Result<Self> {
+        (settings.backend, settings.precision) = (Backend::Cpu, Precision::F32);
         Self::with_engine(model, world_count, settings, |model, world_count, settings| {
             Ok(Box::new(Core::<Counted>::new(model, world_count, settings.clone())?))
         })
