@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::buffers::{Chunk, Problem, Slot, Sweeps};
 use super::device::Gpu;
 use super::stages::{LOOP_BUDGET, STAGES, loop_count_per_sweep, stage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lane::{F32x16, Level, Real};
 use crate::solver::{Algorithm, Batch, Group, REPORT_LEN, REPORT_LIVE, SolveSettings, Tiles, solve_tiles};
 
@@ -34,7 +34,8 @@ impl Gpu {
     /// the same device; a block's bits do not depend on its neighbours.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] where the device fails, [`crate::Error::Argument`] for wrong settings.
+    /// [`Error::Device`] where the device fails, [`Error::Argument`] for wrong settings, [`Error::Unsupported`] for blocks that are too large for the device
+    /// where the CPU cannot take them.
     pub fn solve(&mut self, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<GpuReport> {
         settings.validate()?;
         let mut report = GpuReport::default();
@@ -44,6 +45,12 @@ impl Gpu {
                 chunks.extend(cut);
                 report.gpu_block_count += group.block_count;
                 continue;
+            }
+            if !Level::detect().runs_packs() {
+                return Err(Error::Unsupported(format!(
+                    "blocks of {} rows are too large for the device, and this CPU has no AVX2 and FMA to solve them in packs; use the cpu backend",
+                    group.size.row_count()
+                )));
             }
             let pieces = Tiles::all(group).chunks(1);
             pieces.into_par_iter().for_each(|tiles| solve_tiles(tiles, Level::detect(), settings));

@@ -189,19 +189,24 @@ fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Roun
 }
 
 /// The contacts and scalar rows that a block really has, and those of them that are not open: λ = 0 and u > 0.
+///
+/// Padding is zero throughout, and so is a row that nothing moves and that nothing moves against: neither would change a bit.
 #[inline(always)]
 fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2]>) {
     let (zero, n) = (R::zero(), size.row_count());
     marks.clear();
     for k in 0..size.contact_count + size.scalar_count {
-        let (i, lower) = if k < size.contact_count {
-            (3 * k, zero)
+        let (i, rows, lower) = if k < size.contact_count {
+            (3 * k, 3, zero)
         } else {
             let s = k - size.contact_count;
-            (3 * size.contact_count + s, tile.bounds[2 * s])
+            (3 * size.contact_count + s, 1, tile.bounds[2 * s])
         };
+        let mut has = R::Mask::splat(false);
+        for r in i..i + rows {
+            has = has.or(zero.lt(tile.delassus[r * n + r])).or(zero.lt(tile.bias[r].abs()));
+        }
         let row = &tile.delassus[i * n..(i + 1) * n];
-        let has = zero.lt(row[i]);
         // u = b + W λ
         let mut u = tile.bias[i];
         for (w, x) in row.iter().zip(&*tile.impulse) {

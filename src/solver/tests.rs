@@ -380,6 +380,25 @@ fn bits_do_not_depend_on_lane_tile_neighbours_level_or_width() {
     }
 }
 
+/// Contacts whose normal nothing moves, but whose tangents slide: not padding, though W_ii is zero.
+#[test]
+fn bits_do_not_depend_on_neighbours_where_a_normal_cannot_move() {
+    let settings = SolveSettings { tolerance: 1e-5, algorithm: Algorithm::Auto, ..TIGHT };
+    // of one size, so that they fill tiles
+    let mut blocks: Vec<Block> = hard_blocks(15 * 40).into_iter().skip(2).step_by(15).collect();
+    for block in &mut blocks {
+        let n = block.size.row_count();
+        for i in 0..n {
+            (block.delassus[i], block.delassus[i * n]) = (0.0, 0.0);
+        }
+        block.bias[0] = -0.3;
+    }
+    let together = solve::<F32x16>(&blocks, &settings);
+    for (block, together) in blocks.iter().zip(&together) {
+        assert_eq!(&solve::<F32x16>(std::slice::from_ref(block), &settings)[0], together);
+    }
+}
+
 #[test]
 fn padding_changes_no_bit() {
     // 5 contacts are padded to 6; the same block with a sixth, idle contact is not padded.
