@@ -163,13 +163,28 @@ impl<R: Real> Blocks<R> for [Tiles<'_, R>] {
 /// Solves the velocity problem and then the position problem of every block, on this thread.
 ///
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
+///
+/// # Panics
+/// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
 pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+    solve_batch(batch, level, settings, true);
+}
+
+/// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
+///
+/// # Panics
+/// As [`solve_cpu`].
+pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+    solve_batch(batch, level, settings, false);
+}
+
+fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
     #[cfg(target_arch = "x86_64")]
     if let Some(mut all) = as_registers(batch, level) {
-        return solve_all(&mut all[..], level, settings, &mut Scratch::new());
+        return solve_all(&mut all[..], level, settings, sweeps, &mut Scratch::new());
     }
     let Batch { groups, scratch } = batch;
-    solve_all(&mut groups[..], level, settings, scratch);
+    solve_all(&mut groups[..], level, settings, sweeps, scratch);
 }
 
 /// Array packs of f32 seen as registers where the machine has such: the bits are the same, and it is faster.
@@ -194,42 +209,23 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
 }
 
 /// [`solve_cpu`] of some tiles of one group.
+///
+/// # Panics
+/// As [`solve_cpu`].
 pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
-    solve_all(&mut [tiles][..], level, settings, &mut Scratch::new());
+    solve_all(&mut [tiles][..], level, settings, true, &mut Scratch::new());
 }
 
-/// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
-pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    if !settings.uses_newton() {
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers(batch, level) {
-        return polish_all(&mut all[..], level, settings, &mut Scratch::new());
-    }
-    let Batch { groups, scratch } = batch;
-    polish_all(&mut groups[..], level, settings, scratch);
-}
-
-fn polish_all<R: Real, B: Blocks<R> + ?Sized>(
-    blocks: &mut B,
-    level: Level,
-    settings: &SolveSettings,
-    scratch: &mut Scratch<R>,
-) {
-    for which in [Which::Velocity, Which::Position] {
-        level.run(Newton { blocks, which, settings, scratch });
-    }
-}
-
+/// Both problems of all blocks: sweeps, unless they were done elsewhere, then Newton.
 fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
     blocks: &mut B,
     level: Level,
     settings: &SolveSettings,
+    sweeps: bool,
     scratch: &mut Scratch<R>,
 ) {
     for which in [Which::Velocity, Which::Position] {
-        for class in 0..blocks.class_count() {
+        for class in 0..if sweeps { blocks.class_count() } else { 0 } {
             let tiles = blocks.tiles(class);
             if which == Which::Position {
                 tiles.position_impulse.copy_from_slice(tiles.impulse);
