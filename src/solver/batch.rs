@@ -131,7 +131,7 @@ impl<R: Real> Group<R> {
 
 /// All blocks of a step.
 #[derive(Debug, Clone)]
-pub struct Batch<R> {
+pub struct Batch<R: Real> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
     /// Memory that solves reuse.

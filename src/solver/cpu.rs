@@ -233,14 +233,14 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
             level.run(Sweeps { tiles, which, settings, scratch });
         }
         if settings.uses_newton() {
-            level.run(Newton { blocks, which, settings, scratch });
+            level.run(Newton { blocks, which, settings, level, scratch });
         }
     }
 }
 
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
-pub(super) struct Scratch<R> {
+pub(super) struct Scratch<R: Real> {
     next_impulse: Vec<R>,
     gathering: Gathering<R>,
 }
@@ -289,7 +289,7 @@ impl<'a, R: Real> Tiles<'a, R> {
 }
 
 /// Sweeps over one problem of all blocks of a group.
-struct Sweeps<'a, 'b, R> {
+struct Sweeps<'a, 'b, R: Real> {
     tiles: Tiles<'b, R>,
     which: Which,
     settings: &'a SolveSettings,
@@ -310,10 +310,11 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
 }
 
 /// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, R, B: ?Sized> {
+struct Newton<'a, R: Real, B: ?Sized> {
     blocks: &'a mut B,
     which: Which,
     settings: &'a SolveSettings,
+    level: Level,
     scratch: &'a mut Scratch<R>,
 }
 
@@ -322,7 +323,7 @@ impl<R: Real, B: Blocks<R> + ?Sized> Task for Newton<'_, R, B> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        newton(self.settings, self.blocks, self.which, &mut self.scratch.gathering);
+        newton(self.settings, self.blocks, self.which, self.level, &mut self.scratch.gathering);
     }
 }
 

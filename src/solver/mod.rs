@@ -13,6 +13,7 @@
 mod batch;
 mod block_lu;
 mod cpu;
+mod dense;
 mod jacobi;
 mod newton;
 mod pgs;

@@ -16,10 +16,8 @@
 //! The proximal term δ carries rank-deficient W without moving the solution. Along y' − y the velocity is linear, so the line search on the sum
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
-use super::block_lu::{BLOCK, factor, solve};
 use super::cpu::OneTile;
-use super::pgs::pgs;
-use super::project::{inverse, is_finite, project_cone, project_interval, scale};
+use super::project::{inverse, is_finite, project_cone, project_interval};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE};
 use crate::lane::{Mask, Real, Scalar};
 
@@ -32,13 +30,44 @@ const LEAST_SHARE: f64 = 1e-3;
 /// Shorter steps that are tried where the full one does not lower the merit enough.
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 
+/// W of a tile of blocks, in one form or another.
+pub(super) trait Matrix<R: Real> {
+    /// Makes room for blocks of `size`, all zero.
+    fn clear(&mut self, size: BlockSize);
+    /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
+    fn scale(&mut self, size: BlockSize, unit: &mut [R]);
+    /// out ← out + W x
+    fn add_product(&mut self, x: &[R], out: &mut [R]);
+    /// The unknowns x of (Lᵀ W R + δ I + D) x = Lᵀ(δ y − b − W c), three a contact and one a scalar row.
+    fn unknowns(&mut self, guess: &Guess<'_, R>) -> &[R];
+    /// [`pgs`](super::pgs()) sweeps; the tile brings no W.
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
+}
+
+/// The modes that are guessed, and the problem that they are guessed for.
+pub(super) struct Guess<'a, R> {
+    pub size: BlockSize,
+    /// Shape \[contact\].
+    pub modes: &'a [Mode<R>],
+    /// 1 where a scalar row is free, else 0, shape \[scalar\].
+    pub free: &'a [R],
+    /// c: the bounds where a scalar row is at one, else 0, shape \[row\].
+    pub fixed: &'a [R],
+    /// Proximal term δ.
+    pub delta: R,
+    /// y, shape \[row\].
+    pub impulse: &'a [R],
+    /// b, shape \[row\].
+    pub bias: &'a [R],
+}
+
 /// One tile of blocks, scaled, with what Newton needs.
 #[derive(Debug, Clone)]
-pub(super) struct NewtonTile<R> {
+pub(super) struct NewtonTile<R, W> {
     /// Room of the blocks.
     pub size: BlockSize,
-    /// W scaled, shape \[row\]\[column\].
-    pub delassus: Vec<R>,
+    /// W, scaled.
+    pub matrix: W,
     /// b scaled, shape \[row\].
     pub bias: Vec<R>,
     /// y, shape \[row\].
@@ -50,9 +79,9 @@ pub(super) struct NewtonTile<R> {
     /// Bounds of the scalar rows, scaled, shape \[scalar\]\[2\].
     pub bounds: Vec<R>,
     /// √w_c of every row, m/s a unit of u; λ = y / √w_c, shape \[row\].
-    pub unit: Vec<R>,
+    unit: Vec<R>,
     /// Residual to reach, m/s.
-    pub tolerance: R,
+    tolerance: R,
     /// u = W y + b, shape \[row\].
     velocity: Vec<R>,
     modes: Vec<Mode<R>>,
@@ -61,32 +90,29 @@ pub(super) struct NewtonTile<R> {
     /// y' − y, and W times it, shape \[row\].
     direction: Vec<R>,
     change: Vec<R>,
-    /// The system, padded to whole blocks, and its right-hand side.
-    system: Vec<R>,
-    right: Vec<R>,
 }
 
 /// What a contact is taken to do: the entries of R and L that are not zero, and D; lacking unknowns have D = 1.
 #[derive(Debug, Clone, Copy)]
-struct Mode<R> {
+pub(super) struct Mode<R> {
     /// 1 where the contact is pressed.
-    pressed: R,
+    pub pressed: R,
     /// Tangents of the first column of R: μ d where it slides.
-    drag: [R; 2],
+    pub drag: [R; 2],
     /// Tangents of the second and third columns.
-    across: [R; 2],
+    pub across: [R; 2],
     /// Second tangent of the third column: 1 where it sticks.
-    stick: R,
+    pub stick: R,
     /// Diagonal of D.
-    curvature: [R; 3],
+    pub curvature: [R; 3],
 }
 
-impl<R: Real> NewtonTile<R> {
-    /// Room for blocks of `size`.
-    pub fn new() -> Self {
+impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
+    /// No room yet.
+    pub fn new(matrix: W) -> Self {
         Self {
             size: BlockSize::default(),
-            delassus: Vec::new(),
+            matrix,
             bias: Vec::new(),
             impulse: Vec::new(),
             friction: Vec::new(),
@@ -99,8 +125,6 @@ impl<R: Real> NewtonTile<R> {
             free: Vec::new(),
             direction: Vec::new(),
             change: Vec::new(),
-            system: Vec::new(),
-            right: Vec::new(),
         }
     }
 
@@ -110,10 +134,9 @@ impl<R: Real> NewtonTile<R> {
         let size =
             BlockSize { contact_count: header.contact_count as usize, scalar_count: header.scalar_count as usize };
         let n = size.row_count();
-        let padded = n.next_multiple_of(BLOCK);
         self.size = size;
+        self.matrix.clear(size);
         for (array, len) in [
-            (&mut self.delassus, n * n),
             (&mut self.bias, n),
             (&mut self.impulse, n),
             (&mut self.friction, size.contact_count),
@@ -123,8 +146,6 @@ impl<R: Real> NewtonTile<R> {
             (&mut self.free, size.scalar_count),
             (&mut self.direction, n),
             (&mut self.change, n),
-            (&mut self.system, padded * padded),
-            (&mut self.right, padded),
         ] {
             array.resize(len, R::zero());
         }
@@ -133,15 +154,14 @@ impl<R: Real> NewtonTile<R> {
         self.modes.resize(size.contact_count, idle);
         // an idle lane is solved from the start
         self.tolerance = R::constant(f64::INFINITY);
-        for array in [&mut self.delassus, &mut self.bias, &mut self.impulse, &mut self.friction, &mut self.bounds] {
+        for array in [&mut self.bias, &mut self.impulse, &mut self.friction, &mut self.bounds] {
             array.fill(R::zero());
         }
     }
 
-    /// Copies a tile of a group as it stands.
+    /// Copies all but W of a tile as it stands.
     #[inline(always)]
     pub fn load(&mut self, tile: &OneTile<'_, R>) {
-        self.delassus.copy_from_slice(tile.delassus);
         self.bias.copy_from_slice(tile.bias);
         self.friction.copy_from_slice(tile.friction);
         self.bounds.copy_from_slice(tile.bounds);
@@ -150,57 +170,48 @@ impl<R: Real> NewtonTile<R> {
 
     /// Scales what was gathered.
     #[inline(always)]
-    pub fn scale(&mut self) {
-        let (n, contacts) = (self.size.row_count(), 3 * self.size.contact_count);
-        for c in 0..self.size.contact_count {
-            let i = 3 * c;
-            let w = &self.delassus;
-            let sum = w[i * n + i] + w[(i + 1) * n + i + 1] + w[(i + 2) * n + i + 2];
-            let w = scale(sum * R::constant(1.0 / 3.0)).sqrt();
-            for k in 0..3 {
-                self.unit[i + k] = w;
-            }
+    fn scale(&mut self) {
+        self.matrix.scale(self.size, &mut self.unit);
+        for (i, unit) in self.unit.iter().enumerate() {
+            self.bias[i] = self.bias[i] * (R::one() / *unit);
+            self.impulse[i] = self.impulse[i] * *unit;
         }
-        for i in contacts..n {
-            self.unit[i] = scale(self.delassus[i * n + i]).sqrt();
-        }
-        for i in 0..n {
-            self.change[i] = R::one() / self.unit[i];
-        }
-        for i in 0..n {
-            let inverse = self.change[i];
-            for (w, other) in self.delassus[i * n..(i + 1) * n].iter_mut().zip(&self.change) {
-                // the product of the units first, so that W stays symmetric to the bit
-                *w = *w * (inverse * *other);
-            }
-            self.bias[i] = self.bias[i] * inverse;
-            self.impulse[i] = self.impulse[i] * self.unit[i];
-        }
+        let first = 3 * self.size.contact_count;
         for s in 0..self.size.scalar_count {
             for bound in &mut self.bounds[2 * s..2 * s + 2] {
-                *bound = *bound * self.unit[contacts + s];
+                *bound = *bound * self.unit[first + s];
             }
         }
     }
 
     /// Turns y into λ, N·s.
     #[inline(always)]
-    pub fn unscale(&mut self) {
+    fn unscale(&mut self) {
         for (y, unit) in self.impulse.iter_mut().zip(&self.unit) {
             *y = *y / *unit;
         }
     }
 
-    /// Residual above which a lane with this report is not solved.
+    /// The residual that `lane` has to reach: the tolerance, or the floor of the block that is in lane `from` of `report`.
     #[inline(always)]
-    pub fn goal(report: &[R], tolerance: f64) -> R {
-        R::constant(tolerance).max(report[REPORT_FLOOR])
+    pub fn set_goal<P: Real<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
+        let tolerance = R::Scalar::from_f64(f64::from(header.tolerance));
+        self.tolerance.set(lane, tolerance.max(report[REPORT_FLOOR].get(from)));
+    }
+
+    /// Scales, [`climb`](Self::climb)s, and turns y into λ.
+    #[inline(always)]
+    pub fn run(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
+        self.scale();
+        let done = self.climb(header, shares, most);
+        self.unscale();
+        done
     }
 
     /// Solves with each of `shares` of μ in turn, from no impulse on if there are any, and then with μ itself. Returns the steps of every lane, and
     /// the lanes that have not reached their tolerance.
     #[inline(always)]
-    pub fn climb(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
+    fn climb(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
         self.whole_friction.resize(self.friction.len(), R::zero());
         self.whole_friction.copy_from_slice(&self.friction);
         if !shares.is_empty() {
@@ -223,8 +234,8 @@ impl<R: Real> NewtonTile<R> {
         let mut report = [R::zero(); REPORT_LEN];
         report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
         let header = Header { sweep_count, ..*header };
-        let Self { delassus, bias, friction, bounds, impulse, .. } = self;
-        pgs(&header, delassus, bias, friction, bounds, impulse, &mut report);
+        let Self { matrix, bias, friction, bounds, impulse, .. } = self;
+        matrix.sweep(&header, &mut OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report });
     }
 
     /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
@@ -243,10 +254,7 @@ impl<R: Real> NewtonTile<R> {
                 break;
             }
             self.guess_modes();
-            self.assemble(delta);
-            factor(&mut self.system, self.right.len());
-            solve(&self.system, &mut self.right);
-            self.point();
+            self.point(delta);
             let mut best = (self.merit_along(one), one);
             let enough = best.0.lt(merit * R::constant(0.1));
             for length in SHORTER {
@@ -281,15 +289,8 @@ impl<R: Real> NewtonTile<R> {
     /// u = W y + b
     #[inline(always)]
     fn update_velocity(&mut self) {
-        let n = self.size.row_count();
-        for i in 0..n {
-            let row = &self.delassus[i * n..(i + 1) * n];
-            let mut u = self.bias[i];
-            for (w, y) in row.iter().zip(&self.impulse) {
-                u = w.mul_add(*y, u);
-            }
-            self.velocity[i] = u;
-        }
+        self.velocity.copy_from_slice(&self.bias);
+        self.matrix.add_product(&self.impulse, &mut self.velocity);
     }
 
     /// Sum of squares of the natural map, and the largest residual, m/s.
@@ -382,110 +383,48 @@ impl<R: Real> NewtonTile<R> {
         }
     }
 
-    /// Lᵀ W R + δ I + D and Lᵀ(δ y − b − W c).
+    /// direction = R x + c − y with the unknowns x of the modes, change = W · direction.
     #[inline(always)]
-    fn assemble(&mut self, delta: R) {
-        let (n, contacts) = (self.size.row_count(), self.size.contact_count);
-        let padded = self.right.len();
-        let first = 3 * contacts;
-        // δ y − b − W c, kept in `change`
-        for i in 0..n {
-            let mut r = delta.mul_add(self.impulse[i], -self.bias[i]);
-            for j in first..n {
-                r = (-self.delassus[i * n + j]).mul_add(self.direction[j], r);
-            }
-            self.change[i] = r;
-        }
-        for a in 0..contacts {
-            let i = 3 * a;
-            let mode = self.modes[a];
-            let (row0, rest) = self.delassus[i * n..(i + 3) * n].split_at(n);
-            let (row1, row2) = rest.split_at(n);
-            for b in 0..contacts {
-                let (j, other) = (3 * b, &self.modes[b]);
-                let (t0, t1, t2) =
-                    (columns(&row0[j..j + 3], other), columns(&row1[j..j + 3], other), columns(&row2[j..j + 3], other));
-                for k in 0..3 {
-                    let [x, y, z] = tests(&mode, [t0[k], t1[k], t2[k]]);
-                    self.system[i * padded + j + k] = x;
-                    self.system[(i + 1) * padded + j + k] = y;
-                    self.system[(i + 2) * padded + j + k] = z;
-                }
-            }
-            for s in 0..n - first {
-                let (j, free) = (first + s, self.free[s]);
-                let [x, y, z] = tests(&mode, [row0[j] * free, row1[j] * free, row2[j] * free]);
-                self.system[i * padded + j] = x;
-                self.system[(i + 1) * padded + j] = y;
-                self.system[(i + 2) * padded + j] = z;
-                // from the symmetry of W
-                let t = columns(&self.delassus[j * n + i..j * n + i + 3], &mode);
-                for k in 0..3 {
-                    self.system[j * padded + i + k] = t[k] * self.free[s];
-                }
-            }
-            let [x, y, z] = tests(&mode, [self.change[i], self.change[i + 1], self.change[i + 2]]);
-            (self.right[i], self.right[i + 1], self.right[i + 2]) = (x, y, z);
-            for k in 0..3 {
-                self.system[(i + k) * padded + i + k] += delta + mode.curvature[k];
-            }
-        }
-        for i in first..n {
-            for j in first..n {
-                self.system[i * padded + j] = self.delassus[i * n + j] * self.free[i - first] * self.free[j - first];
-            }
-            self.right[i] = self.change[i] * self.free[i - first];
-            self.system[i * padded + i] += delta + (R::one() - self.free[i - first]);
-        }
-        for i in n..padded {
-            for j in 0..padded {
-                self.system[i * padded + j] = R::zero();
-                self.system[j * padded + i] = R::zero();
-            }
-            self.system[i * padded + i] = R::one();
-            self.right[i] = R::zero();
-        }
-    }
-
-    /// direction = R x + c − y, change = W · direction.
-    #[inline(always)]
-    fn point(&mut self) {
-        let n = self.size.row_count();
+    fn point(&mut self, delta: R) {
+        let guess = Guess {
+            size: self.size,
+            modes: &self.modes,
+            free: &self.free,
+            fixed: &self.direction,
+            delta,
+            impulse: &self.impulse,
+            bias: &self.bias,
+        };
+        let x = self.matrix.unknowns(&guess);
         for (c, mode) in self.modes.iter().enumerate() {
             let i = 3 * c;
-            let [x0, x1, x2] = [self.right[i], self.right[i + 1], self.right[i + 2]];
-            self.direction[i] = mode.pressed * x0 - self.impulse[i];
-            self.direction[i + 1] = mode.drag[0].mul_add(x0, mode.across[0] * x1) - self.impulse[i + 1];
-            let across = mode.across[1].mul_add(x1, mode.stick * x2);
-            self.direction[i + 2] = mode.drag[1].mul_add(x0, across) - self.impulse[i + 2];
+            let y = expand(mode, [x[i], x[i + 1], x[i + 2]]);
+            for k in 0..3 {
+                self.direction[i + k] = y[k] - self.impulse[i + k];
+            }
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
-            self.direction[i] = self.free[s].mul_add(self.right[i], self.direction[i]) - self.impulse[i];
+            self.direction[i] = self.free[s].mul_add(x[i], self.direction[i]) - self.impulse[i];
         }
-        for i in 0..n {
-            let mut sum = R::zero();
-            for (w, d) in self.delassus[i * n..(i + 1) * n].iter().zip(&self.direction) {
-                sum = w.mul_add(*d, sum);
-            }
-            self.change[i] = sum;
-        }
+        self.change.fill(R::zero());
+        self.matrix.add_product(&self.direction, &mut self.change);
     }
 }
 
-/// w R for three entries w of a row of W.
+/// R x
 #[inline(always)]
-fn columns<R: Real>(w: &[R], mode: &Mode<R>) -> [R; 3] {
+pub(super) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
     [
-        w[0].mul_add(mode.pressed, w[1].mul_add(mode.drag[0], w[2] * mode.drag[1])),
-        w[1].mul_add(mode.across[0], w[2] * mode.across[1]),
-        w[2] * mode.stick,
+        mode.pressed * x[0],
+        mode.drag[0].mul_add(x[0], mode.across[0] * x[1]),
+        mode.drag[1].mul_add(x[0], mode.across[1].mul_add(x[1], mode.stick * x[2])),
     ]
 }
 
 /// Lᵀ t: like Rᵀ, but for the drag.
 #[inline(always)]
-fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
+pub(super) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
     [mode.pressed * t[0], mode.across[0].mul_add(t[1], mode.across[1] * t[2]), mode.stick * t[2]]
 }
 

@@ -28,7 +28,7 @@ const MOST_BYTES: usize = 4 << 30;
 ///
 /// A contact with one tangent gets a second one that nothing moves: no coupling, no bias.
 #[derive(Debug, Clone)]
-pub struct ProblemBatch<R> {
+pub struct ProblemBatch<R: Real> {
     /// The blocks, as a backend solves them.
     pub batch: Batch<R>,
     /// Place of every problem, shape \[problem\].

@@ -2,12 +2,13 @@
 //! do nothing.
 
 use super::cpu::{Blocks, OneTile, Which};
+use super::dense::Dense;
 use super::newton::NewtonTile;
 use super::residual::residual;
 use super::{
     BlockSize, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings,
 };
-use crate::lane::{Mask, Real};
+use crate::lane::{Compiled, Level, Mask, Real, Task};
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -34,12 +35,14 @@ const ROUNDS: [Round; 6] = [
 const MOST: f64 = 0.95;
 /// Blocks are solved in their own tile when such a share of its lanes takes part with all rows.
 const FULL: f64 = 0.7;
+/// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
+const FEW: usize = 5;
 /// Largest block for Newton, rows: beyond, its system leaves the cache.
 const LARGEST: usize = 200;
 
 /// The blocks that take part in a round, and the tile that they are gathered in.
 #[derive(Debug, Clone)]
-pub(super) struct Gathering<R> {
+pub(super) struct Gathering<R: Real> {
     parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
     kept: Vec<u32>,
@@ -47,7 +50,9 @@ pub(super) struct Gathering<R> {
     marks: Vec<[u32; 2]>,
     /// Rows of the block at hand, and of the gathered tile.
     rows: Vec<(usize, usize)>,
-    newton: NewtonTile<R>,
+    newton: NewtonTile<R, Dense<R>>,
+    /// A single block.
+    alone: NewtonTile<R::Scalar, Dense<R::Scalar>>,
 }
 
 /// A block that takes part in a round.
@@ -75,7 +80,14 @@ impl Part {
 
 impl<R: Real> Gathering<R> {
     pub fn new() -> Self {
-        Self { parts: Vec::new(), kept: Vec::new(), marks: Vec::new(), rows: Vec::new(), newton: NewtonTile::new() }
+        Self {
+            parts: Vec::new(),
+            kept: Vec::new(),
+            marks: Vec::new(),
+            rows: Vec::new(),
+            newton: NewtonTile::new(Dense::default()),
+            alone: NewtonTile::new(Dense::default()),
+        }
     }
 }
 
@@ -85,6 +97,7 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
     settings: &SolveSettings,
     all: &mut B,
     which: Which,
+    level: Level,
     gathering: &mut Gathering<R>,
 ) {
     let no_size = BlockSize::default();
@@ -102,7 +115,14 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
             let (count, room) = together(rest, R::LANES, all.tiles(rest[0].group).size);
             let (blocks, others) = rest.split_at(count);
             rest = others;
-            solve_together(settings, all, which, round, blocks, room, gathering);
+            let header = Header::new(room, 1, R::LANES, settings);
+            if R::LANES > 1 && blocks.len() <= FEW && !blocks[0].in_place {
+                for part in blocks {
+                    solve_alone(&header, all, which, round, part, level, gathering);
+                }
+            } else {
+                solve_together(&header, all, which, round, blocks, gathering);
+            }
         }
         gathering.parts = parts;
         gathering.parts.sort_unstable_by_key(|p| (p.group, p.tile, p.lane));
@@ -226,43 +246,101 @@ fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2
 /// Newton on some blocks, one in each lane. What a block lacks is zero and changes no bit of it.
 #[inline(always)]
 fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
-    settings: &SolveSettings,
+    header: &Header,
     all: &mut B,
     which: Which,
     round: Round,
     blocks: &[Part],
-    room: BlockSize,
     gathering: &mut Gathering<R>,
 ) {
     let Gathering { kept, rows, newton, .. } = gathering;
-    let header = Header::new(room, 1, R::LANES, settings);
-    newton.clear(&header);
+    newton.clear(header);
     let in_place = blocks[0].in_place;
     if in_place {
-        newton.load(&all.tiles(blocks[0].group).one(which, blocks[0].tile));
+        let tile = all.tiles(blocks[0].group).one(which, blocks[0].tile);
+        newton.matrix.delassus.copy_from_slice(tile.delassus);
+        newton.load(&tile);
     }
     for (k, part) in blocks.iter().enumerate() {
-        let (size, lane) = (all.tiles(part.group).size, if in_place { part.lane } else { k });
-        let tile = all.tiles(part.group).one(which, part.tile);
+        let tiles = all.tiles(part.group);
+        let (size, lane) = (tiles.size, if in_place { part.lane } else { k });
+        let tile = tiles.one(which, part.tile);
         if !in_place {
-            find_rows(part, kept, size, room, rows);
+            find_rows(part, kept, size, newton.size, rows);
             gather(newton, lane, part, kept, rows, size, &tile);
         }
-        newton.tolerance.set(lane, NewtonTile::goal(tile.report, settings.tolerance).get(part.lane));
+        newton.set_goal(lane, header, tile.report, part.lane);
     }
-    newton.scale();
-    let (done, unsolved) = newton.climb(&header, round.ramp, round.steps);
-    newton.unscale();
+    let (steps, unsolved) = newton.run(header, round.ramp, round.steps);
     for (k, part) in blocks.iter().enumerate() {
-        let (size, lane) = (all.tiles(part.group).size, if in_place { part.lane } else { k });
-        let tile = all.tiles(part.group).one(which, part.tile);
-        let iterations = &mut tile.report[REPORT_ITERATIONS];
-        iterations.set(part.lane, (R::splat(iterations.get(part.lane)) + R::splat(done.get(lane))).get(0));
-        if !round.ramp.is_empty() && unsolved.get(lane) {
-            continue;
-        }
-        find_rows(part, kept, size, room, rows);
-        for &(from, to) in &*rows {
+        let tiles = all.tiles(part.group);
+        let (size, lane) = (tiles.size, if in_place { part.lane } else { k });
+        find_rows(part, kept, size, newton.size, rows);
+        let keep = round.ramp.is_empty() || !unsolved.get(lane);
+        put_back(part, &mut tiles.one(which, part.tile), rows, newton, lane, steps.get(lane), keep);
+    }
+}
+
+/// Newton on one block by itself, to the same bits as in a lane.
+#[inline(always)]
+fn solve_alone<R: Real, B: Blocks<R> + ?Sized>(
+    header: &Header,
+    all: &mut B,
+    which: Which,
+    round: Round,
+    part: &Part,
+    level: Level,
+    gathering: &mut Gathering<R>,
+) {
+    let Gathering { kept, rows, alone, .. } = gathering;
+    let tiles = all.tiles(part.group);
+    let size = tiles.size;
+    let mut tile = tiles.one(which, part.tile);
+    let header = Header {
+        contact_count: part.size.contact_count as u32,
+        scalar_count: part.size.scalar_count as u32,
+        ..*header
+    };
+    alone.clear(&header);
+    find_rows(part, kept, size, part.size, rows);
+    gather(alone, 0, part, kept, rows, size, &tile);
+    alone.set_goal(0, &header, tile.report, part.lane);
+    let (steps, unsolved) = level.run(Alone::<R> { newton: alone, header, round });
+    let keep = round.ramp.is_empty() || !unsolved;
+    put_back(part, &mut tile, rows, alone, 0, steps, keep);
+}
+
+/// [`NewtonTile::run`] on a block by itself.
+struct Alone<'a, R: Real> {
+    newton: &'a mut NewtonTile<R::Scalar, Dense<R::Scalar>>,
+    header: Header,
+    round: Round,
+}
+
+impl<R: Real> Task for Alone<'_, R> {
+    const COMPILED: Compiled = if R::LANES == 1 { R::COMPILED } else { Compiled::Everywhere };
+    type Output = (R::Scalar, bool);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.newton.run(&self.header, self.round.ramp, self.round.steps)
+    }
+}
+
+/// Writes down the steps of a block, and its answer if that is to be kept.
+#[inline(always)]
+fn put_back<R: Real, N: Real<Scalar = R::Scalar>>(
+    part: &Part,
+    tile: &mut OneTile<'_, R>,
+    rows: &[(usize, usize)],
+    newton: &NewtonTile<N, Dense<N>>,
+    lane: usize,
+    steps: R::Scalar,
+    keep: bool,
+) {
+    let iterations = &mut tile.report[REPORT_ITERATIONS];
+    iterations.set(part.lane, iterations.get(part.lane) + steps);
+    if keep {
+        for &(from, to) in rows {
             tile.impulse[from].set(part.lane, newton.impulse[to].get(lane));
         }
     }
@@ -285,8 +363,8 @@ fn find_rows(part: &Part, kept: &[u32], size: BlockSize, room: BlockSize, rows: 
 
 /// Copies the kept rows of a block into a lane.
 #[inline(always)]
-fn gather<R: Real>(
-    newton: &mut NewtonTile<R>,
+fn gather<R: Real, N: Real<Scalar = R::Scalar>>(
+    newton: &mut NewtonTile<N, Dense<N>>,
     lane: usize,
     part: &Part,
     kept: &[u32],
@@ -296,7 +374,8 @@ fn gather<R: Real>(
 ) {
     let (n, room) = (size.row_count(), newton.size.row_count());
     for &(i, to) in rows {
-        let (from_row, to_row) = (&tile.delassus[i * n..(i + 1) * n], &mut newton.delassus[to * room..(to + 1) * room]);
+        let (from_row, to_row) =
+            (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus[to * room..(to + 1) * room]);
         for &(j, to) in rows {
             to_row[to].set(lane, from_row[j].get(part.lane));
         }

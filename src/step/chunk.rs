@@ -110,7 +110,7 @@ impl<R: Real> Chunk<'_, R> {
 
 /// What a thread needs to step a chunk; kept from step to step.
 #[derive(Debug)]
-pub struct Worker<R> {
+pub struct Worker<R: Real> {
     /// One workspace a tile.
     workspaces: Vec<Workspace<R>>,
     /// The blocks of the chunk.

@@ -42,7 +42,7 @@ impl<R: Real> Field<R> {
 }
 
 /// Who solves the blocks.
-enum Solver<R> {
+enum Solver<R: Real> {
     /// Every thread its own chunk, from a pool of workers.
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
