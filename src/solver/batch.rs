@@ -6,6 +6,7 @@
 //! throughout, and stay zero.
 
 use super::cpu::Scratch;
+use super::factor::Factor;
 use crate::lane::Real;
 
 /// How many rows of which kind a block has room for.
@@ -62,13 +63,17 @@ pub const REPORT_LIVE: usize = 3;
 
 /// All blocks of one size class.
 #[derive(Debug, Clone)]
-pub struct Group<R> {
+pub struct Group<R: Real> {
     /// Room of every block.
     pub size: BlockSize,
     /// Number of blocks.
     pub block_count: usize,
-    /// Delassus matrix W = J M⁻¹ Jᵀ, both triangles, shape `[tile][row][column][lane]`.
+    /// Delassus matrix W = J M⁻¹ Jᵀ, both triangles, shape `[tile][row][column][lane]`. Empty if the blocks are factored.
     pub delassus: Vec<R>,
+    /// Whether W of every block is kept as its factor.
+    pub factored: bool,
+    /// W of every block if they are factored, shape `[block]`; there may be more.
+    pub factors: Vec<Factor<R::Scalar>>,
     /// Constant term b, m/s, shape `[tile][row][lane]`.
     pub bias: Vec<R>,
     /// Constant term of the position problem, m/s, shape `[tile][row][lane]`: as `bias`, with the push-out of overlaps added.
@@ -88,10 +93,12 @@ pub struct Group<R> {
 }
 
 impl<R: Real> Group<R> {
-    fn new(size: BlockSize) -> Self {
+    fn new(size: BlockSize, factored: bool) -> Self {
         Self {
             size,
             block_count: 0,
+            factored,
+            factors: Vec::new(),
             delassus: Vec::new(),
             bias: Vec::new(),
             position_bias: Vec::new(),
@@ -112,7 +119,7 @@ impl<R: Real> Group<R> {
         let tiles = self.tile_count();
         let n = self.size.row_count();
         let sized = [
-            (&mut self.delassus, n * n),
+            (&mut self.delassus, if self.factored { 0 } else { n * n }),
             (&mut self.bias, n),
             (&mut self.position_bias, n),
             (&mut self.friction, self.size.contact_count),
@@ -134,6 +141,8 @@ impl<R: Real> Group<R> {
 pub struct Batch<R: Real> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
+    /// Blocks with room for so many rows and more are factored: see [`Factor`].
+    pub factored_from: usize,
     /// Memory that solves reuse.
     pub(super) scratch: Scratch<R>,
 }
@@ -145,9 +154,9 @@ impl<R: Real> Default for Batch<R> {
 }
 
 impl<R: Real> Batch<R> {
-    /// A batch without blocks.
+    /// A batch without blocks. All will be dense, unless `factored_from` is lowered.
     pub fn new() -> Self {
-        Self { groups: Vec::new(), scratch: Scratch::new() }
+        Self { groups: Vec::new(), factored_from: usize::MAX, scratch: Scratch::new() }
     }
     /// Forgets all blocks, keeps the memory.
     pub fn clear(&mut self) {
@@ -159,11 +168,16 @@ impl<R: Real> Batch<R> {
     pub fn add(&mut self, size: BlockSize) -> BlockPlace {
         let class = size.class();
         let group = self.groups.iter().position(|g| g.size == class).unwrap_or_else(|| {
-            self.groups.push(Group::new(class));
+            self.groups.push(Group::new(class, class.row_count() >= self.factored_from));
             self.groups.len() - 1
         });
-        let block = self.groups[group].block_count;
-        self.groups[group].block_count += 1;
+        let to = &mut self.groups[group];
+        let block = to.block_count;
+        to.block_count += 1;
+        if to.factored {
+            to.factors.resize_with(to.factors.len().max(to.block_count), Factor::default);
+            to.factors[block].clear(size);
+        }
         BlockPlace { group, block }
     }
     /// Makes room for all blocks that were added, every entry 0.
@@ -172,12 +186,16 @@ impl<R: Real> Batch<R> {
             group.allocate();
         }
     }
+    /// Whether any block is factored.
+    pub fn has_factors(&self) -> bool {
+        self.groups.iter().any(|group| group.factored && group.block_count > 0)
+    }
     /// Number of blocks.
     pub fn block_count(&self) -> usize {
         self.groups.iter().map(|g| g.block_count).sum()
     }
 
-    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group.
+    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense.
     pub fn merge<'a>(&mut self, parts: impl Iterator<Item = &'a Self>)
     where
         R: 'a,
@@ -189,7 +207,7 @@ impl<R: Real> Batch<R> {
         for from in parts.flat_map(|part| &part.groups).filter(|g| g.block_count > 0) {
             let found = self.groups.iter().position(|g| g.size == from.size);
             let to = found.unwrap_or_else(|| {
-                self.groups.push(Group::new(from.size));
+                self.groups.push(Group::new(from.size, false));
                 self.groups.len() - 1
             });
             let to = &mut self.groups[to];

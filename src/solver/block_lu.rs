@@ -1,6 +1,6 @@
 //! LU of small dense systems in lanes, by 3 × 3 blocks, without pivoting (a Newton system on modes needs none).
 
-use crate::lane::Real;
+use crate::lane::{Mask, Real, Scalar};
 
 /// Side of a block.
 pub(super) const BLOCK: usize = 3;
@@ -65,7 +65,13 @@ fn inverse<R: Real>(mut a: Block<R>) -> Block<R> {
 /// The order of operations on each entry is the same, and so are the bits.
 #[inline(always)]
 pub(super) fn factor<R: Real>(a: &mut [R], n: usize) {
-    if R::LANES == 1 { factor_by_rows(a, n) } else { factor_by_blocks(a, n) }
+    if R::LANES == 1 { factor_by_rows::<R, false>(a, n) } else { factor_by_blocks(a, n) }
+}
+
+/// [`factor`] of one matrix with many zeros: rows with nothing to eliminate are passed over.
+#[inline(always)]
+pub(super) fn factor_sparse<S: Scalar>(a: &mut [S], n: usize) {
+    factor_by_rows::<S, true>(a, n);
 }
 
 #[inline(always)]
@@ -97,7 +103,7 @@ fn factor_by_blocks<R: Real>(a: &mut [R], n: usize) {
 }
 
 #[inline(always)]
-fn factor_by_rows<R: Real>(a: &mut [R], n: usize) {
+fn factor_by_rows<R: Real, const SPARSE: bool>(a: &mut [R], n: usize) {
     for k in (0..n).step_by(BLOCK) {
         let pivot = inverse(load(a, n, k, k));
         store(a, n, k, k, &pivot);
@@ -111,6 +117,9 @@ fn factor_by_rows<R: Real>(a: &mut [R], n: usize) {
             let (row0, rows) = rows.split_at_mut(n);
             let (row1, row2) = rows.split_at_mut(n);
             // L_ik = A_ik U_kk⁻¹
+            if SPARSE && [&*row0, &*row1, &*row2].iter().all(|row| is_zero(&row[k..k + BLOCK])) {
+                continue;
+            }
             let mut l = [[R::zero(); BLOCK]; BLOCK];
             for (r, row) in [&mut *row0, &mut *row1, &mut *row2].into_iter().enumerate() {
                 l[r] = times([row[k], row[k + 1], row[k + 2]], &pivot);
@@ -126,6 +135,16 @@ fn factor_by_rows<R: Real>(a: &mut [R], n: usize) {
             }
         }
     }
+}
+
+/// Whether all numbers are zero.
+#[inline(always)]
+fn is_zero<R: Real>(x: &[R]) -> bool {
+    let mut zero = true;
+    for x in x {
+        zero &= !R::zero().lt(x.abs()).any();
+    }
+    zero
 }
 
 /// A row times the inverse of a pivot.
@@ -175,7 +194,7 @@ mod tests {
                 .map(|e| ((7 * e + e * e / 3) % 23) as f32 * 0.37 - 3.0 + if e % (n + 1) == 0 { 40.0 } else { 0.0 })
                 .collect();
             let (mut rows, mut blocks) = (a.clone(), a);
-            factor_by_rows(&mut rows, n);
+            factor_by_rows::<_, false>(&mut rows, n);
             factor_by_blocks(&mut blocks, n);
             assert!(rows.iter().all(|x| x.is_finite()));
             assert_eq!(rows, blocks, "{n}");

@@ -1,5 +1,7 @@
 //! All stages of a solve on the CPU, tile by tile.
 
+use super::factor::Factor;
+use super::factored::{FactoredScratch, ThroughVelocities};
 use super::jacobi::jacobi;
 use super::pgs::pgs;
 use super::residual::residual;
@@ -15,11 +17,15 @@ const CONTRACTS: f64 = 0.1;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
-pub struct Tiles<'a, R> {
+pub struct Tiles<'a, R: Real> {
     /// Room of every block.
     pub size: BlockSize,
     /// Delassus matrix W.
     pub delassus: &'a [R],
+    /// Whether W of every block is kept as its factor.
+    pub factored: bool,
+    /// W of every block if they are factored.
+    pub factors: &'a mut [Factor<R::Scalar>],
     /// Friction coefficient μ.
     pub friction: &'a [R],
     /// Bounds of the scalar rows, N·s.
@@ -44,6 +50,8 @@ impl<'a, R: Real> Tiles<'a, R> {
         Self {
             size: group.size,
             delassus: &group.delassus,
+            factored: group.factored,
+            factors: &mut group.factors[..if group.factored { group.block_count } else { 0 }],
             friction: &group.friction,
             bounds: &group.bounds,
             bias: &group.bias,
@@ -61,6 +69,8 @@ impl<'a, R: Real> Tiles<'a, R> {
         Tiles {
             size: self.size,
             delassus: self.delassus,
+            factored: self.factored,
+            factors: self.factors,
             friction: self.friction,
             bounds: self.bounds,
             bias: self.bias,
@@ -81,7 +91,8 @@ impl<'a, R: Real> Tiles<'a, R> {
     pub fn split_at(self, count: usize) -> (Self, Self) {
         let n = self.size.row_count();
         let count = count.min(self.count());
-        let (delassus, delassus_rest) = self.delassus.split_at(count * n * n);
+        let (delassus, delassus_rest) = self.delassus.split_at(if self.factored { 0 } else { count * n * n });
+        let (factors, factors_rest) = self.factors.split_at_mut(self.factors.len().min(count * R::LANES));
         let (friction, friction_rest) = self.friction.split_at(count * self.size.contact_count);
         let (bounds, bounds_rest) = self.bounds.split_at(count * 2 * self.size.scalar_count);
         let (bias, bias_rest) = self.bias.split_at(count * n);
@@ -93,6 +104,8 @@ impl<'a, R: Real> Tiles<'a, R> {
         let first = Self {
             size: self.size,
             delassus,
+            factored: self.factored,
+            factors,
             friction,
             bounds,
             bias,
@@ -105,6 +118,8 @@ impl<'a, R: Real> Tiles<'a, R> {
         let rest = Self {
             size: self.size,
             delassus: delassus_rest,
+            factored: self.factored,
+            factors: factors_rest,
             friction: friction_rest,
             bounds: bounds_rest,
             bias: bias_rest,
@@ -131,7 +146,7 @@ impl<'a, R: Real> Tiles<'a, R> {
 }
 
 /// All blocks of a solve, size class by size class.
-pub(super) trait Blocks<R> {
+pub(super) trait Blocks<R: Real> {
     /// Number of size classes.
     fn class_count(&self) -> usize;
     /// The tiles of one size class.
@@ -183,7 +198,7 @@ fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSett
     if let Some(mut all) = as_registers(batch, level) {
         return solve_all(&mut all[..], level, settings, sweeps, &mut Scratch::new());
     }
-    let Batch { groups, scratch } = batch;
+    let Batch { groups, scratch, .. } = batch;
     solve_all(&mut groups[..], level, settings, sweeps, scratch);
 }
 
@@ -196,6 +211,8 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
     let seen = groups.iter_mut().map(|group| Tiles {
         size: group.size,
         delassus: must_cast_slice(&group.delassus),
+        factored: group.factored,
+        factors: &mut group.factors[..if group.factored { group.block_count } else { 0 }],
         friction: must_cast_slice(&group.friction),
         bounds: must_cast_slice(&group.bounds),
         bias: must_cast_slice(&group.bias),
@@ -225,16 +242,38 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
     scratch: &mut Scratch<R>,
 ) {
     for which in [Which::Velocity, Which::Position] {
-        for class in 0..if sweeps { blocks.class_count() } else { 0 } {
+        for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
-            if which == Which::Position {
+            if which == Which::Position && (sweeps || tiles.factored) {
                 tiles.position_impulse.copy_from_slice(tiles.impulse);
             }
-            level.run(Sweeps { tiles, which, settings, scratch });
+            if tiles.factored {
+                through_velocities(tiles, which, level, settings, &mut scratch.factored);
+            } else if sweeps {
+                level.run(Sweeps { tiles, which, settings, scratch });
+            }
         }
         if settings.uses_newton() {
             level.run(Newton { blocks, which, settings, level, scratch });
         }
+    }
+}
+
+/// One problem of factored blocks, one after the other.
+fn through_velocities<R: Real>(
+    mut tiles: Tiles<'_, R>,
+    which: Which,
+    level: Level,
+    settings: &SolveSettings,
+    scratch: &mut FactoredScratch<R::Scalar>,
+) {
+    let (size, factors) = (tiles.size, std::mem::take(&mut tiles.factors));
+    for (block, factor) in factors.iter_mut().enumerate() {
+        if which == Which::Velocity {
+            factor.compress();
+        }
+        let tile = tiles.reborrow().one(which, block / R::LANES);
+        level.run(ThroughVelocities { factor, tile, size, lane: block % R::LANES, settings, scratch });
     }
 }
 
@@ -243,11 +282,12 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
 pub(super) struct Scratch<R: Real> {
     next_impulse: Vec<R>,
     gathering: Gathering<R>,
+    factored: FactoredScratch<R::Scalar>,
 }
 
 impl<R: Real> Scratch<R> {
     pub fn new() -> Self {
-        Self { next_impulse: Vec::new(), gathering: Gathering::new() }
+        Self { next_impulse: Vec::new(), gathering: Gathering::new(), factored: FactoredScratch::new() }
     }
 }
 
@@ -278,7 +318,7 @@ impl<'a, R: Real> Tiles<'a, R> {
             Which::Position => (self.position_bias, self.position_impulse, self.position_report),
         };
         OneTile {
-            delassus: &self.delassus[cut(n * n)],
+            delassus: if self.factored { &[] } else { &self.delassus[cut(n * n)] },
             friction: &self.friction[cut(size.contact_count)],
             bounds: &self.bounds[cut(2 * size.scalar_count)],
             bias: &bias[cut(n)],
@@ -303,8 +343,9 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
     fn run(self) {
         let Self { mut tiles, which, settings, scratch } = self;
         let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
+        let mut stages = DenseStages { algorithm: settings.algorithm, next_impulse: &mut scratch.next_impulse };
         for tile in 0..tiles.count() {
-            sweep(header, settings, tiles.reborrow().one(which, tile), &mut scratch.next_impulse);
+            sweep(header, settings, &mut tiles.reborrow().one(which, tile), &mut stages);
         }
     }
 }
@@ -327,36 +368,68 @@ impl<R: Real, B: Blocks<R> + ?Sized> Task for Newton<'_, R, B> {
     }
 }
 
+/// The stages of a sweep, for one form of W.
+pub(super) trait Stages<R> {
+    /// `header.sweep_count` sweeps.
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
+    /// The certificate.
+    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
+}
+
+/// The stages that read W entry by entry.
+struct DenseStages<'a, R> {
+    algorithm: Algorithm,
+    /// Memory of `jacobi`.
+    next_impulse: &'a mut Vec<R>,
+}
+
+impl<R: Real> Stages<R> for DenseStages<'_, R> {
+    #[inline(always)]
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
+        match self.algorithm {
+            Algorithm::Auto | Algorithm::Pgs => pgs(header, delassus, bias, friction, bounds, impulse, report),
+            Algorithm::Jacobi => {
+                self.next_impulse.resize(header.row_count(), R::zero());
+                jacobi(header, delassus, bias, friction, bounds, self.next_impulse, impulse, report);
+            }
+        }
+    }
+    #[inline(always)]
+    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
+        residual(header, delassus, bias, friction, bounds, impulse, report);
+    }
+}
+
 /// One problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live, and contracts.
 #[inline(always)]
-fn sweep<R: Real>(mut header: Header, settings: &SolveSettings, tile: OneTile<'_, R>, next_impulse: &mut Vec<R>) {
-    let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-    if settings.algorithm == Algorithm::Jacobi {
-        next_impulse.resize(header.row_count(), R::zero());
-    }
-    warm_start(&header, friction, bounds, impulse, report);
-    residual(&header, delassus, bias, friction, bounds, impulse, report);
+pub(super) fn sweep<R: Real>(
+    mut header: Header,
+    settings: &SolveSettings,
+    tile: &mut OneTile<'_, R>,
+    stages: &mut impl Stages<R>,
+) {
+    warm_start(&header, tile.friction, tile.bounds, tile.impulse, tile.report);
+    stages.residual(&header, tile);
     let mut before = R::constant(f64::INFINITY);
     let mut slow = R::Mask::splat(false);
-    let mut live = report[REPORT_LIVE];
+    let mut live = tile.report[REPORT_LIVE];
     for sweep_count in settings.rounds() {
         if settings.uses_newton() {
             // Where Gauss-Seidel does not contract, Newton is the better way.
-            let contracts = report[REPORT_RESIDUAL].lt(before * R::constant(CONTRACTS));
-            slow = slow.or(contracts.not());
-            before = report[REPORT_RESIDUAL];
-            report[REPORT_LIVE] = R::select(slow, R::zero(), live);
+            let now = tile.report[REPORT_RESIDUAL];
+            slow = slow.or(now.lt(before * R::constant(CONTRACTS)).not());
+            before = now;
+            tile.report[REPORT_LIVE] = R::select(slow, R::zero(), live);
         }
-        if !R::zero().lt(report[REPORT_LIVE]).any() {
+        if !R::zero().lt(tile.report[REPORT_LIVE]).any() {
             break;
         }
         header.sweep_count = sweep_count;
-        match settings.algorithm {
-            Algorithm::Auto | Algorithm::Pgs => pgs(&header, delassus, bias, friction, bounds, impulse, report),
-            Algorithm::Jacobi => jacobi(&header, delassus, bias, friction, bounds, next_impulse, impulse, report),
-        }
-        residual(&header, delassus, bias, friction, bounds, impulse, report);
-        live = report[REPORT_LIVE];
+        stages.sweep(&header, tile);
+        stages.residual(&header, tile);
+        live = tile.report[REPORT_LIVE];
     }
-    report[REPORT_LIVE] = live;
+    tile.report[REPORT_LIVE] = live;
 }

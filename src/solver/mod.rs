@@ -14,6 +14,8 @@ mod batch;
 mod block_lu;
 mod cpu;
 mod dense;
+mod factor;
+mod factored;
 mod jacobi;
 mod newton;
 mod pgs;
@@ -30,6 +32,7 @@ pub use batch::{
     Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
 };
 pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
+pub use factor::Factor;
 pub use jacobi::jacobi;
 pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};

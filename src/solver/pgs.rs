@@ -37,27 +37,16 @@ pub fn pgs<R: Real>(
                 u1 = row1[j].mul_add(impulse[j], u1);
                 u2 = row2[j].mul_add(impulse[j], u2);
             }
-            let (old0, old1, old2) = (impulse[i], impulse[i + 1], impulse[i + 2]);
-            // λ_n ← max(0, λ_n − u_n/W_nn)
-            let new0 = (-u0).mul_add(inverse(row0[i]), old0).max(R::zero());
-            let change0 = new0 - old0;
-            u1 = row1[i].mul_add(change0, u1);
-            u2 = row2[i].mul_add(change0, u2);
-            let radius = friction[c] * new0;
-            let (new1, new2) = if header.law == LAW_CONE {
-                // λ_t ← disc(λ_t − u_t/a, μ λ_n)
-                let step = inverse(row1[i + 1].max(row2[i + 2]) + row1[i + 2].abs());
-                let tangent = project_disc([(-u1).mul_add(step, old1), (-u2).mul_add(step, old2)], radius);
-                (tangent[0], tangent[1])
-            } else {
-                // λ_t ← clamp(λ_t − u_t/W_tt, ±μ λ_n), one after the other
-                let new1 = project_interval((-u1).mul_add(inverse(row1[i + 1]), old1), -radius, radius);
-                u2 = row2[i + 1].mul_add(new1 - old1, u2);
-                (new1, project_interval((-u2).mul_add(inverse(row2[i + 2]), old2), -radius, radius))
-            };
-            impulse[i] = R::select(live, new0, old0);
-            impulse[i + 1] = R::select(live, new1, old1);
-            impulse[i + 2] = R::select(live, new2, old2);
+            let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
+            let own = [
+                [row0[i], row0[i + 1], row0[i + 2]],
+                [row1[i], row1[i + 1], row1[i + 2]],
+                [row2[i], row2[i + 1], row2[i + 2]],
+            ];
+            let new = update_contact(header.law, [u0, u1, u2], old, &own, friction[c]);
+            for k in 0..3 {
+                impulse[i + k] = R::select(live, new[k], old[k]);
+            }
         }
         for s in 0..header.scalar_count as usize {
             let i = 3 * contact_count + s;
@@ -75,4 +64,32 @@ pub fn pgs<R: Real>(
     }
     let swept = report[REPORT_ITERATIONS] + R::constant(f64::from(header.sweep_count));
     report[REPORT_ITERATIONS] = R::select(live, swept, report[REPORT_ITERATIONS]);
+}
+
+/// New impulse of a contact with velocity u and its own 3 × 3 block of W.
+#[inline(always)]
+pub(super) fn update_contact<R: Real>(
+    law: u32,
+    [u0, mut u1, mut u2]: [R; 3],
+    [old0, old1, old2]: [R; 3],
+    own: &[[R; 3]; 3],
+    friction: R,
+) -> [R; 3] {
+    // λ_n ← max(0, λ_n − u_n/W_nn)
+    let new0 = (-u0).mul_add(inverse(own[0][0]), old0).max(R::zero());
+    let change0 = new0 - old0;
+    u1 = own[1][0].mul_add(change0, u1);
+    u2 = own[2][0].mul_add(change0, u2);
+    let radius = friction * new0;
+    if law == LAW_CONE {
+        // λ_t ← disc(λ_t − u_t/a, μ λ_n)
+        let step = inverse(own[1][1].max(own[2][2]) + own[1][2].abs());
+        let tangent = project_disc([(-u1).mul_add(step, old1), (-u2).mul_add(step, old2)], radius);
+        [new0, tangent[0], tangent[1]]
+    } else {
+        // λ_t ← clamp(λ_t − u_t/W_tt, ±μ λ_n), one after the other
+        let new1 = project_interval((-u1).mul_add(inverse(own[1][1]), old1), -radius, radius);
+        u2 = own[2][1].mul_add(new1 - old1, u2);
+        [new0, new1, project_interval((-u2).mul_add(inverse(own[2][2]), old2), -radius, radius)]
+    }
 }

@@ -42,25 +42,9 @@ pub fn residual<R: Real>(
             sum1 += (row1[j] * impulse[j]).abs();
             sum2 += (row2[j] * impulse[j]).abs();
         }
-        let (x0, x1, x2) = (impulse[i], impulse[i + 1], impulse[i + 2]);
-        let error = if header.law == LAW_CONE {
-            let weight = scale((row0[i] + row1[i + 1] + row2[i + 2]) * R::constant(1.0 / 3.0));
-            let step = inverse(weight);
-            // û_n = u_n + μ ‖u_t‖
-            let normal = friction[c].mul_add(u1.mul_add(u1, u2 * u2).sqrt(), u0);
-            let target = [(-normal).mul_add(step, x0), (-u1).mul_add(step, x1), (-u2).mul_add(step, x2)];
-            let nearest = project_cone(target, friction[c]);
-            let (e0, e1, e2) = (x0 - nearest[0], x1 - nearest[1], x2 - nearest[2]);
-            weight * e0.mul_add(e0, e1.mul_add(e1, e2 * e2)).sqrt()
-        } else {
-            let radius = friction[c] * x0;
-            let (d0, d1, d2) = (scale(row0[i]), scale(row1[i + 1]), scale(row2[i + 2]));
-            let e0 = (x0 - (x0 - u0 / d0).max(R::zero())).abs() * d0;
-            let e1 = (x1 - project_interval(x1 - u1 / d1, -radius, radius)).abs() * d1;
-            let e2 = (x2 - project_interval(x2 - u2 / d2, -radius, radius)).abs() * d2;
-            finite = finite.and(is_finite(e0 + e1 + e2));
-            e0.max(e1).max(e2)
-        };
+        let x = [impulse[i], impulse[i + 1], impulse[i + 2]];
+        let diagonal = [row0[i], row1[i + 1], row2[i + 2]];
+        let error = contact_residual(header.law, [u0, u1, u2], x, diagonal, friction[c]);
         finite = finite.and(is_finite(sum0 + sum1 + sum2)).and(is_finite(error));
         largest = error.max(largest);
         magnitude = sum0.max(sum1).max(sum2).max(magnitude);
@@ -75,12 +59,53 @@ pub fn residual<R: Real>(
             w = row[j].mul_add(impulse[j], w);
             sum += (row[j] * impulse[j]).abs();
         }
-        let d = scale(row[i]);
-        let error = (impulse[i] - project_interval(impulse[i] - w / d, bounds[2 * s], bounds[2 * s + 1])).abs() * d;
+        let error = row_residual(w, impulse[i], row[i], bounds[2 * s], bounds[2 * s + 1]);
         finite = finite.and(is_finite(sum)).and(is_finite(error));
         largest = error.max(largest);
         magnitude = sum.max(magnitude);
     }
+    write_report(header, largest, magnitude, finite, report);
+}
+
+/// Residual of a contact with impulse x and velocity u, m/s; not a number where any part of it is not.
+#[inline(always)]
+pub(super) fn contact_residual<R: Real>(
+    law: u32,
+    [u0, u1, u2]: [R; 3],
+    [x0, x1, x2]: [R; 3],
+    [w0, w1, w2]: [R; 3],
+    friction: R,
+) -> R {
+    if law == LAW_CONE {
+        let weight = scale((w0 + w1 + w2) * R::constant(1.0 / 3.0));
+        let step = inverse(weight);
+        // û_n = u_n + μ ‖u_t‖
+        let normal = friction.mul_add(u1.mul_add(u1, u2 * u2).sqrt(), u0);
+        let target = [(-normal).mul_add(step, x0), (-u1).mul_add(step, x1), (-u2).mul_add(step, x2)];
+        let nearest = project_cone(target, friction);
+        let (e0, e1, e2) = (x0 - nearest[0], x1 - nearest[1], x2 - nearest[2]);
+        weight * e0.mul_add(e0, e1.mul_add(e1, e2 * e2)).sqrt()
+    } else {
+        let radius = friction * x0;
+        let (d0, d1, d2) = (scale(w0), scale(w1), scale(w2));
+        let e0 = (x0 - (x0 - u0 / d0).max(R::zero())).abs() * d0;
+        let e1 = (x1 - project_interval(x1 - u1 / d1, -radius, radius)).abs() * d1;
+        let e2 = (x2 - project_interval(x2 - u2 / d2, -radius, radius)).abs() * d2;
+        // a maximum drops what is not a number; a sum does not
+        (e0 + e1 + e2).mul_add(R::zero(), e0.max(e1).max(e2))
+    }
+}
+
+/// Residual of a scalar row with impulse x, velocity w and diagonal W_ii, m/s.
+#[inline(always)]
+pub(super) fn row_residual<R: Real>(w: R, x: R, diagonal: R, lower: R, upper: R) -> R {
+    let d = scale(diagonal);
+    (x - project_interval(x - w / d, lower, upper)).abs() * d
+}
+
+/// The certificate of blocks whose largest residual is `largest` and whose largest Σ|terms of u| is `magnitude`.
+#[inline(always)]
+pub(super) fn write_report<R: Real>(header: &Header, largest: R, magnitude: R, finite: R::Mask, report: &mut [R]) {
     let floor = R::constant(4.0 * R::Scalar::EPSILON) * magnitude;
     let tolerance = R::constant(f64::from(header.tolerance));
     let live = finite.and(tolerance.max(floor).lt(largest));

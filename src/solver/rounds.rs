@@ -12,18 +12,18 @@ use crate::lane::{Compiled, Level, Mask, Real, Task};
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
-struct Round {
+pub(super) struct Round {
     /// Steps at most, on every problem.
-    steps: usize,
+    pub steps: usize,
     /// Whether rows that are open in the answer so far are left out.
-    acting: bool,
+    pub acting: bool,
     /// Shares of the friction with which the block is solved first, from no impulse on; if this fails the answer so far is kept. None: Newton goes
     /// on from that answer.
-    ramp: &'static [f64],
+    pub ramp: &'static [f64],
 }
 
 /// The first rounds go on from the answer so far. Where that leads astray, what friction does is found little by little.
-const ROUNDS: [Round; 6] = [
+pub(super) const ROUNDS: [Round; 6] = [
     Round { steps: 3, acting: true, ramp: &[] },
     Round { steps: 8, acting: true, ramp: &[] },
     Round { steps: 20, acting: false, ramp: &[] },
@@ -170,7 +170,7 @@ fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Roun
     for group in 0..all.class_count() {
         let tiles = all.tiles(group);
         let (size, count) = (tiles.size, tiles.count());
-        if size.row_count() > LARGEST {
+        if tiles.factored || size.row_count() > LARGEST {
             continue;
         }
         for tile in 0..count {

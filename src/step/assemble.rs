@@ -14,7 +14,7 @@
 
 use super::Settings;
 use super::places::{Home, Places};
-use super::rows::{Rows, slot_rows};
+use super::rows::{RowPlan, Rows, slot_rows};
 use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use crate::contact::Contacts;
 use crate::dynamics::TileParameters;
@@ -47,7 +47,7 @@ pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn assemble<R: Real>(
     model: &Model,
-    words: usize,
+    plan: &RowPlan,
     joint_rows: &[JointRow],
     settings: &Settings,
     dt: f64,
@@ -62,14 +62,73 @@ pub fn assemble<R: Real>(
     batch: &mut Batch<R>,
 ) {
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    delassus(model.nv(), words, settings, contact_slots, islands, rows, places, batch);
+    if batch.has_factors() {
+        factors(model.nv(), plan, settings, contacts, limits, places, rows, batch);
+    }
+    delassus(model.nv(), plan.words, settings, contact_slots, islands, rows, places, batch);
     contact_terms(model, settings, dt, parameters, contacts, places, memory, rows, batch);
     joint_terms(model, joint_rows, settings, dt, contact_slots, limits, places, memory, rows, batch);
     let other_slots = [contact_slots, limit_slots];
     equality_terms(settings, dt, other_slots, equalities, places, memory, rows, batch);
 }
 
-/// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one block.
+/// The lanes that have a slot in a factored block, one bit a lane.
+#[inline(always)]
+fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u32 {
+    let mut bits = 0;
+    for lane in 0..R::LANES {
+        let factored = places.of(R::LANES, slot, lane).is_some_and(|p| batch.groups[p.group].factored);
+        bits |= u32::from(factored) << lane;
+    }
+    bits
+}
+
+/// The rows of Y, dealt out to the factored blocks.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
+fn factors<R: Real>(
+    nv: usize,
+    plan: &RowPlan,
+    settings: &Settings,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    places: &Places,
+    rows: &Rows<R>,
+    batch: &mut Batch<R>,
+) {
+    let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
+    for slot in 0..rows.support.len() / plan.words {
+        let (first, _) = slot_rows(contact_slots, slot);
+        for lane in 0..lanes {
+            let Some(p) = places.of(lanes, slot, lane) else { continue };
+            let group = &mut batch.groups[p.group];
+            if !group.factored {
+                continue;
+            }
+            let (mut compliance, other) = (0.0, slot.wrapping_sub(contact_slots));
+            let columns = if slot < contact_slots {
+                compliance = settings.compliance;
+                plan.of_contact(contacts.pair[slot * lanes + lane] as usize)
+            } else if other < limits.gap.len() {
+                plan.of_joint_row(limits.row[other * lanes + lane] as usize)
+            } else {
+                plan.of_equality(other - limits.gap.len())
+            };
+            let factor = &mut group.factors[p.tile * lanes + p.lane];
+            let unit =
+                if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
+            let (columns, entries) = factor.set(unit, R::Scalar::from_f64(compliance), columns);
+            for (i, entries) in entries.chunks_exact_mut(columns.len().max(1)).enumerate() {
+                let y = &rows.y[(first + i) * nv..(first + i + 1) * nv];
+                for (entry, &dof) in entries.iter_mut().zip(columns) {
+                    *entry = y[dof as usize].get(lane);
+                }
+            }
+        }
+    }
+}
+
+/// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one dense block.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 fn delassus<R: Real>(
@@ -84,11 +143,13 @@ fn delassus<R: Real>(
 ) {
     let lanes = R::LANES;
     let compliance = R::constant(settings.compliance);
+    let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
+        let dense = if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
-            let shared = R::Mask::from_bits(islands.shared_lanes(lanes, row_a, row_b));
+            let shared = R::Mask::from_bits(islands.shared_lanes(lanes, row_a, row_b) & dense);
             if !shared.any() {
                 continue;
             }

@@ -17,6 +17,9 @@ use crate::solver::{
 use crate::spatial::{Vec3, vec3};
 use nalgebra::{DMatrix, DVector, Vector3};
 
+/// Blocks with room for so many rows are kept as the factor of W and solved one by one through velocities.
+const FACTORED_FROM: usize = 48;
+
 /// A contact of a step, for people and records. SI units, world axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContactRecord {
@@ -143,10 +146,14 @@ stage_task!(Blocks { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Workspace<R>,
 stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, w: &'a mut Workspace<R> } { finish(plan, tile, w); });
 
 impl<R: Real> Worker<R> {
-    /// A worker for chunks of at most `tile_count` tiles.
-    pub fn new(plan: &Plan, tile_count: usize) -> Self {
+    /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
+    pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
         let workspaces = (0..tile_count).map(|_| Workspace::new(&plan.model)).collect();
-        Self { workspaces, batch: Batch::new(), fallbacks: Vec::new(), times: StageTimes::default() }
+        let mut batch = Batch::new();
+        if !dense && plan.settings.solve().uses_newton() {
+            batch.factored_from = FACTORED_FROM;
+        }
+        Self { workspaces, batch, fallbacks: Vec::new(), times: StageTimes::default() }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk.
@@ -249,8 +256,17 @@ impl<R: Real> Worker<R> {
         let get = |x: &[R], i: usize| x[i].get(lane).to_f64();
         let (bias, impulse) =
             if position { (&group.position_bias, &group.position_impulse) } else { (&group.bias, &group.impulse) };
-        let delassus =
-            DMatrix::from_fn(rows.len(), rows.len(), |i, j| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]));
+        let delassus = if group.factored {
+            let factor = &group.factors[tile * R::LANES + lane];
+            let contact_rows = 3 * factor.size.contact_count;
+            let unit = |i: usize| {
+                if i < contact_rows { [i / 3, i % 3] } else { [factor.size.contact_count + i - contact_rows, 0] }
+            };
+            DMatrix::from_fn(rows.len(), rows.len(), |i, j| factor.delassus(unit(i), unit(j)))
+        } else {
+            let entry = |i: usize, j: usize| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]);
+            DMatrix::from_fn(rows.len(), rows.len(), entry)
+        };
         let mut laws = Vec::new();
         for c in 0..block.contact_count {
             let friction = get(&group.friction, tile * group.size.contact_count + c);

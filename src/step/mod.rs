@@ -174,7 +174,7 @@ pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>)
 pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch: &mut Batch<R>) {
     assemble(
         &plan.model,
-        plan.rows.words,
+        &plan.rows,
         &plan.joint_rows,
         &plan.settings,
         plan.dt,

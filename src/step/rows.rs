@@ -70,6 +70,25 @@ impl RowPlan {
     }
 }
 
+impl RowPlan {
+    /// The degrees of freedom that a contact of `pair` may touch.
+    #[inline(always)]
+    pub fn of_contact(&self, pair: usize) -> Bits<'_> {
+        let (first, second) = self.pair[2 * pair * self.words..2 * (pair + 1) * self.words].split_at(self.words);
+        Bits { either: Some(second), ..Bits::of(first) }
+    }
+    /// Those of a joint row.
+    #[inline(always)]
+    pub fn of_joint_row(&self, row: usize) -> Bits<'_> {
+        Bits::of(&self.joint[row * self.words..(row + 1) * self.words])
+    }
+    /// Those of a bilateral row.
+    #[inline(always)]
+    pub fn of_equality(&self, row: usize) -> Bits<'_> {
+        Bits::of(&self.equality[row * self.words..(row + 1) * self.words])
+    }
+}
+
 /// The lanes whose word has `bit` set, one bit a lane.
 #[inline(always)]
 fn lanes_with(words: &[u64], bit: usize) -> u32 {
@@ -105,18 +124,26 @@ impl<R: Real> Rows<R> {
     /// The degrees of freedom in the support of `slot`.
     #[inline(always)]
     pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
-        Bits { words: &self.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 }
+        Bits::of(&self.support[slot * words..(slot + 1) * words])
     }
 }
 
-/// The set bits of one bit set, or of two at once.
+/// The set bits of one bit set, or those that two have in common, or those of either.
 #[derive(Clone)]
 pub struct Bits<'a> {
     words: &'a [u64],
     pub other: Option<&'a [u64]>,
+    either: Option<&'a [u64]>,
     word: usize,
     left: u64,
     next: usize,
+}
+
+impl<'a> Bits<'a> {
+    #[inline(always)]
+    fn of(words: &'a [u64]) -> Self {
+        Self { words, other: None, either: None, word: 0, left: 0, next: 0 }
+    }
 }
 
 impl Iterator for Bits<'_> {
@@ -128,7 +155,13 @@ impl Iterator for Bits<'_> {
                 return None;
             }
             self.word = self.next;
-            self.left = self.words[self.next] & self.other.map_or(u64::MAX, |o| o[self.next]);
+            self.left = self.words[self.next];
+            if let Some(other) = self.other {
+                self.left &= other[self.next];
+            }
+            if let Some(either) = self.either {
+                self.left |= either[self.next];
+            }
             self.next += 1;
         }
         let bit = self.left.trailing_zeros() as usize;
@@ -185,7 +218,7 @@ pub fn constraint_rows<R: Real>(
         // J_d = sign · frame · (velocity of the contact point per unit of v_d); the sign is + for what moves the second body, − for the first
         let base = 3 * slot;
         let (first, second) = rows.moves.split_at(words * lanes);
-        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
+        for dof in Bits::of(support) {
             let at = dof / 64 * lanes..(dof / 64 + 1) * lanes;
             let plus = R::Mask::from_bits(lanes_with(&second[at.clone()], dof % 64));
             let minus = R::Mask::from_bits(lanes_with(&first[at], dof % 64));
@@ -206,7 +239,7 @@ pub fn constraint_rows<R: Real>(
                 add_bits(support, &plan.joint[row * words..(row + 1) * words]);
             }
         }
-        for dof in (Bits { words: support, other: None, word: 0, left: 0, next: 0 }) {
+        for dof in Bits::of(support) {
             rows.y[row * nv + dof] = R::zero();
         }
         for lane in 0..lanes {
@@ -228,8 +261,7 @@ pub fn constraint_rows<R: Real>(
     }
     for slot in 0..slot_count {
         let (start, count) = slot_rows(contact_slots, slot);
-        let bits =
-            Bits { words: &rows.support[slot * words..(slot + 1) * words], other: None, word: 0, left: 0, next: 0 };
+        let bits = Bits::of(&rows.support[slot * words..(slot + 1) * words]);
         let y = &mut rows.y[start * nv..(start + count) * nv];
         for i in 0..count {
             // u = J v

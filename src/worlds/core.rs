@@ -152,7 +152,7 @@ fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> R
         notes.push(format!("{} is a software driver: right answers, no speed", gpu.info().name));
     }
     let chunk_count = tile_count.div_ceil(tiles_per_chunk(tile_count));
-    let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count))).collect();
+    let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count), true)).collect();
     Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: Box::default() })
 }
 
@@ -236,7 +236,7 @@ impl<R: Real> Engine for Core<R> {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK));
+                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK, false));
                     for _ in 0..substeps {
                         worker.begin(plan, chunk);
                         worker.solve(plan);
