@@ -96,6 +96,28 @@ impl<R: Real> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
+    fn shift(&mut self, rho: R) {
+        let padded = self.right.len();
+        let n = self.constant.len();
+        self.system.fill(R::zero());
+        for i in 0..n {
+            self.system[i * padded..i * padded + n].copy_from_slice(&self.delassus[i * n..(i + 1) * n]);
+        }
+        for i in 0..padded {
+            self.system[i * padded + i] += rho;
+        }
+        factor(&mut self.system, padded);
+    }
+
+    #[inline(always)]
+    fn solve_shifted(&mut self, x: &mut [R]) {
+        self.right.fill(R::zero());
+        self.right[..x.len()].copy_from_slice(x);
+        solve(&self.system, &mut self.right);
+        x.copy_from_slice(&self.right[..x.len()]);
+    }
+
+    #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
         pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
     }

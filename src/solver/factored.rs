@@ -13,14 +13,23 @@
 use super::block_lu::{BLOCK, factor_sparse, solve};
 use super::cpu::{OneTile, Stages, sweep};
 use super::factor::Factor;
-use super::newton::{Guess, Matrix, NewtonTile, expand, tests};
+use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
 use super::pgs::update_contact;
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
-use super::rounds::ROUNDS;
+use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, SolveSettings};
 use crate::lane::{Compiled, Real, Scalar, Task};
 
+/// Rounds of Newton, of all rows of a block. Alternating directions cost little here: two products and two triangles a step.
+const ROUNDS: [Round; 6] = [
+    Round { steps: 20, acting: false, start: Start::Here },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-4 } },
+    Round { steps: 40, acting: false, start: Start::Split { steps: 200, rho: 3e-3 } },
+    Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
+];
 /// Entries of a row that are worked on together.
 const STRIP: usize = 8;
 
@@ -36,12 +45,14 @@ pub(super) struct Factored<S> {
     velocity: Vec<S>,
     /// Σ|terms of Yᵀ λ|, shape \[column\].
     magnitude: Vec<S>,
+    /// K of every unit, shape \[unit\].
+    weight: Vec<[[S; 3]; 3]>,
     /// I + Yᵀ K Y, padded to whole blocks.
     system: Vec<S>,
     /// What units of the same columns add to it, shape \[column\]\[column\], rows padded to strips.
     patch: Vec<S>,
     /// K Y of a unit, shape \[row\]\[column\], rows padded to strips.
-    product: [Vec<S>; 3],
+    product: Vec<S>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
     unknown: Vec<S>,
     inverse: Vec<S>,
@@ -134,16 +145,16 @@ impl<S: Scalar> Factored<S> {
         u
     }
 
-    /// I + Yᵀ K Y with K = R E⁻¹ Lᵀ.
+    /// The factors of I + Yᵀ K Y.
     #[inline(always)]
-    fn assemble(&mut self, guess: &Guess<'_, S>) {
+    fn factor_system(&mut self) {
         let padded = self.factor.column_count.next_multiple_of(BLOCK);
         self.system.clear();
         self.system.resize(padded * padded, S::zero());
         for i in 0..padded {
             self.system[i * padded + i] = S::one();
         }
-        let count = self.compliance.len();
+        let count = self.weight.len();
         let mut unit = 0;
         while unit < count {
             // units of the same columns, mostly contacts of one pair, go together
@@ -154,7 +165,10 @@ impl<S: Scalar> Factored<S> {
             self.patch.resize(k * stride, S::zero());
             let mut any = false;
             while unit < count && self.factor.unit(unit).0 == self.factor.unit(first).0 {
-                any |= self.add_to_patch(guess, unit, stride);
+                if self.weight[unit] != [[S::zero(); 3]; 3] {
+                    self.add_to_patch(unit, stride);
+                    any = true;
+                }
                 unit += 1;
             }
             if any {
@@ -167,61 +181,55 @@ impl<S: Scalar> Factored<S> {
                 }
             }
         }
+        factor_sparse(&mut self.system, padded);
     }
 
-    /// Adds Y_cᵀ K Y_c of a unit to the patch; false if K is zero.
+    /// Adds Y_cᵀ K Y_c of a unit to the patch.
     #[inline(always)]
-    fn add_to_patch(&mut self, guess: &Guess<'_, S>, unit: usize, stride: usize) -> bool {
-        let (contacts, i) = (self.factor.size.contact_count, self.factor.row(unit));
+    fn add_to_patch(&mut self, unit: usize, stride: usize) {
         let (columns, entries) = self.factor.unit(unit);
-        let columns = columns.len();
-        // K by rows, and how many of them there are
-        let mut weight = [[S::zero(); 3]; 3];
-        let rows = if unit < contacts {
-            let mode = &guess.modes[unit];
-            if mode.pressed == S::zero() {
-                return false;
+        let (k, weight) = (columns.len(), &self.weight[unit]);
+        let product = &mut self.product;
+        product.clear();
+        product.resize(3 * stride, S::zero());
+        let (x0, rest) = product.split_at_mut(stride);
+        let (x1, x2) = rest.split_at_mut(stride);
+        if self.factor.rows(unit) == 1 {
+            for (x, y) in x0.iter_mut().zip(entries) {
+                *x = weight[0][0] * *y;
             }
-            for j in 0..3 {
-                let mut one = [S::zero(); 3];
-                one[j] = S::one();
-                let x = tests(mode, one);
-                let inverse = &self.inverse[i..i + 3];
-                let column = expand(mode, [x[0] * inverse[0], x[1] * inverse[1], x[2] * inverse[2]]);
-                for r in 0..3 {
-                    weight[r][j] = column[r];
+            for (y, patch) in entries.iter().zip(self.patch.chunks_exact_mut(stride)) {
+                for (out, x) in patch.iter_mut().zip(&*x0) {
+                    *out = y.mul_add(*x, *out);
                 }
             }
-            3
-        } else {
-            if guess.free[unit - contacts] == S::zero() {
-                return false;
-            }
-            weight[0][0] = self.inverse[i];
-            1
-        };
-        for r in 0..rows {
-            let out = &mut self.product[r];
-            out.clear();
-            out.resize(stride, S::zero());
-            for s in 0..rows {
-                let k = weight[r][s];
-                for (x, y) in out.iter_mut().zip(&entries[s * columns..(s + 1) * columns]) {
-                    *x = k.mul_add(*y, *x);
-                }
-            }
+            return;
+        }
+        let (y0, y1, y2) = (&entries[..k], &entries[k..2 * k], &entries[2 * k..3 * k]);
+        // K Y_c
+        for j in 0..k {
+            let y = [y0[j], y1[j], y2[j]];
+            x0[j] = weight[0][0].mul_add(y[0], weight[0][1].mul_add(y[1], weight[0][2] * y[2]));
+            x1[j] = weight[1][0].mul_add(y[0], weight[1][1].mul_add(y[1], weight[1][2] * y[2]));
+            x2[j] = weight[2][0].mul_add(y[0], weight[2][1].mul_add(y[1], weight[2][2] * y[2]));
         }
         for (a, patch) in self.patch.chunks_exact_mut(stride).enumerate() {
-            for r in 0..rows {
-                let y = entries[r * columns + a];
-                for (out, x) in patch.chunks_exact_mut(STRIP).zip(self.product[r].chunks_exact(STRIP)) {
-                    for lane in 0..STRIP {
-                        out[lane] = y.mul_add(x[lane], out[lane]);
-                    }
+            let (y0, y1, y2) = (y0[a], y1[a], y2[a]);
+            let strips = x0.chunks_exact(STRIP).zip(x1.chunks_exact(STRIP)).zip(x2.chunks_exact(STRIP));
+            for (out, ((x0, x1), x2)) in patch.chunks_exact_mut(STRIP).zip(strips) {
+                for lane in 0..STRIP {
+                    out[lane] = y2.mul_add(x2[lane], y1.mul_add(x1[lane], y0.mul_add(x0[lane], out[lane])));
                 }
             }
         }
-        true
+    }
+
+    /// g = (I + Yᵀ K Y)⁻¹ Yᵀ x
+    #[inline(always)]
+    fn solve_system(&mut self, x: &[S]) {
+        self.find_velocity(x);
+        self.velocity.resize(self.factor.column_count.next_multiple_of(BLOCK), S::zero());
+        solve(&self.system, &mut self.velocity);
     }
 
     /// `header.sweep_count` projected Gauss-Seidel sweeps, as in stage `pgs`.
@@ -362,7 +370,8 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         let mut u = std::mem::take(&mut self.right);
         u.copy_from_slice(guess.bias);
         self.add_product(&there, &mut u);
-        // r = Lᵀ(δ y − u) − (δ I + D) x, and R E⁻¹ r; ε is part of u already
+        // r = Lᵀ(δ y − u) − (δ I + D) x, K and R E⁻¹ r; ε is part of u already
+        self.weight.clear();
         for c in 0..contacts {
             let (i, mode) = (3 * c, &guess.modes[c]);
             let mut t = [S::zero(); 3];
@@ -379,6 +388,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
                 scaled[k] = u[i + k] * self.inverse[i + k];
             }
             there[i..i + 3].copy_from_slice(&expand(mode, scaled));
+            self.weight.push(weight(mode, &self.inverse[i..i + 3]));
         }
         for i in 3 * contacts..n {
             let free = guess.free[i - 3 * contacts];
@@ -387,12 +397,12 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             u[i] = (-d).mul_add(self.unknown[i], t);
             self.inverse[i] = S::one() / free.mul_add(self.compliance[i - 2 * contacts], d);
             there[i] = free * (u[i] * self.inverse[i]);
+            let mut weight = [[S::zero(); 3]; 3];
+            weight[0][0] = free * self.inverse[i];
+            self.weight.push(weight);
         }
-        self.assemble(guess);
-        self.find_velocity(&there);
-        self.velocity.resize(self.factor.column_count.next_multiple_of(BLOCK), S::zero());
-        factor_sparse(&mut self.system, self.velocity.len());
-        solve(&self.system, &mut self.velocity);
+        self.factor_system();
+        self.solve_system(&there);
         // x ← x + E⁻¹(r − Lᵀ Y g)
         there.fill(S::zero());
         for unit in 0..count {
@@ -411,10 +421,57 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         &self.unknown
     }
 
+    /// (W + ρ I)⁻¹ = E⁻¹ − E⁻¹ Y (I + Yᵀ E⁻¹ Y)⁻¹ Yᵀ E⁻¹,   E = ρ I + ε
+    #[inline(always)]
+    fn shift(&mut self, rho: S) {
+        self.weight.clear();
+        for unit in 0..self.compliance.len() {
+            let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
+            for k in 0..self.factor.rows(unit) {
+                weight[k][k] = S::one() / if k == 0 { rho + self.compliance[unit] } else { rho };
+                self.inverse[i + k] = weight[k][k];
+            }
+            self.weight.push(weight);
+        }
+        self.factor_system();
+    }
+
+    #[inline(always)]
+    fn solve_shifted(&mut self, x: &mut [S]) {
+        for (x, inverse) in x.iter_mut().zip(&self.inverse) {
+            *x = *x * *inverse;
+        }
+        self.solve_system(x);
+        self.row.fill(S::zero());
+        for unit in 0..self.compliance.len() {
+            let i = self.factor.row(unit);
+            let v = self.velocity_of(unit, &self.row, &self.row);
+            for k in 0..self.factor.rows(unit) {
+                x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
+            }
+        }
+    }
+
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
         self.pgs(header, tile);
     }
+}
+
+/// K = R E⁻¹ Lᵀ of a contact.
+#[inline(always)]
+fn weight<S: Scalar>(mode: &Mode<S>, inverse: &[S]) -> [[S; 3]; 3] {
+    let mut weight = [[S::zero(); 3]; 3];
+    for j in 0..3 {
+        let mut one = [S::zero(); 3];
+        one[j] = S::one();
+        let x = tests(mode, one);
+        let column = expand(mode, [x[0] * inverse[0], x[1] * inverse[1], x[2] * inverse[2]]);
+        for r in 0..3 {
+            weight[r][j] = column[r];
+        }
+    }
+    weight
 }
 
 /// Memory for blocks that are solved through velocities.
@@ -486,7 +543,7 @@ impl<R: Real> Task for ThroughVelocities<'_, '_, R> {
         whole.load(factor);
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
         sweep(header, settings, &mut one, whole);
-        for round in ROUNDS.iter().filter(|round| !round.acting) {
+        for round in ROUNDS {
             if !zero.lt(one.report[REPORT_LIVE]) {
                 break;
             }
@@ -494,9 +551,9 @@ impl<R: Real> Task for ThroughVelocities<'_, '_, R> {
             newton.matrix.load(factor);
             newton.load(&one);
             newton.set_goal(0, &header, one.report, 0);
-            let (steps, unsolved) = newton.run(&header, round.ramp, round.steps);
+            let (steps, unsolved) = newton.run(&header, &round);
             one.report[REPORT_ITERATIONS] += steps;
-            if round.ramp.is_empty() || !unsolved {
+            if round.keeps(unsolved) {
                 one.impulse.copy_from_slice(&newton.impulse);
                 whole.residual(&header, &mut one);
             }

@@ -18,6 +18,7 @@
 
 use super::cpu::OneTile;
 use super::project::{inverse, is_finite, project_cone, project_interval};
+use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE};
 use crate::lane::{Mask, Real, Scalar};
 
@@ -27,6 +28,8 @@ const SWEEPS: u32 = 5;
 const FIRST_DELTA: f64 = 1e-4;
 /// Least k of a sliding contact: bounds the curvature (1 − k)/k.
 const LEAST_SHARE: f64 = 1e-3;
+/// Over-relaxation α of alternating directions.
+const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit enough.
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 
@@ -40,6 +43,10 @@ pub(super) trait Matrix<R: Real> {
     fn add_product(&mut self, x: &[R], out: &mut [R]);
     /// The unknowns x of (Lᵀ W R + δ I + D) x = Lᵀ(δ y − b − W c), three a contact and one a scalar row.
     fn unknowns(&mut self, guess: &Guess<'_, R>) -> &[R];
+    /// Factors W + ρ I.
+    fn shift(&mut self, rho: R);
+    /// x ← (W + ρ I)⁻¹ x, after [`Matrix::shift`].
+    fn solve_shifted(&mut self, x: &mut [R]);
     /// [`pgs`](super::pgs()) sweeps; the tile brings no W.
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
 }
@@ -199,33 +206,82 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
         self.tolerance.set(lane, tolerance.max(report[REPORT_FLOOR].get(from)));
     }
 
-    /// Scales, [`climb`](Self::climb)s, and turns y into λ.
+    /// Solves from where the round starts. Returns the steps of every lane, and the lanes that have not reached their tolerance.
     #[inline(always)]
-    pub fn run(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
+    pub fn run(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
         self.scale();
-        let done = self.climb(header, shares, most);
-        self.unscale();
-        done
-    }
-
-    /// Solves with each of `shares` of μ in turn, from no impulse on if there are any, and then with μ itself. Returns the steps of every lane, and
-    /// the lanes that have not reached their tolerance.
-    #[inline(always)]
-    fn climb(&mut self, header: &Header, shares: &[f64], most: usize) -> (R, R::Mask) {
+        let mut shares: &[f64] = &[];
+        match round.start {
+            Start::Here => {}
+            Start::Friction(ramp) => {
+                self.impulse.fill(R::zero());
+                shares = ramp;
+            }
+            Start::Split { steps, rho } => self.split(steps, R::constant(rho)),
+        }
         self.whole_friction.resize(self.friction.len(), R::zero());
         self.whole_friction.copy_from_slice(&self.friction);
-        if !shares.is_empty() {
-            self.impulse.fill(R::zero());
-        }
         let (mut steps, mut unsolved) = (R::zero(), R::Mask::splat(false));
         for &share in shares.iter().chain(&[1.0]) {
             for (part, &whole) in self.friction.iter_mut().zip(&self.whole_friction) {
                 *part = whole * R::constant(share);
             }
-            let (taken, left) = self.solve(header, most);
+            let (taken, left) = self.solve(header, round.steps);
             (steps, unsolved) = (steps + taken, left);
         }
+        self.unscale();
         (steps, unsolved)
+    }
+
+    /// Alternating directions: a solve with W + ρ I, then a projection onto the laws, De Saxcé's term lagged. A few steps find the modes of stacks.
+    ///
+    /// x = (W + ρ I)⁻¹ (ρ z + l − b − μ‖l_t‖ e_n),   h = α x + (1 − α) z,   z = Π(h − l/ρ),   l ← l − ρ (h − z)
+    #[inline(always)]
+    fn split(&mut self, steps: usize, rho: R) {
+        let (over, relaxation) = (R::one() / rho, R::constant(RELAXATION));
+        self.matrix.shift(rho);
+        // l of the start: what its projection leaves of u
+        self.update_velocity();
+        let (n, contacts) = (self.impulse.len(), self.size.contact_count);
+        for c in 0..contacts {
+            let i = 3 * c;
+            let (u1, u2) = (self.velocity[i + 1], self.velocity[i + 2]);
+            self.velocity[i] = self.friction[c].mul_add(u1.mul_add(u1, u2 * u2).sqrt(), self.velocity[i]);
+        }
+        for i in 0..n {
+            // h − l/ρ with h = y and l = û
+            self.direction[i] = (-self.velocity[i]).mul_add(over, self.impulse[i]);
+        }
+        for step in 0..=steps {
+            // z = Π(h − l/ρ), l ← ρ (z − (h − l/ρ))
+            for c in 0..contacts {
+                let i = 3 * c;
+                let p = &self.direction[i..i + 3];
+                let z = project_cone([p[0], p[1], p[2]], self.friction[c]);
+                self.impulse[i..i + 3].copy_from_slice(&z);
+            }
+            for s in 0..self.size.scalar_count {
+                let i = 3 * contacts + s;
+                self.impulse[i] = project_interval(self.direction[i], self.bounds[2 * s], self.bounds[2 * s + 1]);
+            }
+            if step == steps {
+                break;
+            }
+            for i in 0..n {
+                self.velocity[i] = rho * (self.impulse[i] - self.direction[i]);
+                self.change[i] = rho.mul_add(self.impulse[i], self.velocity[i]) - self.bias[i];
+            }
+            for c in 0..contacts {
+                let i = 3 * c;
+                let (l1, l2) = (self.velocity[i + 1], self.velocity[i + 2]);
+                self.change[i] = (-self.friction[c]).mul_add(l1.mul_add(l1, l2 * l2).sqrt(), self.change[i]);
+            }
+            self.matrix.solve_shifted(&mut self.change);
+            for i in 0..n {
+                let h = relaxation.mul_add(self.change[i] - self.impulse[i], self.impulse[i]);
+                self.direction[i] = (-self.velocity[i]).mul_add(over, h);
+            }
+        }
     }
 
     /// Sweeps in some lanes.

@@ -17,19 +17,38 @@ pub(super) struct Round {
     pub steps: usize,
     /// Whether rows that are open in the answer so far are left out.
     pub acting: bool,
-    /// Shares of the friction with which the block is solved first, from no impulse on; if this fails the answer so far is kept. None: Newton goes
-    /// on from that answer.
-    pub ramp: &'static [f64],
+    /// Where Newton starts.
+    pub start: Start,
 }
 
-/// The first rounds go on from the answer so far. Where that leads astray, what friction does is found little by little.
-pub(super) const ROUNDS: [Round; 6] = [
-    Round { steps: 3, acting: true, ramp: &[] },
-    Round { steps: 8, acting: true, ramp: &[] },
-    Round { steps: 20, acting: false, ramp: &[] },
-    Round { steps: 20, acting: false, ramp: &[0.0] },
-    Round { steps: 20, acting: false, ramp: &[0.0, 0.2, 0.4, 0.6, 0.8] },
-    Round { steps: 20, acting: false, ramp: &[3.0] },
+/// Where a round of Newton starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start {
+    /// At the answer so far.
+    Here,
+    /// From no impulse on, with these shares of the friction in turn.
+    Friction(&'static [f64]),
+    /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
+    Split { steps: usize, rho: f64 },
+}
+
+impl Round {
+    /// Whether the answer of a round replaces the one before: what starts elsewhere must end well.
+    pub fn keeps(&self, unsolved: bool) -> bool {
+        matches!(self.start, Start::Here) || !unsolved
+    }
+}
+
+/// The first rounds go on from the answer so far. Where that leads astray, alternating directions find the modes of most, and friction that is
+/// added little by little those of others.
+const ROUNDS: [Round; 7] = [
+    Round { steps: 3, acting: true, start: Start::Here },
+    Round { steps: 8, acting: true, start: Start::Here },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
+    Round { steps: 20, acting: false, start: Start::Friction(&[0.0]) },
+    Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
+    Round { steps: 20, acting: false, start: Start::Friction(&[3.0]) },
 ];
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
@@ -271,12 +290,12 @@ fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
         }
         newton.set_goal(lane, header, tile.report, part.lane);
     }
-    let (steps, unsolved) = newton.run(header, round.ramp, round.steps);
+    let (steps, unsolved) = newton.run(header, &round);
     for (k, part) in blocks.iter().enumerate() {
         let tiles = all.tiles(part.group);
         let (size, lane) = (tiles.size, if in_place { part.lane } else { k });
         find_rows(part, kept, size, newton.size, rows);
-        let keep = round.ramp.is_empty() || !unsolved.get(lane);
+        let keep = round.keeps(unsolved.get(lane));
         put_back(part, &mut tiles.one(which, part.tile), rows, newton, lane, steps.get(lane), keep);
     }
 }
@@ -306,7 +325,7 @@ fn solve_alone<R: Real, B: Blocks<R> + ?Sized>(
     gather(alone, 0, part, kept, rows, size, &tile);
     alone.set_goal(0, &header, tile.report, part.lane);
     let (steps, unsolved) = level.run(Alone::<R> { newton: alone, header, round });
-    let keep = round.ramp.is_empty() || !unsolved;
+    let keep = round.keeps(unsolved);
     put_back(part, &mut tile, rows, alone, 0, steps, keep);
 }
 
@@ -322,7 +341,7 @@ impl<R: Real> Task for Alone<'_, R> {
     type Output = (R::Scalar, bool);
     #[inline(always)]
     fn run(self) -> Self::Output {
-        self.newton.run(&self.header, self.round.ramp, self.round.steps)
+        self.newton.run(&self.header, &self.round)
     }
 }
 
