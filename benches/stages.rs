@@ -126,7 +126,7 @@ fn stages(c: &mut Criterion) {
             });
         }
         group.throughput(Throughput::Elements(WORLDS as u64));
-        let mut worker = Worker::new(&plan, TILES);
+        let mut worker = Worker::new(&plan, TILES, false);
         group.bench_function("up to blocks", |b| b.iter(|| worker.begin(&plan, &mut chunk)));
         let posed = worker.batch.clone();
         group.bench_function("solve", |b| {

@@ -55,6 +55,8 @@ pub struct IslandBlock {
     pub contact_count: usize,
     /// Scalar rows.
     pub scalar_count: usize,
+    /// Degrees of freedom of its trees.
+    pub dof_count: usize,
 }
 
 fn find(parent: &mut [u32], tree: usize) -> usize {
@@ -76,7 +78,8 @@ fn unite(parent: &mut [u32], a: usize, b: usize) {
 /// What [`islands`] needs to know of a model. Trees are indices, or `u32::MAX` for bodies that cannot move.
 #[derive(Debug, Clone)]
 pub struct IslandPlan {
-    tree_count: usize,
+    /// Degrees of freedom, shape \[tree\].
+    tree_dofs: Vec<usize>,
     /// Trees of the two bodies, shape \[pair\].
     pair_trees: Vec<[u32; 2]>,
     /// Whether a contact has friction, shape \[pair\].
@@ -98,8 +101,12 @@ impl IslandPlan {
             JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
             JointRow::DryFriction(d) => model.dofs[d].tree,
         };
+        let mut tree_dofs = vec![0; model.trees.len()];
+        for dof in &model.dofs {
+            tree_dofs[dof.tree] += 1;
+        }
         Self {
-            tree_count: model.trees.len(),
+            tree_dofs,
             pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
             pair_friction: model.pairs.iter().map(|p| p.condim > 1).collect(),
             joint_tree: rows.iter().map(|row| joint_tree(row) as u32).collect(),
@@ -131,9 +138,9 @@ pub fn islands<R: Real>(
             continue;
         }
         out.parent.clear();
-        out.parent.extend(0..plan.tree_count as u32);
+        out.parent.extend(0..plan.tree_dofs.len() as u32);
         out.block_of.clear();
-        out.block_of.resize(plan.tree_count, NO_ROW);
+        out.block_of.resize(plan.tree_dofs.len(), NO_ROW);
         for slot in 0..contact_count {
             let [a, b] = plan.pair_trees[contacts.pair[slot * lanes + lane] as usize];
             if a != b && a != NO_TREE && b != NO_TREE {
@@ -174,6 +181,12 @@ pub fn islands<R: Real>(
                 add_scalar(out, tree, lane, (equality_start + i) * lanes + lane);
             }
         }
+        for (tree, dofs) in plan.tree_dofs.iter().enumerate() {
+            let block = out.block_of[find(&mut out.parent, tree)];
+            if block != NO_ROW {
+                out.blocks[block as usize].dof_count += dofs;
+            }
+        }
     }
 }
 
@@ -191,7 +204,7 @@ fn block_of(out: &mut Islands, tree: usize, lane: usize) -> u32 {
     let root = find(&mut out.parent, tree);
     if out.block_of[root] == NO_ROW {
         out.block_of[root] = out.blocks.len() as u32;
-        out.blocks.push(IslandBlock { lane, contact_count: 0, scalar_count: 0 });
+        out.blocks.push(IslandBlock { lane, contact_count: 0, scalar_count: 0, dof_count: 0 });
     }
     out.block_of[root]
 }

@@ -141,7 +141,7 @@ impl<R: Real> Group<R> {
 pub struct Batch<R: Real> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
-    /// Blocks with room for so many rows and more are factored: see [`Factor`].
+    /// Blocks with room for so many rows and more, and no fewer rows than degrees of freedom, are factored: see [`Factor`].
     pub factored_from: usize,
     /// Memory that solves reuse.
     pub(super) scratch: Scratch<R>,
@@ -164,11 +164,13 @@ impl<R: Real> Batch<R> {
             group.block_count = 0;
         }
     }
-    /// Adds a block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
-    pub fn add(&mut self, size: BlockSize) -> BlockPlace {
+    /// Adds a block of `size` whose bodies have `dof_count` degrees of freedom, and returns its place. Its arrays exist after [`Batch::allocate`].
+    pub fn add(&mut self, size: BlockSize, dof_count: usize) -> BlockPlace {
         let class = size.class();
-        let group = self.groups.iter().position(|g| g.size == class).unwrap_or_else(|| {
-            self.groups.push(Group::new(class, class.row_count() >= self.factored_from));
+        let factored = class.row_count() >= self.factored_from && size.row_count() >= dof_count;
+        let found = self.groups.iter().position(|g| g.size == class && g.factored == factored);
+        let group = found.unwrap_or_else(|| {
+            self.groups.push(Group::new(class, factored));
             self.groups.len() - 1
         });
         let to = &mut self.groups[group];

@@ -6,28 +6,43 @@
 use super::BlockSize;
 use crate::lane::Scalar;
 
-/// W = Y Yᵀ + ε of one block. Its rows come in *units*: a contact (three rows) or a scalar row.
+/// Columns that are worked on together.
+pub const STRIP: usize = 8;
+
+/// What belongs to neighbouring columns.
+pub(super) type Strip<S> = [S; STRIP];
+
+/// No column.
+const NONE: u32 = u32::MAX;
+
+/// W = Y Yᵀ + ε of one block. Its rows come in *units*: a contact (three rows) or a scalar row. Its columns come in strips of neighbours: degrees
+/// of freedom of one moving tree, which are mostly touched together.
 #[derive(Debug, Clone, Default)]
 pub struct Factor<S> {
     /// How many contacts and scalar rows the block has.
     pub size: BlockSize,
     /// Contacts first, then scalar rows.
     units: Vec<Unit<S>>,
-    /// Columns of every unit, ascending.
+    /// Strips that every unit touches, ascending.
+    strips: Vec<u32>,
+    /// Entries, shape \[unit\]\[strip\]\[row\].
+    entries: Vec<Strip<S>>,
+    /// Number of strips.
+    pub strip_count: usize,
+    /// Which columns of every strip any row touches, one bit each, shape \[strip\].
+    touched: Vec<u8>,
+    /// Number of columns that any row touches, and the number of each among them, shape \[strip\]\[column\].
+    column_count: usize,
     columns: Vec<u32>,
-    /// Entries, shape \[unit\]\[row\]\[column\].
-    entries: Vec<S>,
-    /// One more than the largest column.
-    pub column_count: usize,
-    /// Which number a column gets in [`Factor::compress`].
+    /// What number a strip gets in [`Factor::compress`].
     number: Vec<u32>,
 }
 
 /// Where the rows of a unit are.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unit<S> {
-    first_column: u32,
-    column_count: u32,
+    first_strip: u32,
+    strip_count: u32,
     first_entry: u32,
     /// ε, added to the diagonal of W in the first row, m/s per N·s.
     compliance: S,
@@ -39,19 +54,28 @@ impl<S: Scalar> Factor<S> {
         self.size = size;
         self.units.clear();
         self.units.resize(size.contact_count + size.scalar_count, Unit::default());
-        self.columns.clear();
+        self.strips.clear();
         self.entries.clear();
-        self.column_count = 0;
+        self.touched.clear();
+        self.strip_count = 0;
     }
 
-    /// Copies another factor into the memory of this one.
+    /// Copies another factor into the memory of this one, after [`Factor::compress`].
     #[inline(always)]
-    pub fn copy_from(&mut self, other: &Self) {
+    pub(super) fn copy_from(&mut self, other: &Self) {
         self.size = other.size;
-        self.column_count = other.column_count;
         self.units.clone_from(&other.units);
-        self.columns.clone_from(&other.columns);
+        self.strips.clone_from(&other.strips);
         self.entries.clone_from(&other.entries);
+        self.strip_count = other.strip_count;
+        self.column_count = other.column_count;
+        self.columns.clone_from(&other.columns);
+    }
+
+    /// Number of units.
+    #[inline(always)]
+    pub fn unit_count(&self) -> usize {
+        self.units.len()
     }
 
     /// Rows of a unit.
@@ -67,31 +91,43 @@ impl<S: Scalar> Factor<S> {
         if unit < contacts { 3 * unit } else { 2 * contacts + unit }
     }
 
-    /// Gives a unit its compliance and its columns; its entries, shape \[row\]\[column\], are returned to be filled.
+    /// Starts a unit, whose entries are [`Factor::put`] next.
     #[inline(always)]
-    pub fn set(&mut self, unit: usize, compliance: S, columns: impl Iterator<Item = usize>) -> (&[u32], &mut [S]) {
-        let (first_column, first_entry) = (self.columns.len(), self.entries.len());
-        for column in columns {
-            self.columns.push(column as u32);
-            self.column_count = self.column_count.max(column + 1);
-        }
-        let column_count = self.columns.len() - first_column;
+    pub fn start(&mut self, unit: usize, compliance: S) {
         self.units[unit] = Unit {
-            first_column: first_column as u32,
-            column_count: column_count as u32,
-            first_entry: first_entry as u32,
+            first_strip: self.strips.len() as u32,
+            strip_count: 0,
+            first_entry: self.entries.len() as u32,
             compliance,
         };
-        self.entries.resize(first_entry + self.rows(unit) * column_count, S::from_f64(0.0));
-        (&self.columns[first_column..], &mut self.entries[first_entry..])
     }
 
-    /// Columns and entries of a unit.
+    /// Adds a column to the unit that was started last: its entries, one a row. Columns must come in ascending order.
     #[inline(always)]
-    pub fn unit(&self, unit: usize) -> (&[u32], &[S]) {
-        let Unit { first_column, column_count, first_entry, .. } = self.units[unit];
-        let (first, entry, count) = (first_column as usize, first_entry as usize, column_count as usize);
-        (&self.columns[first..first + count], &self.entries[entry..entry + self.rows(unit) * count])
+    pub fn put(&mut self, unit: usize, column: usize, entries: [S; 3]) {
+        let (strip, lane, rows) = (column / STRIP, column % STRIP, self.rows(unit));
+        if self.units[unit].strip_count == 0 || self.strips.last() != Some(&(strip as u32)) {
+            self.strips.push(strip as u32);
+            self.entries.resize(self.entries.len() + rows, [S::from_f64(0.0); STRIP]);
+            self.units[unit].strip_count += 1;
+            if self.strip_count <= strip {
+                self.strip_count = strip + 1;
+                self.touched.resize(self.strip_count, 0);
+            }
+        }
+        self.touched[strip] |= 1 << lane;
+        let first = self.entries.len() - rows;
+        for (strip, x) in self.entries[first..].iter_mut().zip(entries) {
+            strip[lane] = x;
+        }
+    }
+
+    /// Strips of a unit, and its entries, shape \[strip\]\[row\].
+    #[inline(always)]
+    pub(super) fn unit(&self, unit: usize) -> (&[u32], &[Strip<S>]) {
+        let Unit { first_strip, strip_count, first_entry, .. } = self.units[unit];
+        let (first, entry, count) = (first_strip as usize, first_entry as usize, strip_count as usize);
+        (&self.strips[first..first + count], &self.entries[entry..entry + self.rows(unit) * count])
     }
 
     /// ε of a unit.
@@ -102,45 +138,58 @@ impl<S: Scalar> Factor<S> {
 
     /// The entries of a unit.
     #[inline(always)]
-    pub fn entries_mut(&mut self, unit: usize) -> &mut [S] {
-        let Unit { column_count, first_entry, .. } = self.units[unit];
-        let len = self.rows(unit) * column_count as usize;
-        &mut self.entries[first_entry as usize..first_entry as usize + len]
+    pub(super) fn entries_mut(&mut self, unit: usize) -> &mut [Strip<S>] {
+        let Unit { strip_count, first_entry, .. } = self.units[unit];
+        let (entry, len) = (first_entry as usize, self.rows(unit) * strip_count as usize);
+        &mut self.entries[entry..entry + len]
     }
 
-    /// Leaves out the columns that no row has.
+    /// Number of columns that any row touches, after [`Factor::compress`].
     #[inline(always)]
-    pub fn compress(&mut self) {
-        self.number.clear();
-        self.number.resize(self.column_count, 0);
-        for &column in &self.columns {
-            self.number[column as usize] = 1;
-        }
-        let mut count = 0;
-        for number in &mut self.number {
-            let next = count + *number;
-            *number = count;
-            count = next;
-        }
-        for column in &mut self.columns {
-            *column = self.number[*column as usize];
-        }
-        self.column_count = count as usize;
+    pub(super) fn column_count(&self) -> usize {
+        self.column_count
     }
 
-    /// W_ij for rows of two units, as f64: what the exact solver and people see.
-    pub fn delassus(&self, [a, i]: [usize; 2], [b, j]: [usize; 2]) -> f64 {
-        let (columns_a, entries_a) = self.unit(a);
-        let (columns_b, entries_b) = self.unit(b);
-        let mut w = if (a, i) == (b, 0) && j == 0 { self.compliance(a).to_f64() } else { 0.0 };
-        let mut k = 0;
-        for (at, column) in columns_a.iter().enumerate() {
-            while k < columns_b.len() && columns_b[k] < *column {
-                k += 1;
+    /// The number of a column among those that any row touches, after [`Factor::compress`].
+    #[inline(always)]
+    pub(super) fn column(&self, strip: usize, lane: usize) -> Option<usize> {
+        let column = self.columns[strip * STRIP + lane];
+        (column != NONE).then_some(column as usize)
+    }
+
+    /// Leaves out the strips that no row touches, and numbers the columns.
+    pub(super) fn compress(&mut self) {
+        self.number.clear();
+        self.columns.clear();
+        let (mut strips, mut columns) = (0, 0);
+        for strip in 0..self.strip_count {
+            self.number.push(strips as u32);
+            let touched = self.touched[strip];
+            if touched != 0 {
+                self.touched[strips] = touched;
+                strips += 1;
+                for lane in 0..STRIP {
+                    let used = touched >> lane & 1 == 1;
+                    self.columns.push(if used { columns as u32 } else { NONE });
+                    columns += usize::from(used);
+                }
             }
-            if k < columns_b.len() && columns_b[k] == *column {
-                let y = entries_a[i * columns_a.len() + at].to_f64();
-                w += y * entries_b[j * columns_b.len() + k].to_f64();
+        }
+        for strip in &mut self.strips {
+            *strip = self.number[*strip as usize];
+        }
+        self.touched.truncate(strips);
+        (self.strip_count, self.column_count) = (strips, columns);
+    }
+
+    /// W_ij for rows of two units, (unit, row) each, as f64: what the exact solver and people see.
+    pub fn delassus(&self, [a, i]: [usize; 2], [b, j]: [usize; 2]) -> f64 {
+        let mut w = if (a, i) == (b, 0) && j == 0 { self.compliance(a).to_f64() } else { 0.0 };
+        let ((strips_a, entries_a), (strips_b, entries_b)) = (self.unit(a), self.unit(b));
+        for (k, strip) in strips_a.iter().enumerate() {
+            if let Some(l) = strips_b.iter().position(|other| other == strip) {
+                let (x, y) = (&entries_a[k * self.rows(a) + i], &entries_b[l * self.rows(b) + j]);
+                w += x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum::<f64>();
             }
         }
         w

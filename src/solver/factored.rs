@@ -12,7 +12,7 @@
 
 use super::block_lu::{BLOCK, factor_sparse, solve};
 use super::cpu::{OneTile, Stages, sweep};
-use super::factor::Factor;
+use super::factor::{Factor, STRIP, Strip};
 use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
 use super::pgs::update_contact;
 use super::project::{inverse, is_finite, project_interval, scale};
@@ -30,8 +30,6 @@ const ROUNDS: [Round; 6] = [
     Round { steps: 40, acting: false, start: Start::Split { steps: 200, rho: 3e-3 } },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
 ];
-/// Entries of a row that are worked on together.
-const STRIP: usize = 8;
 
 /// W of one block as its factor, and memory for what is done with it.
 #[derive(Debug, Clone, Default)]
@@ -41,18 +39,20 @@ pub(super) struct Factored<S> {
     own: Vec<[[S; 3]; 3]>,
     /// Compliance of every unit, scaled, shape \[unit\].
     compliance: Vec<S>,
-    /// Yᵀ λ, padded, shape \[column\].
-    velocity: Vec<S>,
-    /// Σ|terms of Yᵀ λ|, shape \[column\].
-    magnitude: Vec<S>,
+    /// z = Yᵀ λ, shape \[strip\].
+    velocity: Vec<Strip<S>>,
+    /// Σ|terms of z|, shape \[strip\].
+    magnitude: Vec<Strip<S>>,
     /// K of every unit, shape \[unit\].
     weight: Vec<[[S; 3]; 3]>,
     /// I + Yᵀ K Y, padded to whole blocks.
     system: Vec<S>,
-    /// What units of the same columns add to it, shape \[column\]\[column\], rows padded to strips.
-    patch: Vec<S>,
-    /// K Y of a unit, shape \[row\]\[column\], rows padded to strips.
-    product: Vec<S>,
+    /// Its right-hand side and solution, shape \[column\].
+    solution: Vec<S>,
+    /// What units of the same strips add to it, shape \[column\]\[strip\].
+    patch: Vec<Strip<S>>,
+    /// K Y of a unit, shape \[strip\]\[row\].
+    product: Vec<Strip<S>>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
     unknown: Vec<S>,
     inverse: Vec<S>,
@@ -66,7 +66,7 @@ impl<S: Scalar> Factored<S> {
     fn load(&mut self, factor: &Factor<S>) {
         self.factor.copy_from(factor);
         self.compliance.clear();
-        for unit in 0..factor.size.contact_count + factor.size.scalar_count {
+        for unit in 0..factor.unit_count() {
             self.compliance.push(factor.compliance(unit));
         }
         self.find_own();
@@ -76,17 +76,22 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     fn find_own(&mut self) {
         self.own.clear();
-        for unit in 0..self.compliance.len() {
-            let (columns, entries) = self.factor.unit(unit);
-            let k = columns.len();
+        for unit in 0..self.factor.unit_count() {
+            let entries = self.factor.unit(unit).1;
+            let mut sums = [[[S::zero(); STRIP]; 3]; 3];
             let mut own = [[S::zero(); 3]; 3];
-            for i in 0..self.factor.rows(unit) {
-                for j in 0..=i {
-                    let mut w = S::zero();
-                    for (x, y) in entries[i * k..(i + 1) * k].iter().zip(&entries[j * k..(j + 1) * k]) {
-                        w = x.mul_add(*y, w);
+            let rows = self.factor.rows(unit);
+            for y in entries.chunks_exact(rows) {
+                for i in 0..rows {
+                    for j in 0..=i {
+                        add_strip(&mut sums[i][j], &y[i], &y[j]);
                     }
-                    (own[i][j], own[j][i]) = (w, w);
+                }
+            }
+            for i in 0..rows {
+                for j in 0..=i {
+                    own[i][j] = total(&sums[i][j]);
+                    own[j][i] = own[i][j];
                 }
             }
             own[0][0] += self.compliance[unit];
@@ -98,8 +103,8 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     fn find_velocity(&mut self, impulse: &[S]) {
         self.velocity.clear();
-        self.velocity.resize(self.factor.column_count, S::zero());
-        for unit in 0..self.compliance.len() {
+        self.velocity.resize(self.factor.strip_count, [S::zero(); STRIP]);
+        for unit in 0..self.factor.unit_count() {
             let i = self.factor.row(unit);
             self.push(unit, &impulse[i..i + self.factor.rows(unit)]);
         }
@@ -108,18 +113,17 @@ impl<S: Scalar> Factored<S> {
     /// z ← z + Y_cᵀ λ_c
     #[inline(always)]
     fn push(&mut self, unit: usize, impulse: &[S]) {
-        let (columns, entries) = self.factor.unit(unit);
-        let k = columns.len();
+        let (strips, entries) = self.factor.unit(unit);
         if let [x0, x1, x2] = *impulse {
-            let (y0, y1, y2) = (&entries[..k], &entries[k..2 * k], &entries[2 * k..3 * k]);
-            for (i, &column) in columns.iter().enumerate() {
-                let z = &mut self.velocity[column as usize];
-                *z = y2[i].mul_add(x2, y1[i].mul_add(x1, y0[i].mul_add(x0, *z)));
+            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                let z = &mut self.velocity[strip as usize];
+                for lane in 0..STRIP {
+                    z[lane] = y[2][lane].mul_add(x2, y[1][lane].mul_add(x1, y[0][lane].mul_add(x0, z[lane])));
+                }
             }
         } else {
-            for (y, &column) in entries.iter().zip(columns) {
-                let z = &mut self.velocity[column as usize];
-                *z = y.mul_add(impulse[0], *z);
+            for (&strip, y) in strips.iter().zip(entries) {
+                add_strip(&mut self.velocity[strip as usize], y, &[impulse[0]; STRIP]);
             }
         }
     }
@@ -127,58 +131,85 @@ impl<S: Scalar> Factored<S> {
     /// u = b + Y_c z + ε λ of a unit; a scalar row has the first entry only.
     #[inline(always)]
     fn velocity_of(&self, unit: usize, bias: &[S], impulse: &[S]) -> [S; 3] {
-        let (columns, entries) = self.factor.unit(unit);
-        let (k, i) = (columns.len(), self.factor.row(unit));
-        let mut u = [self.compliance[unit].mul_add(impulse[i], bias[i]), S::zero(), S::zero()];
+        let (strips, entries) = self.factor.unit(unit);
+        let i = self.factor.row(unit);
+        let zero = [S::zero(); STRIP];
+        let (mut s0, mut s1, mut s2) = (zero, zero, zero);
         if unit < self.factor.size.contact_count {
-            (u[1], u[2]) = (bias[i + 1], bias[i + 2]);
-            let (y0, y1, y2) = (&entries[..k], &entries[k..2 * k], &entries[2 * k..3 * k]);
-            for (i, &column) in columns.iter().enumerate() {
-                let z = self.velocity[column as usize];
-                u = [y0[i].mul_add(z, u[0]), y1[i].mul_add(z, u[1]), y2[i].mul_add(z, u[2])];
+            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                let z = &self.velocity[strip as usize];
+                add_strip(&mut s0, &y[0], z);
+                add_strip(&mut s1, &y[1], z);
+                add_strip(&mut s2, &y[2], z);
             }
-        } else {
-            for (y, &column) in entries.iter().zip(columns) {
-                u[0] = y.mul_add(self.velocity[column as usize], u[0]);
+            let u0 = self.compliance[unit].mul_add(impulse[i], bias[i] + total(&s0));
+            return [u0, bias[i + 1] + total(&s1), bias[i + 2] + total(&s2)];
+        }
+        for (&strip, y) in strips.iter().zip(entries) {
+            add_strip(&mut s0, y, &self.velocity[strip as usize]);
+        }
+        [self.compliance[unit].mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
+    }
+
+    /// m = |Y|ᵀ |λ|: what the terms of z add up to.
+    #[inline(always)]
+    fn find_magnitude(&mut self, impulse: &[S]) {
+        self.magnitude.clear();
+        self.magnitude.resize(self.factor.strip_count, [S::zero(); STRIP]);
+        for unit in 0..self.factor.unit_count() {
+            let (strips, entries) = self.factor.unit(unit);
+            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
+            for (k, y) in entries.iter().enumerate() {
+                let (strip, x) = (strips[k / rows] as usize, impulse[i + k % rows].abs());
+                add_strip(&mut self.magnitude[strip], &sizes(y), &[x; STRIP]);
             }
         }
-        u
+    }
+
+    /// The largest entry of |b| + |Y_c| m of a unit: what the terms of u add up to.
+    #[inline(always)]
+    fn magnitude_of(&self, unit: usize, bias: &[S]) -> S {
+        let (strips, entries) = self.factor.unit(unit);
+        let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
+        let mut largest = S::zero();
+        for row in 0..rows {
+            let mut sum = [S::zero(); STRIP];
+            for (k, &strip) in strips.iter().enumerate() {
+                add_strip(&mut sum, &sizes(&entries[k * rows + row]), &self.magnitude[strip as usize]);
+            }
+            let sum = bias[i + row].abs() + total(&sum);
+            // a maximum drops what is not a number; a sum does not
+            largest = sum.mul_add(S::zero(), Real::max(sum, largest));
+        }
+        largest
     }
 
     /// The factors of I + Yᵀ K Y.
     #[inline(always)]
     fn factor_system(&mut self) {
-        let padded = self.factor.column_count.next_multiple_of(BLOCK);
+        let padded = self.factor.column_count().next_multiple_of(BLOCK);
         self.system.clear();
         self.system.resize(padded * padded, S::zero());
         for i in 0..padded {
             self.system[i * padded + i] = S::one();
         }
-        let count = self.weight.len();
         let mut unit = 0;
-        while unit < count {
-            // units of the same columns, mostly contacts of one pair, go together
+        while unit < self.factor.unit_count() {
+            // units of the same strips, mostly contacts of one pair, go together
             let first = unit;
-            let k = self.factor.unit(first).0.len();
-            let stride = k.next_multiple_of(STRIP);
+            let count = self.factor.unit(first).0.len();
             self.patch.clear();
-            self.patch.resize(k * stride, S::zero());
+            self.patch.resize(STRIP * count * count, [S::zero(); STRIP]);
             let mut any = false;
-            while unit < count && self.factor.unit(unit).0 == self.factor.unit(first).0 {
-                if self.weight[unit] != [[S::zero(); 3]; 3] {
-                    self.add_to_patch(unit, stride);
+            while unit < self.factor.unit_count() && self.factor.unit(unit).0 == self.factor.unit(first).0 {
+                if self.weight[unit] != [[S::zero(); 3]; 3] && count > 0 {
+                    self.add_to_patch(unit);
                     any = true;
                 }
                 unit += 1;
             }
             if any {
-                let columns = self.factor.unit(first).0;
-                for (&a, patch) in columns.iter().zip(self.patch.chunks_exact(stride)) {
-                    let row = &mut self.system[a as usize * padded..(a as usize + 1) * padded];
-                    for (&b, x) in columns.iter().zip(patch) {
-                        row[b as usize] += *x;
-                    }
-                }
+                self.add_patch(first, padded);
             }
         }
         factor_sparse(&mut self.system, padded);
@@ -186,50 +217,87 @@ impl<S: Scalar> Factored<S> {
 
     /// Adds Y_cᵀ K Y_c of a unit to the patch.
     #[inline(always)]
-    fn add_to_patch(&mut self, unit: usize, stride: usize) {
-        let (columns, entries) = self.factor.unit(unit);
-        let (k, weight) = (columns.len(), &self.weight[unit]);
-        let product = &mut self.product;
-        product.clear();
-        product.resize(3 * stride, S::zero());
-        let (x0, rest) = product.split_at_mut(stride);
-        let (x1, x2) = rest.split_at_mut(stride);
-        if self.factor.rows(unit) == 1 {
-            for (x, y) in x0.iter_mut().zip(entries) {
-                *x = weight[0][0] * *y;
-            }
-            for (y, patch) in entries.iter().zip(self.patch.chunks_exact_mut(stride)) {
-                for (out, x) in patch.iter_mut().zip(&*x0) {
-                    *out = y.mul_add(*x, *out);
+    fn add_to_patch(&mut self, unit: usize) {
+        let (strips, entries) = self.factor.unit(unit);
+        let weight = &self.weight[unit];
+        self.product.clear();
+        if unit >= self.factor.size.contact_count {
+            for (k, y) in entries.iter().enumerate() {
+                for lane in 0..STRIP {
+                    let scaled = [y[lane] * weight[0][0]; STRIP];
+                    for (l, y) in entries.iter().enumerate() {
+                        add_strip(&mut self.patch[(k * STRIP + lane) * strips.len() + l], y, &scaled);
+                    }
                 }
             }
             return;
         }
-        let (y0, y1, y2) = (&entries[..k], &entries[k..2 * k], &entries[2 * k..3 * k]);
+        let entries = entries.as_chunks::<3>().0;
         // K Y_c
-        for j in 0..k {
-            let y = [y0[j], y1[j], y2[j]];
-            x0[j] = weight[0][0].mul_add(y[0], weight[0][1].mul_add(y[1], weight[0][2] * y[2]));
-            x1[j] = weight[1][0].mul_add(y[0], weight[1][1].mul_add(y[1], weight[1][2] * y[2]));
-            x2[j] = weight[2][0].mul_add(y[0], weight[2][1].mul_add(y[1], weight[2][2] * y[2]));
-        }
-        for (a, patch) in self.patch.chunks_exact_mut(stride).enumerate() {
-            let (y0, y1, y2) = (y0[a], y1[a], y2[a]);
-            let strips = x0.chunks_exact(STRIP).zip(x1.chunks_exact(STRIP)).zip(x2.chunks_exact(STRIP));
-            for (out, ((x0, x1), x2)) in patch.chunks_exact_mut(STRIP).zip(strips) {
+        for y in entries {
+            for k in weight {
+                let mut x = [S::zero(); STRIP];
                 for lane in 0..STRIP {
-                    out[lane] = y2.mul_add(x2[lane], y1.mul_add(x1[lane], y0.mul_add(x0[lane], out[lane])));
+                    x[lane] = k[0].mul_add(y[0][lane], k[1].mul_add(y[1][lane], k[2] * y[2][lane]));
+                }
+                self.product.push(x);
+            }
+        }
+        let product = self.product.as_chunks::<3>().0;
+        for (k, y) in entries.iter().enumerate() {
+            for lane in 0..STRIP {
+                let (y0, y1, y2) = (y[0][lane], y[1][lane], y[2][lane]);
+                let patch = &mut self.patch[(k * STRIP + lane) * strips.len()..][..strips.len()];
+                for (out, x) in patch.iter_mut().zip(product) {
+                    for l in 0..STRIP {
+                        out[l] = y2.mul_add(x[2][l], y1.mul_add(x[1][l], y0.mul_add(x[0][l], out[l])));
+                    }
                 }
             }
         }
     }
 
-    /// g = (I + Yᵀ K Y)⁻¹ Yᵀ x
+    /// Adds the patch to the system, where the strips of `unit` are.
+    #[inline(always)]
+    fn add_patch(&mut self, unit: usize, padded: usize) {
+        let strips = self.factor.unit(unit).0;
+        for (k, &strip) in strips.iter().enumerate() {
+            for lane in 0..STRIP {
+                let Some(row) = self.factor.column(strip as usize, lane) else { continue };
+                let row = &mut self.system[row * padded..(row + 1) * padded];
+                for (l, &other) in strips.iter().enumerate() {
+                    let patch = &self.patch[(k * STRIP + lane) * strips.len() + l];
+                    for (lane, x) in patch.iter().enumerate() {
+                        if let Some(column) = self.factor.column(other as usize, lane) {
+                            row[column] += *x;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// z = (I + Yᵀ K Y)⁻¹ Yᵀ x
     #[inline(always)]
     fn solve_system(&mut self, x: &[S]) {
         self.find_velocity(x);
-        self.velocity.resize(self.factor.column_count.next_multiple_of(BLOCK), S::zero());
-        solve(&self.system, &mut self.velocity);
+        self.solution.clear();
+        self.solution.resize(self.factor.column_count().next_multiple_of(BLOCK), S::zero());
+        for (strip, z) in self.velocity.iter().enumerate() {
+            for (lane, z) in z.iter().enumerate() {
+                if let Some(column) = self.factor.column(strip, lane) {
+                    self.solution[column] = *z;
+                }
+            }
+        }
+        solve(&self.system, &mut self.solution);
+        for (strip, z) in self.velocity.iter_mut().enumerate() {
+            for (lane, z) in z.iter_mut().enumerate() {
+                if let Some(column) = self.factor.column(strip, lane) {
+                    *z = self.solution[column];
+                }
+            }
+        }
     }
 
     /// `header.sweep_count` projected Gauss-Seidel sweeps, as in stage `pgs`.
@@ -241,7 +309,7 @@ impl<S: Scalar> Factored<S> {
         self.find_velocity(tile.impulse);
         let contacts = self.factor.size.contact_count;
         for _ in 0..header.sweep_count {
-            for unit in 0..self.compliance.len() {
+            for unit in 0..self.factor.unit_count() {
                 let i = self.factor.row(unit);
                 let u = self.velocity_of(unit, tile.bias, tile.impulse);
                 if unit < contacts {
@@ -272,33 +340,14 @@ impl<S: Scalar> Stages<S> for Factored<S> {
     #[inline(always)]
     fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
         self.find_velocity(tile.impulse);
-        self.magnitude.clear();
-        self.magnitude.resize(self.factor.column_count, S::zero());
-        for unit in 0..self.compliance.len() {
-            let (columns, entries) = self.factor.unit(unit);
-            let (k, i) = (columns.len(), self.factor.row(unit));
-            for r in 0..self.factor.rows(unit) {
-                let x = tile.impulse[i + r].abs();
-                for (y, &column) in entries[r * k..(r + 1) * k].iter().zip(columns) {
-                    let sum = &mut self.magnitude[column as usize];
-                    *sum = y.abs().mul_add(x, *sum);
-                }
-            }
-        }
+        self.find_magnitude(tile.impulse);
         let contacts = self.factor.size.contact_count;
         let (mut largest, mut magnitude, mut finite) = (S::zero(), S::zero(), true);
-        for unit in 0..self.compliance.len() {
-            let (columns, entries) = self.factor.unit(unit);
-            let (k, i) = (columns.len(), self.factor.row(unit));
-            let mut sum = S::zero();
-            for r in 0..self.factor.rows(unit) {
-                let mut row = tile.bias[i + r].abs();
-                for (y, &column) in entries[r * k..(r + 1) * k].iter().zip(columns) {
-                    row = y.abs().mul_add(self.magnitude[column as usize], row);
-                }
-                finite &= is_finite(row);
-                sum = Real::max(row, sum);
-            }
+        for unit in 0..self.factor.unit_count() {
+            let i = self.factor.row(unit);
+            let sum = self.magnitude_of(unit, tile.bias);
+            finite &= is_finite(sum);
+            magnitude = Real::max(sum, magnitude);
             let (u, own) = (self.velocity_of(unit, tile.bias, tile.impulse), &self.own[unit]);
             let error = if unit < contacts {
                 let x = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
@@ -309,7 +358,6 @@ impl<S: Scalar> Stages<S> for Factored<S> {
             };
             finite &= is_finite(error);
             largest = Real::max(error, largest);
-            magnitude = Real::max(sum, magnitude);
         }
         write_report(header, largest, magnitude, finite, tile.report);
     }
@@ -326,24 +374,29 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
 
     #[inline(always)]
     fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
-        for k in 0..self.compliance.len() {
+        for k in 0..self.factor.unit_count() {
             let (i, rows, own) = (self.factor.row(k), self.factor.rows(k), &self.own[k]);
             let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * S::constant(1.0 / 3.0) } else { own[0][0] };
             let root = scale(mean).sqrt();
             unit[i..i + rows].fill(root);
             let inverse = S::one() / root;
-            for y in self.factor.entries_mut(k) {
+            for y in self.factor.entries_mut(k).as_flattened_mut() {
                 *y = *y * inverse;
             }
-            self.compliance[k] = self.compliance[k] * (inverse * inverse);
+            let square = inverse * inverse;
+            self.compliance[k] = self.compliance[k] * square;
+            for row in &mut self.own[k] {
+                for w in row {
+                    *w = *w * square;
+                }
+            }
         }
-        self.find_own();
     }
 
     #[inline(always)]
     fn add_product(&mut self, x: &[S], out: &mut [S]) {
         self.find_velocity(x);
-        for unit in 0..self.compliance.len() {
+        for unit in 0..self.factor.unit_count() {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
             let u = self.velocity_of(unit, out, x);
             out[i..i + rows].copy_from_slice(&u[..rows]);
@@ -352,7 +405,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
 
     #[inline(always)]
     fn unknowns(&mut self, guess: &Guess<'_, S>) -> &[S] {
-        let (contacts, count) = (self.factor.size.contact_count, self.compliance.len());
+        let (contacts, count) = (self.factor.size.contact_count, self.factor.unit_count());
         let (delta, n) = (guess.delta, self.unknown.len());
         // x = Lᵀ y, and y there: R x + c
         let mut there = std::mem::take(&mut self.row);
@@ -425,7 +478,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     #[inline(always)]
     fn shift(&mut self, rho: S) {
         self.weight.clear();
-        for unit in 0..self.compliance.len() {
+        for unit in 0..self.factor.unit_count() {
             let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
             for k in 0..self.factor.rows(unit) {
                 weight[k][k] = S::one() / if k == 0 { rho + self.compliance[unit] } else { rho };
@@ -443,7 +496,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         }
         self.solve_system(x);
         self.row.fill(S::zero());
-        for unit in 0..self.compliance.len() {
+        for unit in 0..self.factor.unit_count() {
             let i = self.factor.row(unit);
             let v = self.velocity_of(unit, &self.row, &self.row);
             for k in 0..self.factor.rows(unit) {
@@ -456,6 +509,34 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
         self.pgs(header, tile);
     }
+}
+
+/// sum ← sum + x y
+#[inline(always)]
+fn add_strip<S: Scalar>(sum: &mut Strip<S>, x: &Strip<S>, y: &Strip<S>) {
+    for lane in 0..STRIP {
+        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
+    }
+}
+
+/// |x|
+#[inline(always)]
+fn sizes<S: Scalar>(x: &Strip<S>) -> Strip<S> {
+    let mut sizes = *x;
+    for x in &mut sizes {
+        *x = x.abs();
+    }
+    sizes
+}
+
+/// Sum of a strip.
+#[inline(always)]
+fn total<S: Scalar>(x: &Strip<S>) -> S {
+    let mut half = [S::zero(); STRIP / 2];
+    for k in 0..STRIP / 2 {
+        half[k] = x[k] + x[k + STRIP / 2];
+    }
+    (half[0] + half[2]) + (half[1] + half[3])
 }
 
 /// K = R E⁻¹ Lᵀ of a contact.

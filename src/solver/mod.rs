@@ -32,7 +32,7 @@ pub use batch::{
     Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
 };
 pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
-pub use factor::Factor;
+pub use factor::{Factor, STRIP};
 pub use jacobi::jacobi;
 pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};

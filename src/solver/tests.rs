@@ -1,5 +1,7 @@
 //! Stages against closed forms, against an independent f64 computation, and against each other.
 
+mod factored;
+
 use super::*;
 use crate::lane::{F32x16, F64x8, Level, Real, Scalar};
 
@@ -88,13 +90,22 @@ impl Block {
     fn write<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
         let group = &mut batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
-        let (m, contacts, scalars) = (group.size.row_count(), group.size.contact_count, group.size.scalar_count);
+        let m = group.size.row_count();
         let n = self.size.row_count();
         for i in 0..n {
             for j in 0..n {
                 let entry = tile * m * m + self.row(i) * m + self.row(j);
                 group.delassus[entry].set(lane, R::Scalar::from_f64(self.delassus[n * i + j]));
             }
+        }
+        self.write_terms(batch, place);
+    }
+    /// Everything but W.
+    fn write_terms<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
+        let group = &mut batch.groups[place.group];
+        let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
+        let (m, contacts, scalars) = (group.size.row_count(), group.size.contact_count, group.size.scalar_count);
+        for i in 0..self.size.row_count() {
             group.bias[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.bias[i]));
             group.position_bias[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.bias[i]));
             group.impulse[tile * m + self.row(i)].set(lane, R::Scalar::from_f64(self.guess[i]));
@@ -172,7 +183,7 @@ impl Block {
 
 fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::new();
-    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size)).collect();
+    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size, 0)).collect();
     batch.allocate();
     for (block, place) in blocks.iter().zip(&places) {
         block.write(&mut batch, *place);
@@ -507,7 +518,7 @@ fn sweeps_are_counted_and_split_into_rounds() {
 fn an_empty_batch_is_solved() {
     let mut batch = Batch::<F32x16>::new();
     solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
-    batch.add(SIZES[1]);
+    batch.add(SIZES[1], 0);
     batch.allocate();
     batch.clear();
     batch.allocate();

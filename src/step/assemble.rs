@@ -117,12 +117,13 @@ fn factors<R: Real>(
             let factor = &mut group.factors[p.tile * lanes + p.lane];
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
-            let (columns, entries) = factor.set(unit, R::Scalar::from_f64(compliance), columns);
-            for (i, entries) in entries.chunks_exact_mut(columns.len().max(1)).enumerate() {
-                let y = &rows.y[(first + i) * nv..(first + i + 1) * nv];
-                for (entry, &dof) in entries.iter_mut().zip(columns) {
-                    *entry = y[dof as usize].get(lane);
+            factor.start(unit, R::Scalar::from_f64(compliance));
+            for dof in columns {
+                let mut y = [R::Scalar::zero(); 3];
+                for (i, y) in y.iter_mut().enumerate().take(p.count) {
+                    *y = rows.y[(first + i) * nv + dof].get(lane);
                 }
+                factor.put(unit, plan.column[dof], y);
             }
         }
     }

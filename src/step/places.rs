@@ -78,10 +78,10 @@ impl Places {
 pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
     let lanes = R::LANES;
     places.block.clear();
-    places.block.extend(
-        (islands.blocks.iter())
-            .map(|b| batch.add(BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count })),
-    );
+    for b in &islands.blocks {
+        let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
+        places.block.push(batch.add(size, b.dof_count));
+    }
     places.slot.clear();
     places.together.clear();
     for slot in 0..islands.row_count - 2 * contact_slots {

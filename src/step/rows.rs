@@ -10,6 +10,7 @@ use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Real};
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
+use crate::solver::STRIP;
 use crate::spatial::{Vec3, vec3};
 
 /// The constraint rows of a tile of worlds, before they are dealt out to blocks.
@@ -40,6 +41,8 @@ pub struct RowPlan {
     joint: Vec<u64>,
     /// Of every bilateral row, shape \[row\]\[word\].
     equality: Vec<u64>,
+    /// The column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]), shape \[dof\]: every tree starts a strip.
+    pub column: Vec<usize>,
 }
 
 impl RowPlan {
@@ -53,7 +56,13 @@ impl RowPlan {
             }
             bits
         };
-        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new() };
+        let mut column: Vec<usize> = Vec::with_capacity(model.nv());
+        for (i, dof) in model.dofs.iter().enumerate() {
+            let next = column.last().map_or(0, |last| last + 1);
+            let starts = i > 0 && model.dofs[i - 1].tree != dof.tree;
+            column.push(if starts { next.next_multiple_of(STRIP) } else { next });
+        }
+        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new(), column };
         for pair in &model.pairs {
             for geom in [pair.geom_a, pair.geom_b] {
                 plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
