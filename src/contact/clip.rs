@@ -32,6 +32,10 @@ impl Points {
     pub fn new() -> Self {
         Self { list: [Point::default(); CLIPPED + 1], count: 0 }
     }
+    /// Forgets all points.
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
     /// Appends a point; beyond the room for them it is left out.
     pub fn push(&mut self, point: Point) {
         if self.count < self.list.len() {

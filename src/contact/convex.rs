@@ -209,7 +209,7 @@ impl Placed<'_> {
     }
 }
 
-/// The points of two solids that are within `threshold` (m) of each other; none where a pose is not finite.
+/// Finds the points of two solids that are within `threshold` (m) of each other; none where a pose is not finite.
 #[inline(never)]
 pub(super) fn convex_convex<S: Scalar>(
     [a, b]: &[Solid; 2],
@@ -217,27 +217,27 @@ pub(super) fn convex_convex<S: Scalar>(
     pb: &Pose<S>,
     threshold: f64,
     size: f64,
-) -> Points {
-    let mut points = Points::new();
+    points: &mut Points,
+) {
+    points.clear();
     let origin = vector(pa.position);
     let first = Placed { solid: a, centre: Vector3::zeros(), rotation: matrix(pa) };
     let second = Placed { solid: b, centre: vector(pb.position) - origin, rotation: matrix(pb) };
     let finite = |p: &Placed| p.centre.iter().chain(p.rotation.iter()).all(|x| x.is_finite());
     if !(finite(&first) && finite(&second) && threshold.is_finite()) {
-        return points;
+        return;
     }
     if let (Solid::Box(ha), Solid::Box(hb)) = (a, b) {
-        let separation = box_box(&first.cuboid(ha), &second.cuboid(hb), threshold, &mut points);
+        let separation = box_box(&first.cuboid(ha), &second.cuboid(hb), threshold, points);
         // Where a corner passes by an edge no axis tells the distance: look for the nearest points too.
         let certain = points.least_gap() <= separation.max(0.0) + EQUAL * size;
         if separation >= threshold || certain {
             points.shift(&origin);
-            return points;
+            return;
         }
     }
-    general(&first, &second, threshold, size, &mut points);
+    general(&first, &second, threshold, size, points);
     points.shift(&origin);
-    points
 }
 
 fn vector<S: Scalar>(v: Vec3<S>) -> Vector3<f64> {

@@ -16,7 +16,7 @@ mod tests;
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::spatial::{Motion, Pose, Vec3};
-use clip::Point;
+use clip::{Point, Points};
 use convex::Solid;
 use nalgebra::Vector3;
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
@@ -357,6 +357,12 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
         }
         Kind::Convex(solids) => {
             let mut points = [none; KEPT];
+            let near = match solids {
+                [Solid::Box(first), Solid::Box(second)] => {
+                    boxes::may_touch(a, b, [first, second], near, threshold, 1e-5 * pair.bounding)
+                }
+                _ => near,
+            };
             by_lane(solids, a, b, near, threshold, pair.size, &mut points);
             points
         }
@@ -375,10 +381,14 @@ fn by_lane<R: Real>(
     size: f64,
     points: &mut Manifold<R>,
 ) {
+    if !which.any() {
+        return;
+    }
+    let mut found = Points::new();
     for lane in 0..R::LANES {
         if which.get(lane) {
             let limit = threshold.get(lane);
-            let found = convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size);
+            convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size, &mut found);
             let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, size);
             for (point, one) in points.iter_mut().zip(&chosen) {
                 point.position.set(lane, one.position);

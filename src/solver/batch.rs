@@ -164,10 +164,17 @@ impl<R: Real> Batch<R> {
             group.block_count = 0;
         }
     }
-    /// Adds a block of `size` whose bodies have `dof_count` degrees of freedom, and returns its place. Its arrays exist after [`Batch::allocate`].
-    pub fn add(&mut self, size: BlockSize, dof_count: usize) -> BlockPlace {
+    /// Adds a dense block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
+    pub fn add(&mut self, size: BlockSize) -> BlockPlace {
+        self.add_in_form(size, false)
+    }
+    /// Adds the block of an island whose bodies have `dof_count` degrees of freedom, in the form that `factored_from` asks for.
+    pub fn add_island(&mut self, size: BlockSize, dof_count: usize) -> BlockPlace {
+        let large = size.class().row_count() >= self.factored_from;
+        self.add_in_form(size, large && size.row_count() >= dof_count)
+    }
+    fn add_in_form(&mut self, size: BlockSize, factored: bool) -> BlockPlace {
         let class = size.class();
-        let factored = class.row_count() >= self.factored_from && size.row_count() >= dof_count;
         let found = self.groups.iter().position(|g| g.size == class && g.factored == factored);
         let group = found.unwrap_or_else(|| {
             self.groups.push(Group::new(class, factored));

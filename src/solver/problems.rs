@@ -131,7 +131,7 @@ impl<R: Real> ProblemBatch<R> {
         let problems: Vec<_> = problems.into_iter().collect();
         let layouts: Vec<_> = problems.iter().map(|problem| Layout::new(problem, law)).collect::<Result<_>>()?;
         let mut batch = Batch::new();
-        let places: Vec<_> = layouts.iter().map(|layout| batch.add(layout.size(), 0)).collect();
+        let places: Vec<_> = layouts.iter().map(|layout| batch.add(layout.size())).collect();
         let mut bytes = 0usize;
         for group in &batch.groups {
             let n = group.size.row_count();

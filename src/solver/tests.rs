@@ -183,7 +183,7 @@ impl Block {
 
 fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::new();
-    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size, 0)).collect();
+    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size)).collect();
     batch.allocate();
     for (block, place) in blocks.iter().zip(&places) {
         block.write(&mut batch, *place);
@@ -518,7 +518,7 @@ fn sweeps_are_counted_and_split_into_rounds() {
 fn an_empty_batch_is_solved() {
     let mut batch = Batch::<F32x16>::new();
     solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
-    batch.add(SIZES[1], 0);
+    batch.add(SIZES[1]);
     batch.allocate();
     batch.clear();
     batch.allocate();

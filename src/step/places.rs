@@ -80,7 +80,7 @@ pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Bat
     places.block.clear();
     for b in &islands.blocks {
         let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
-        places.block.push(batch.add(size, b.dof_count));
+        places.block.push(batch.add_island(size, b.dof_count));
     }
     places.slot.clear();
     places.together.clear();

@@ -72,7 +72,7 @@ impl Sparse {
 fn solve_factored<R: Real>(blocks: &[&Sparse], settings: &SolveSettings) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::<R>::new();
     batch.factored_from = 1;
-    let places: Vec<_> = blocks.iter().map(|b| batch.add(b.block.size, 0)).collect();
+    let places: Vec<_> = blocks.iter().map(|b| batch.add_island(b.block.size, 0)).collect();
     batch.allocate();
     for (block, place) in blocks.iter().zip(&places) {
         assert!(batch.groups[place.group].factored && batch.groups[place.group].delassus.is_empty());
@@ -112,7 +112,7 @@ fn a_factor_tells_every_entry_of_its_matrix() {
     for pile in piles() {
         let mut batch = Batch::<f64>::new();
         batch.factored_from = 1;
-        let place = batch.add(pile.block.size, 0);
+        let place = batch.add_island(pile.block.size, 0);
         batch.allocate();
         pile.write(&mut batch, place);
         let factor = &mut batch.groups[place.group].factors[place.block];
@@ -158,7 +158,7 @@ fn large_blocks_with_fewer_freedoms_than_rows_are_factored() {
     let mut batch = Batch::<F32x16>::new();
     let size = BlockSize { contact_count: 16, scalar_count: 0 };
     let factored = |batch: &mut Batch<F32x16>, size, dof_count| {
-        let place = batch.add(size, dof_count);
+        let place = batch.add_island(size, dof_count);
         batch.groups[place.group].factored
     };
     assert!(!factored(&mut batch, size, 12));
