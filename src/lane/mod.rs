@@ -133,6 +133,8 @@ pub trait Real:
 pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
     /// Unit roundoff ε of the type (distance from 1 to the next number).
     const EPSILON: f64;
+    /// The levels that bodies over single numbers are compiled for.
+    const ALONE: Compiled = Compiled::Everywhere;
     /// Nearest value to `x`.
     fn from_f64(x: f64) -> Self;
     /// Exact value as `f64`.

@@ -1,8 +1,8 @@
 //! All stages of a solve on the CPU, tile by tile.
 
 use super::factor::Factor;
-use super::factored::{FactoredScratch, ThroughVelocities};
 use super::jacobi::jacobi;
+use super::large::{LargeBlock, solve_large};
 use super::pgs::pgs;
 use super::residual::residual;
 use super::rounds::{Gathering, newton};
@@ -65,7 +65,7 @@ impl<'a, R: Real> Tiles<'a, R> {
 
     /// The same tiles, borrowed for less long.
     #[inline(always)]
-    fn reborrow(&mut self) -> Tiles<'_, R> {
+    pub(super) fn reborrow(&mut self) -> Tiles<'_, R> {
         Tiles {
             size: self.size,
             delassus: self.delassus,
@@ -248,7 +248,7 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
                 tiles.position_impulse.copy_from_slice(tiles.impulse);
             }
             if tiles.factored {
-                through_velocities(tiles, which, level, settings, &mut scratch.factored);
+                solve_large(tiles, which, level, settings, &mut scratch.large);
             } else if sweeps {
                 level.run(Sweeps { tiles, which, settings, scratch });
             }
@@ -259,35 +259,17 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
     }
 }
 
-/// One problem of factored blocks, one after the other.
-fn through_velocities<R: Real>(
-    mut tiles: Tiles<'_, R>,
-    which: Which,
-    level: Level,
-    settings: &SolveSettings,
-    scratch: &mut FactoredScratch<R::Scalar>,
-) {
-    let (size, factors) = (tiles.size, std::mem::take(&mut tiles.factors));
-    for (block, factor) in factors.iter_mut().enumerate() {
-        if which == Which::Velocity {
-            factor.compress();
-        }
-        let tile = tiles.reborrow().one(which, block / R::LANES);
-        level.run(ThroughVelocities { factor, tile, size, lane: block % R::LANES, settings, scratch });
-    }
-}
-
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
 pub(super) struct Scratch<R: Real> {
     next_impulse: Vec<R>,
     gathering: Gathering<R>,
-    factored: FactoredScratch<R::Scalar>,
+    large: LargeBlock<R::Scalar>,
 }
 
 impl<R: Real> Scratch<R> {
     pub fn new() -> Self {
-        Self { next_impulse: Vec::new(), gathering: Gathering::new(), factored: FactoredScratch::new() }
+        Self { next_impulse: Vec::new(), gathering: Gathering::new(), large: LargeBlock::new() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Large blocks, one by one, through velocities: W = Y Yᵀ is never formed.
+//! W = Y Yᵀ of one block, used through velocities: W is never formed.
 //!
 //! With z = Yᵀ λ a product is u = b + Y z, a change of a contact's impulse adds Y_cᵀ Δλ to z, and the system of Newton on modes,
 //!
@@ -11,25 +11,14 @@
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
 use super::block_lu::{BLOCK, factor_sparse, solve};
-use super::cpu::{OneTile, Stages, sweep};
+use super::cpu::{OneTile, Stages};
 use super::factor::{Factor, STRIP, Strip};
-use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
+use super::newton::{Guess, Matrix, Mode, expand, tests};
 use super::pgs::update_contact;
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
-use super::rounds::{Round, Start};
-use super::{BlockSize, Header, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, SolveSettings};
-use crate::lane::{Compiled, Real, Scalar, Task};
-
-/// Rounds of Newton, of all rows of a block. Alternating directions cost little here: two products and two triangles a step.
-const ROUNDS: [Round; 6] = [
-    Round { steps: 20, acting: false, start: Start::Here },
-    Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
-    Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
-    Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-4 } },
-    Round { steps: 40, acting: false, start: Start::Split { steps: 200, rho: 3e-3 } },
-    Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
-];
+use super::{BlockSize, Header, REPORT_ITERATIONS, REPORT_LIVE};
+use crate::lane::{Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +52,7 @@ pub(super) struct Factored<S> {
 impl<S: Scalar> Factored<S> {
     /// Loads a block as it stands.
     #[inline(always)]
-    fn load(&mut self, factor: &Factor<S>) {
+    pub fn load(&mut self, factor: &Factor<S>) {
         self.factor.copy_from(factor);
         self.compliance.clear();
         for unit in 0..factor.unit_count() {
@@ -553,98 +542,4 @@ fn weight<S: Scalar>(mode: &Mode<S>, inverse: &[S]) -> [[S; 3]; 3] {
         }
     }
     weight
-}
-
-/// Memory for blocks that are solved through velocities.
-#[derive(Debug, Clone)]
-pub(super) struct FactoredScratch<S> {
-    whole: Factored<S>,
-    newton: NewtonTile<S, Factored<S>>,
-    bias: Vec<S>,
-    friction: Vec<S>,
-    bounds: Vec<S>,
-    impulse: Vec<S>,
-}
-
-impl<S: Scalar> FactoredScratch<S> {
-    pub fn new() -> Self {
-        Self {
-            whole: Factored::default(),
-            newton: NewtonTile::new(Factored::default()),
-            bias: Vec::new(),
-            friction: Vec::new(),
-            bounds: Vec::new(),
-            impulse: Vec::new(),
-        }
-    }
-}
-
-/// One problem of one block: sweeps while they contract, then the rounds of Newton that take all rows.
-pub(super) struct ThroughVelocities<'a, 'b, R: Real> {
-    pub factor: &'a Factor<R::Scalar>,
-    /// The tile that the block is in, with room for blocks of `size`.
-    pub tile: OneTile<'b, R>,
-    pub size: BlockSize,
-    pub lane: usize,
-    pub settings: &'a SolveSettings,
-    pub scratch: &'a mut FactoredScratch<R::Scalar>,
-}
-
-impl<R: Real> Task for ThroughVelocities<'_, '_, R> {
-    const COMPILED: Compiled = if R::LANES == 1 { R::COMPILED } else { Compiled::Everywhere };
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { factor, tile, size, lane, settings, scratch } = self;
-        let FactoredScratch { whole, newton, bias, friction, bounds, impulse } = scratch;
-        let zero = R::Scalar::zero();
-        // the entries of this block, without what its class pads
-        let (own, contacts) = (factor.size, 3 * factor.size.contact_count);
-        // rows of scalars come after all that there is room for
-        let pad = 3 * size.contact_count - contacts;
-        for array in [&mut *bias, &mut *impulse] {
-            array.clear();
-            array.resize(own.row_count(), zero);
-        }
-        for i in 0..own.row_count() {
-            let row = if i < contacts { i } else { i + pad };
-            bias[i] = tile.bias[row].get(lane);
-            impulse[i] = tile.impulse[row].get(lane);
-        }
-        friction.clear();
-        for x in &tile.friction[..own.contact_count] {
-            friction.push(x.get(lane));
-        }
-        bounds.clear();
-        for x in &tile.bounds[..2 * own.scalar_count] {
-            bounds.push(x.get(lane));
-        }
-        let header = Header::new(own, 1, 1, settings);
-        let mut report = [zero; REPORT_LEN];
-        whole.load(factor);
-        let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
-        sweep(header, settings, &mut one, whole);
-        for round in ROUNDS {
-            if !zero.lt(one.report[REPORT_LIVE]) {
-                break;
-            }
-            newton.clear(&header);
-            newton.matrix.load(factor);
-            newton.load(&one);
-            newton.set_goal(0, &header, one.report, 0);
-            let (steps, unsolved) = newton.run(&header, &round);
-            one.report[REPORT_ITERATIONS] += steps;
-            if round.keeps(unsolved) {
-                one.impulse.copy_from_slice(&newton.impulse);
-                whole.residual(&header, &mut one);
-            }
-        }
-        for i in 0..own.row_count() {
-            let row = if i < contacts { i } else { i + pad };
-            tile.impulse[row].set(lane, one.impulse[i]);
-        }
-        for i in 0..REPORT_LEN {
-            tile.report[i].set(lane, one.report[i]);
-        }
-    }
 }

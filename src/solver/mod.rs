@@ -17,6 +17,7 @@ mod dense;
 mod factor;
 mod factored;
 mod jacobi;
+mod large;
 mod newton;
 mod pgs;
 mod problems;

@@ -8,7 +8,7 @@ use super::residual::residual;
 use super::{
     BlockSize, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings,
 };
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use crate::lane::{Compiled, Level, Mask, Real, Scalar, Task};
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -324,21 +324,21 @@ fn solve_alone<R: Real, B: Blocks<R> + ?Sized>(
     find_rows(part, kept, size, part.size, rows);
     gather(alone, 0, part, kept, rows, size, &tile);
     alone.set_goal(0, &header, tile.report, part.lane);
-    let (steps, unsolved) = level.run(Alone::<R> { newton: alone, header, round });
+    let (steps, unsolved) = level.run(Alone { newton: alone, header, round });
     let keep = round.keeps(unsolved);
     put_back(part, &mut tile, rows, alone, 0, steps, keep);
 }
 
 /// [`NewtonTile::run`] on a block by itself.
-struct Alone<'a, R: Real> {
-    newton: &'a mut NewtonTile<R::Scalar, Dense<R::Scalar>>,
+struct Alone<'a, S: Scalar> {
+    newton: &'a mut NewtonTile<S, Dense<S>>,
     header: Header,
     round: Round,
 }
 
-impl<R: Real> Task for Alone<'_, R> {
-    const COMPILED: Compiled = if R::LANES == 1 { R::COMPILED } else { Compiled::Everywhere };
-    type Output = (R::Scalar, bool);
+impl<S: Scalar> Task for Alone<'_, S> {
+    const COMPILED: Compiled = S::ALONE;
+    type Output = (S, bool);
     #[inline(always)]
     fn run(self) -> Self::Output {
         self.newton.run(&self.header, &self.round)
