@@ -180,6 +180,21 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
     }
 }
 
+/// x within a range, if there is one.
+#[inline(always)]
+fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
+    let Some([lo, hi]) = range else { return x };
+    // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
+    let (lo, hi) = (R::constant(lo), R::constant(hi));
+    R::select(hi.lt(x), hi, R::select(x.lt(lo), lo, x))
+}
+
+/// c₀ + c₁ length + c₂ rate
+#[inline(always)]
+fn affine<R: Real>(c: &[f64; 3], length: R, rate: R) -> R {
+    R::constant(c[2]).mul_add(rate, R::constant(c[1]).mul_add(length, R::constant(c[0])))
+}
+
 /// The part of stage 4 before the solve: τ from actuators, springs and damping, and the damping D that is treated implicitly.
 ///
 /// `control`: shape \[nu\]; `external`: further generalized force, shape \[nv\].
@@ -193,14 +208,6 @@ pub fn applied_force<R: Real>(
     external: &[R],
     d: &mut Dynamics<R>,
 ) {
-    let clamp = |x: R, range: Option<[f64; 2]>| match range {
-        Some([lo, hi]) => {
-            // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
-            let (lo, hi) = (R::constant(lo), R::constant(hi));
-            R::select(hi.lt(x), hi, R::select(x.lt(lo), lo, x))
-        }
-        None => x,
-    };
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
@@ -209,12 +216,10 @@ pub fn applied_force<R: Real>(
         let scalar = joint.kind.nv() == 1;
         let (length, rate) =
             if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
-        let affine = |c: &[f64; 3]| {
-            R::constant(c[2]).mul_add(rate, R::constant(c[1]).mul_add(length, R::constant(c[0]))) * gain_scale[u]
-        };
         let input = clamp(control[u], actuator.control_range);
         // f = gain u + bias
-        let free_force = affine(&actuator.gain).mul_add(input, affine(&actuator.bias));
+        let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
+        let free_force = (gain * gain_scale[u]).mul_add(input, bias * gain_scale[u]);
         let force = clamp(free_force, actuator.force_range);
         for i in 0..joint.kind.nv() {
             let tau = &mut d.applied_force[joint.v_start + i];

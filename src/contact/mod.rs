@@ -328,11 +328,17 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
     }
 }
 
+/// A pair that touches in one point at most.
+#[inline(always)]
+fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
+    let none = Candidate::absent();
+    [point, none, none, none]
+}
+
 /// The points of one pair.
 #[inline(always)]
 fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let none = Candidate::absent();
-    let single = |point| [point, none, none, none];
     match &pair.kind {
         Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
         Kind::PlaneCapsule(rod) => plane::capsule(a, b, rod.radius, rod.half_length),
