@@ -131,7 +131,7 @@ fn quadruped_on_the_cpu() {
 /// Convex pairs lane by lane, islands that merge and part.
 #[test]
 fn boxes_on_the_cpu() {
-    check("boxes", 33, &[5, 16, 17], &settings(Precision::F32, Backend::Cpu), 60);
+    check("boxes", 33, &[5, 16, 17], &settings(Precision::F32, Backend::Cpu), 150);
     check("boxes", 10, &[5, 9], &settings(Precision::F64, Backend::Cpu), 30);
 }
 

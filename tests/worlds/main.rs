@@ -449,3 +449,39 @@ fn fallback_moves_as_many_sweeps_do() {
         assert!(apart <= most && repaired > 20, "{name}");
     }
 }
+
+/// Large blocks of a pile are kept as the factor of W and solved through velocities; `--solver pgs` keeps all of W. Both pose the same problems,
+/// and what is certified of the first is what `lcp::natural_map_residual` says of its W, entry by entry.
+#[test]
+fn both_forms_of_a_large_block_are_one_problem() {
+    let model = example("boxes");
+    let settings =
+        |algorithm| Settings { precision: Precision::F64, backend: Backend::Cpu, algorithm, ..Settings::default() };
+    let mut factored = noisy(&model, 20, settings(Algorithm::Auto));
+    let mut dense = noisy(&model, 20, settings(Algorithm::Pgs));
+    factored.step(200).expect("steps");
+    let (q, v) = factored.state();
+    dense.set_state(Mask::All, &q, &v).expect("a state");
+    let [of_factors, of_matrices] = [&mut factored, &mut dense].map(|w| {
+        let problems = Mutex::new(Vec::new());
+        let see = |record: &BlockRecord<'_>| {
+            let residual = natural_map_residual(record.problem, record.impulse);
+            assert!((residual - record.residual).abs() < 1e-11, "{residual:e}, certified {:e}", record.residual);
+            problems.lock().expect("a lock").push(record.problem.clone());
+        };
+        assert!(w.step_inspected(1, Some(&see)).expect("a step").iter().all(|report| report.residual < 1e-9));
+        let mut problems = problems.into_inner().expect("a lock");
+        problems.sort_by(|a, b| a.name.cmp(&b.name));
+        problems
+    });
+    assert_eq!(of_factors.len(), of_matrices.len());
+    let mut large = 0;
+    for (a, b) in of_factors.iter().zip(&of_matrices) {
+        assert_eq!((&a.name, &a.bias, &a.laws), (&b.name, &b.bias, &b.laws));
+        let difference = (&a.delassus - &b.delassus).amax();
+        assert!(difference <= 1e-14 * a.delassus.amax(), "{}: {difference:e}", a.name);
+        large += usize::from(a.bias.len() >= 48);
+    }
+    println!("{large} of {} blocks have 48 rows and more", of_factors.len());
+    assert!(large >= 10, "{large}");
+}
