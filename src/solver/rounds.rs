@@ -41,9 +41,10 @@ impl Round {
 
 /// The first rounds go on from the answer so far. Where that leads astray, alternating directions find the modes of most, and friction that is
 /// added little by little those of others.
-const ROUNDS: [Round; 7] = [
+const ROUNDS: [Round; 8] = [
     Round { steps: 3, acting: true, start: Start::Here },
     Round { steps: 8, acting: true, start: Start::Here },
+    Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0]) },
