@@ -20,10 +20,8 @@ const CONTRACTS: f64 = 0.1;
 pub struct Tiles<'a, R: Real> {
     /// Room of every block.
     pub size: BlockSize,
-    /// Delassus matrix W.
+    /// Delassus matrix W. Empty if the blocks are factored.
     pub delassus: &'a [R],
-    /// Whether W of every block is kept as its factor.
-    pub factored: bool,
     /// W of every block if they are factored.
     pub factors: &'a mut [Factor<R::Scalar>],
     /// Friction coefficient μ.
@@ -50,8 +48,7 @@ impl<'a, R: Real> Tiles<'a, R> {
         Self {
             size: group.size,
             delassus: &group.delassus,
-            factored: group.factored,
-            factors: &mut group.factors[..if group.factored { group.block_count } else { 0 }],
+            factors: used_factors(&mut group.factors, group.block_count),
             friction: &group.friction,
             bounds: &group.bounds,
             bias: &group.bias,
@@ -69,7 +66,6 @@ impl<'a, R: Real> Tiles<'a, R> {
         Tiles {
             size: self.size,
             delassus: self.delassus,
-            factored: self.factored,
             factors: self.factors,
             friction: self.friction,
             bounds: self.bounds,
@@ -82,6 +78,12 @@ impl<'a, R: Real> Tiles<'a, R> {
         }
     }
 
+    /// Whether W of every block is kept as its factor.
+    #[inline(always)]
+    pub(super) fn factored(&self) -> bool {
+        self.delassus.is_empty()
+    }
+
     /// Number of tiles.
     pub fn count(&self) -> usize {
         self.report.len() / REPORT_LEN
@@ -91,7 +93,7 @@ impl<'a, R: Real> Tiles<'a, R> {
     pub fn split_at(self, count: usize) -> (Self, Self) {
         let n = self.size.row_count();
         let count = count.min(self.count());
-        let (delassus, delassus_rest) = self.delassus.split_at(if self.factored { 0 } else { count * n * n });
+        let (delassus, delassus_rest) = self.delassus.split_at(self.delassus.len().min(count * n * n));
         let (factors, factors_rest) = self.factors.split_at_mut(self.factors.len().min(count * R::LANES));
         let (friction, friction_rest) = self.friction.split_at(count * self.size.contact_count);
         let (bounds, bounds_rest) = self.bounds.split_at(count * 2 * self.size.scalar_count);
@@ -104,7 +106,6 @@ impl<'a, R: Real> Tiles<'a, R> {
         let first = Self {
             size: self.size,
             delassus,
-            factored: self.factored,
             factors,
             friction,
             bounds,
@@ -118,7 +119,6 @@ impl<'a, R: Real> Tiles<'a, R> {
         let rest = Self {
             size: self.size,
             delassus: delassus_rest,
-            factored: self.factored,
             factors: factors_rest,
             friction: friction_rest,
             bounds: bounds_rest,
@@ -143,6 +143,12 @@ impl<'a, R: Real> Tiles<'a, R> {
         }
         pieces
     }
+}
+
+/// The factors of a group that are blocks; of a dense group there are none.
+fn used_factors<S>(factors: &mut [Factor<S>], block_count: usize) -> &mut [Factor<S>] {
+    let count = factors.len().min(block_count);
+    &mut factors[..count]
 }
 
 /// All blocks of a solve, size class by size class.
@@ -211,8 +217,7 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
     let seen = groups.iter_mut().map(|group| Tiles {
         size: group.size,
         delassus: must_cast_slice(&group.delassus),
-        factored: group.factored,
-        factors: &mut group.factors[..if group.factored { group.block_count } else { 0 }],
+        factors: used_factors(&mut group.factors, group.block_count),
         friction: must_cast_slice(&group.friction),
         bounds: must_cast_slice(&group.bounds),
         bias: must_cast_slice(&group.bias),
@@ -233,7 +238,7 @@ pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSetti
     solve_all(&mut [tiles][..], level, settings, true, &mut Scratch::new());
 }
 
-/// Both problems of all blocks: sweeps, unless they were done elsewhere, then Newton.
+/// Both problems of all blocks: the factored ones one by one; of the others sweeps, unless they were done elsewhere, then Newton.
 fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
     blocks: &mut B,
     level: Level,
@@ -241,17 +246,22 @@ fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
     sweeps: bool,
     scratch: &mut Scratch<R>,
 ) {
+    for class in 0..blocks.class_count() {
+        let tiles = blocks.tiles(class);
+        if tiles.factored() {
+            solve_large(tiles, level, settings, &mut scratch.large);
+        }
+    }
     for which in [Which::Velocity, Which::Position] {
-        for class in 0..blocks.class_count() {
+        for class in 0..if sweeps { blocks.class_count() } else { 0 } {
             let tiles = blocks.tiles(class);
-            if which == Which::Position && (sweeps || tiles.factored) {
+            if tiles.factored() {
+                continue;
+            }
+            if which == Which::Position {
                 tiles.position_impulse.copy_from_slice(tiles.impulse);
             }
-            if tiles.factored {
-                solve_large(tiles, which, level, settings, &mut scratch.large);
-            } else if sweeps {
-                level.run(Sweeps { tiles, which, settings, scratch });
-            }
+            level.run(Sweeps { tiles, which, settings, scratch });
         }
         if settings.uses_newton() {
             level.run(Newton { blocks, which, settings, level, scratch });
@@ -293,14 +303,14 @@ pub(super) struct OneTile<'a, R> {
 impl<'a, R: Real> Tiles<'a, R> {
     #[inline(always)]
     pub(super) fn one(self, which: Which, tile: usize) -> OneTile<'a, R> {
-        let (size, n) = (self.size, self.size.row_count());
+        let (size, n, factored) = (self.size, self.size.row_count(), self.factored());
         let cut = |len: usize| tile * len..(tile + 1) * len;
         let (bias, impulse, report) = match which {
             Which::Velocity => (self.bias, self.impulse, self.report),
             Which::Position => (self.position_bias, self.position_impulse, self.position_report),
         };
         OneTile {
-            delassus: if self.factored { &[] } else { &self.delassus[cut(n * n)] },
+            delassus: if factored { &[] } else { &self.delassus[cut(n * n)] },
             friction: &self.friction[cut(size.contact_count)],
             bounds: &self.bounds[cut(2 * size.scalar_count)],
             bias: &bias[cut(n)],

@@ -28,7 +28,7 @@ pub struct Factor<S> {
     /// Entries, shape \[unit\]\[strip\]\[row\].
     entries: Vec<Strip<S>>,
     /// Number of strips.
-    pub strip_count: usize,
+    strip_count: usize,
     /// Which columns of every strip any row touches, one bit each, shape \[strip\].
     touched: Vec<u8>,
     /// Number of columns that any row touches, and the number of each among them, shape \[strip\]\[column\].
@@ -74,24 +74,31 @@ impl<S: Scalar> Factor<S> {
 
     /// Number of units.
     #[inline(always)]
-    pub fn unit_count(&self) -> usize {
+    pub(super) fn unit_count(&self) -> usize {
         self.units.len()
+    }
+
+    /// Number of strips.
+    #[inline(always)]
+    pub(super) fn strip_count(&self) -> usize {
+        self.strip_count
     }
 
     /// Rows of a unit.
     #[inline(always)]
-    pub fn rows(&self, unit: usize) -> usize {
+    pub(super) fn rows(&self, unit: usize) -> usize {
         if unit < self.size.contact_count { 3 } else { 1 }
     }
 
     /// First row of a unit.
     #[inline(always)]
-    pub fn row(&self, unit: usize) -> usize {
+    pub(super) fn row(&self, unit: usize) -> usize {
         let contacts = self.size.contact_count;
         if unit < contacts { 3 * unit } else { 2 * contacts + unit }
     }
 
-    /// Starts a unit, whose entries are [`Factor::put`] next.
+    /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose entries are [`Factor::put`] next. `compliance`: ε, m/s per
+    /// N·s.
     #[inline(always)]
     pub fn start(&mut self, unit: usize, compliance: S) {
         self.units[unit] = Unit {
@@ -102,7 +109,8 @@ impl<S: Scalar> Factor<S> {
         };
     }
 
-    /// Adds a column to the unit that was started last: its entries, one a row. Columns must come in ascending order.
+    /// Adds a column to the unit that was started last: its entries of Y, one a row, 1/√kg for linear rows; a scalar row has the first only.
+    /// Columns must come in ascending order.
     #[inline(always)]
     pub fn put(&mut self, unit: usize, column: usize, entries: [S; 3]) {
         let (strip, lane, rows) = (column / STRIP, column % STRIP, self.rows(unit));
@@ -132,16 +140,19 @@ impl<S: Scalar> Factor<S> {
 
     /// ε of a unit.
     #[inline(always)]
-    pub fn compliance(&self, unit: usize) -> S {
+    pub(super) fn compliance(&self, unit: usize) -> S {
         self.units[unit].compliance
     }
 
-    /// The entries of a unit.
+    /// Multiplies the rows of a unit by `by`, and its part of W by the square of it.
     #[inline(always)]
-    pub(super) fn entries_mut(&mut self, unit: usize) -> &mut [Strip<S>] {
-        let Unit { strip_count, first_entry, .. } = self.units[unit];
+    pub(super) fn scale(&mut self, unit: usize, by: S) {
+        let Unit { strip_count, first_entry, ref mut compliance, .. } = self.units[unit];
+        *compliance = *compliance * (by * by);
         let (entry, len) = (first_entry as usize, self.rows(unit) * strip_count as usize);
-        &mut self.entries[entry..entry + len]
+        for y in self.entries[entry..entry + len].as_flattened_mut() {
+            *y = *y * by;
+        }
     }
 
     /// Number of columns that any row touches, after [`Factor::compress`].
@@ -182,13 +193,16 @@ impl<S: Scalar> Factor<S> {
         (self.strip_count, self.column_count) = (strips, columns);
     }
 
-    /// W_ij for rows of two units, (unit, row) each, as f64: what the exact solver and people see.
-    pub fn delassus(&self, [a, i]: [usize; 2], [b, j]: [usize; 2]) -> f64 {
-        let mut w = if (a, i) == (b, 0) && j == 0 { self.compliance(a).to_f64() } else { 0.0 };
+    /// W_ij as f64, for rows of the block: what the exact solver and people see.
+    pub fn delassus(&self, i: usize, j: usize) -> f64 {
+        let contacts = self.size.contact_count;
+        let place = |row: usize| if row < 3 * contacts { (row / 3, row % 3) } else { (row - 2 * contacts, 0) };
+        let ((a, row_a), (b, row_b)) = (place(i), place(j));
         let ((strips_a, entries_a), (strips_b, entries_b)) = (self.unit(a), self.unit(b));
+        let mut w = if i == j && row_a == 0 { self.compliance(a).to_f64() } else { 0.0 };
         for (k, strip) in strips_a.iter().enumerate() {
             if let Some(l) = strips_b.iter().position(|other| other == strip) {
-                let (x, y) = (&entries_a[k * self.rows(a) + i], &entries_b[l * self.rows(b) + j]);
+                let (x, y) = (&entries_a[k * self.rows(a) + row_a], &entries_b[l * self.rows(b) + row_b]);
                 w += x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum::<f64>();
             }
         }

@@ -26,8 +26,6 @@ pub(super) struct Factored<S> {
     factor: Factor<S>,
     /// The 3 × 3 block of W of every contact, and the diagonal of every scalar row, shape \[unit\].
     own: Vec<[[S; 3]; 3]>,
-    /// Compliance of every unit, scaled, shape \[unit\].
-    compliance: Vec<S>,
     /// z = Yᵀ λ, shape \[strip\].
     velocity: Vec<Strip<S>>,
     /// Σ|terms of z|, shape \[strip\].
@@ -54,11 +52,14 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     pub fn load(&mut self, factor: &Factor<S>) {
         self.factor.copy_from(factor);
-        self.compliance.clear();
-        for unit in 0..factor.unit_count() {
-            self.compliance.push(factor.compliance(unit));
-        }
         self.find_own();
+    }
+
+    /// Loads what another one has loaded.
+    #[inline(always)]
+    pub fn load_from(&mut self, other: &Self) {
+        self.factor.copy_from(&other.factor);
+        self.own.clone_from(&other.own);
     }
 
     /// The blocks on the diagonal of W.
@@ -83,7 +84,7 @@ impl<S: Scalar> Factored<S> {
                     own[j][i] = own[i][j];
                 }
             }
-            own[0][0] += self.compliance[unit];
+            own[0][0] += self.factor.compliance(unit);
             self.own.push(own);
         }
     }
@@ -92,7 +93,7 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     fn find_velocity(&mut self, impulse: &[S]) {
         self.velocity.clear();
-        self.velocity.resize(self.factor.strip_count, [S::zero(); STRIP]);
+        self.velocity.resize(self.factor.strip_count(), [S::zero(); STRIP]);
         for unit in 0..self.factor.unit_count() {
             let i = self.factor.row(unit);
             self.push(unit, &impulse[i..i + self.factor.rows(unit)]);
@@ -131,20 +132,20 @@ impl<S: Scalar> Factored<S> {
                 add_strip(&mut s1, &y[1], z);
                 add_strip(&mut s2, &y[2], z);
             }
-            let u0 = self.compliance[unit].mul_add(impulse[i], bias[i] + total(&s0));
+            let u0 = self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0));
             return [u0, bias[i + 1] + total(&s1), bias[i + 2] + total(&s2)];
         }
         for (&strip, y) in strips.iter().zip(entries) {
             add_strip(&mut s0, y, &self.velocity[strip as usize]);
         }
-        [self.compliance[unit].mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
+        [self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
     }
 
     /// m = |Y|ᵀ |λ|: what the terms of z add up to.
     #[inline(always)]
     fn find_magnitude(&mut self, impulse: &[S]) {
         self.magnitude.clear();
-        self.magnitude.resize(self.factor.strip_count, [S::zero(); STRIP]);
+        self.magnitude.resize(self.factor.strip_count(), [S::zero(); STRIP]);
         for unit in 0..self.factor.unit_count() {
             let (strips, entries) = self.factor.unit(unit);
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
@@ -288,10 +289,12 @@ impl<S: Scalar> Factored<S> {
             }
         }
     }
+}
 
-    /// `header.sweep_count` projected Gauss-Seidel sweeps, as in stage `pgs`.
+impl<S: Scalar> Stages<S> for Factored<S> {
+    /// As stage `pgs`.
     #[inline(always)]
-    fn pgs(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
         if !S::zero().lt(tile.report[REPORT_LIVE]) {
             return;
         }
@@ -316,13 +319,6 @@ impl<S: Scalar> Factored<S> {
             }
         }
         tile.report[REPORT_ITERATIONS] += S::from_f64(f64::from(header.sweep_count));
-    }
-}
-
-impl<S: Scalar> Stages<S> for Factored<S> {
-    #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        self.pgs(header, tile);
     }
 
     /// As stage `residual`; the floor follows the terms of z and those of u.
@@ -369,11 +365,8 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             let root = scale(mean).sqrt();
             unit[i..i + rows].fill(root);
             let inverse = S::one() / root;
-            for y in self.factor.entries_mut(k).as_flattened_mut() {
-                *y = *y * inverse;
-            }
+            self.factor.scale(k, inverse);
             let square = inverse * inverse;
-            self.compliance[k] = self.compliance[k] * square;
             for row in &mut self.own[k] {
                 for w in row {
                     *w = *w * square;
@@ -408,7 +401,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             self.unknown[i] = guess.free[i - 3 * contacts] * guess.impulse[i];
             there[i] = self.unknown[i] + guess.fixed[i];
         }
-        // u = b + W there
+        // u = b + W there, which r takes the place of
         let mut u = std::mem::take(&mut self.right);
         u.copy_from_slice(guess.bias);
         self.add_product(&there, &mut u);
@@ -425,7 +418,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             for k in 0..3 {
                 let d = delta + mode.curvature[k];
                 u[i + k] = (-d).mul_add(self.unknown[i + k], t[k]);
-                let own = if k == 0 { mode.pressed * self.compliance[c] } else { S::zero() };
+                let own = if k == 0 { mode.pressed * self.factor.compliance(c) } else { S::zero() };
                 self.inverse[i + k] = S::one() / (d + own);
                 scaled[k] = u[i + k] * self.inverse[i + k];
             }
@@ -437,12 +430,13 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             let d = delta + (S::one() - free);
             let t = delta.mul_add(guess.impulse[i], -u[i]) * free;
             u[i] = (-d).mul_add(self.unknown[i], t);
-            self.inverse[i] = S::one() / free.mul_add(self.compliance[i - 2 * contacts], d);
+            self.inverse[i] = S::one() / free.mul_add(self.factor.compliance(i - 2 * contacts), d);
             there[i] = free * (u[i] * self.inverse[i]);
             let mut weight = [[S::zero(); 3]; 3];
             weight[0][0] = free * self.inverse[i];
             self.weight.push(weight);
         }
+        let r = u;
         self.factor_system();
         self.solve_system(&there);
         // x ← x + E⁻¹(r − Lᵀ Y g)
@@ -456,10 +450,10 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
                 (1, [v[0] * guess.free[unit - contacts], S::zero(), S::zero()])
             };
             for k in 0..rows {
-                self.unknown[i + k] = (u[i + k] - v[k]).mul_add(self.inverse[i + k], self.unknown[i + k]);
+                self.unknown[i + k] = (r[i + k] - v[k]).mul_add(self.inverse[i + k], self.unknown[i + k]);
             }
         }
-        (self.row, self.right) = (there, u);
+        (self.row, self.right) = (there, r);
         &self.unknown
     }
 
@@ -470,7 +464,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         for unit in 0..self.factor.unit_count() {
             let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
             for k in 0..self.factor.rows(unit) {
-                weight[k][k] = S::one() / if k == 0 { rho + self.compliance[unit] } else { rho };
+                weight[k][k] = S::one() / if k == 0 { rho + self.factor.compliance(unit) } else { rho };
                 self.inverse[i + k] = weight[k][k];
             }
             self.weight.push(weight);
@@ -496,7 +490,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
 
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        self.pgs(header, tile);
+        Stages::sweep(self, header, tile);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Large blocks, one by one: sweeps and Newton through velocities ([`Factored`]), whatever lane they are in.
 
 use super::cpu::{OneTile, Stages, Tiles, Which, sweep};
-use super::factor::Factor;
 use super::factored::Factored;
 use super::newton::NewtonTile;
 use super::rounds::{Round, Start};
@@ -45,47 +44,49 @@ impl<S: Scalar> LargeBlock<S> {
     }
 }
 
-/// One problem of factored blocks, one after the other.
+/// Both problems of factored blocks, one block after the other.
 pub(super) fn solve_large<R: Real>(
     mut tiles: Tiles<'_, R>,
-    which: Which,
     level: Level,
     settings: &SolveSettings,
     block: &mut LargeBlock<R::Scalar>,
 ) {
     let (size, factors) = (tiles.size, std::mem::take(&mut tiles.factors));
     for (index, factor) in factors.iter_mut().enumerate() {
-        if which == Which::Velocity {
-            factor.compress();
-        }
-        let (tile, lane) = (tiles.reborrow().one(which, index / R::LANES), index % R::LANES);
+        factor.compress();
+        block.whole.load(factor);
+        let lane = index % R::LANES;
         // the entries of this block, without what its class pads: scalars come after all the contacts that there is room for
         let (own, contacts) = (factor.size, 3 * factor.size.contact_count);
         let pad = 3 * size.contact_count - contacts;
         let rows = (0..own.row_count()).map(|i| if i < contacts { i } else { i + pad });
-        block.bias.clear();
-        block.impulse.clear();
-        for row in rows.clone() {
-            block.bias.push(tile.bias[row].get(lane));
-            block.impulse.push(tile.impulse[row].get(lane));
-        }
-        block.friction.clear();
-        block.friction.extend(tile.friction[..own.contact_count].iter().map(|x| x.get(lane)));
-        block.bounds.clear();
-        block.bounds.extend(tile.bounds[..2 * own.scalar_count].iter().map(|x| x.get(lane)));
-        level.run(Solve { factor, settings, block });
-        for (row, x) in rows.zip(&block.impulse) {
-            tile.impulse[row].set(lane, *x);
-        }
-        for (entry, x) in tile.report.iter_mut().zip(block.report) {
-            entry.set(lane, x);
+        for which in [Which::Velocity, Which::Position] {
+            let tile = tiles.reborrow().one(which, index / R::LANES);
+            block.bias.clear();
+            block.bias.extend(rows.clone().map(|row| tile.bias[row].get(lane)));
+            // the position problem starts from the answer of the other
+            if which == Which::Velocity {
+                block.impulse.clear();
+                block.impulse.extend(rows.clone().map(|row| tile.impulse[row].get(lane)));
+                block.friction.clear();
+                block.friction.extend(tile.friction[..own.contact_count].iter().map(|x| x.get(lane)));
+                block.bounds.clear();
+                block.bounds.extend(tile.bounds[..2 * own.scalar_count].iter().map(|x| x.get(lane)));
+            }
+            level.run(Solve { header: Header::new(own, 1, 1, settings), settings, block });
+            for (row, x) in rows.clone().zip(&block.impulse) {
+                tile.impulse[row].set(lane, *x);
+            }
+            for (entry, x) in tile.report.iter_mut().zip(block.report) {
+                entry.set(lane, x);
+            }
         }
     }
 }
 
 /// One problem of one block: sweeps while they contract, then the rounds of Newton.
 struct Solve<'a, S> {
-    factor: &'a Factor<S>,
+    header: Header,
     settings: &'a SolveSettings,
     block: &'a mut LargeBlock<S>,
 }
@@ -95,10 +96,8 @@ impl<S: Scalar> Task for Solve<'_, S> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { factor, settings, block } = self;
+        let Self { header, settings, block } = self;
         let LargeBlock { whole, newton, bias, friction, bounds, impulse, report } = block;
-        let header = Header::new(factor.size, 1, 1, settings);
-        whole.load(factor);
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
         sweep(header, settings, &mut one, whole);
         for round in ROUNDS {
@@ -106,7 +105,7 @@ impl<S: Scalar> Task for Solve<'_, S> {
                 break;
             }
             newton.clear(&header);
-            newton.matrix.load(factor);
+            newton.matrix.load_from(whole);
             newton.load(&one);
             newton.set_goal(0, &header, one.report, 0);
             let (steps, unsolved) = newton.run(&header, &round);

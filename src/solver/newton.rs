@@ -17,7 +17,7 @@
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
 use super::cpu::OneTile;
-use super::project::{inverse, is_finite, project_cone, project_interval};
+use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE};
 use crate::lane::{Mask, Real, Scalar};
@@ -245,8 +245,8 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
         let (n, contacts) = (self.impulse.len(), self.size.contact_count);
         for c in 0..contacts {
             let i = 3 * c;
-            let (u1, u2) = (self.velocity[i + 1], self.velocity[i + 2]);
-            self.velocity[i] = self.friction[c].mul_add(u1.mul_add(u1, u2 * u2).sqrt(), self.velocity[i]);
+            let u = [self.velocity[i], self.velocity[i + 1], self.velocity[i + 2]];
+            self.velocity[i] = corrected_normal(u, self.friction[c]);
         }
         for i in 0..n {
             // h − l/ρ with h = y and l = û
@@ -273,8 +273,8 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
             }
             for c in 0..contacts {
                 let i = 3 * c;
-                let (l1, l2) = (self.velocity[i + 1], self.velocity[i + 2]);
-                self.change[i] = (-self.friction[c]).mul_add(l1.mul_add(l1, l2 * l2).sqrt(), self.change[i]);
+                let l = [self.change[i], self.velocity[i + 1], self.velocity[i + 2]];
+                self.change[i] = corrected_normal(l, -self.friction[c]);
             }
             self.matrix.solve_shifted(&mut self.change);
             for i in 0..n {
@@ -487,7 +487,7 @@ pub(super) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
 /// ‖y − P_K(y − û)‖² of a contact with entries (y, u), û = u + μ‖u_t‖ e_n.
 #[inline(always)]
 fn contact_error<R: Real>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: R) -> R {
-    let normal = friction.mul_add(u1.mul_add(u1, u2 * u2).sqrt(), u0);
+    let normal = corrected_normal([u0, u1, u2], friction);
     let nearest = project_cone([y0 - normal, y1 - u1, y2 - u2], friction);
     let (e0, e1, e2) = (y0 - nearest[0], y1 - nearest[1], y2 - nearest[2]);
     e0.mul_add(e0, e1.mul_add(e1, e2 * e2))

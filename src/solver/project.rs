@@ -36,6 +36,12 @@ pub fn project_disc<R: Real>(x: [R; 2], radius: R) -> [R; 2] {
     [x[0].mul_add(factor, R::zero()), x[1].mul_add(factor, R::zero())]
 }
 
+/// û_n = u_n + μ‖u_t‖: the normal velocity with De Saxcé's correction.
+#[inline(always)]
+pub fn corrected_normal<R: Real>([u0, u1, u2]: [R; 3], friction: R) -> R {
+    friction.mul_add(u1.mul_add(u1, u2 * u2).sqrt(), u0)
+}
+
 /// The point of the cone K = { ‖x_t‖ ≤ μ x_n } nearest to x = (x_n, x_t).
 #[inline(always)]
 pub fn project_cone<R: Real>(x: [R; 3], friction: R) -> [R; 3] {

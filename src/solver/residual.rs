@@ -1,6 +1,6 @@
 //! Stage `residual`, the twin of `shaders/residual.wgsl`: the certificate.
 
-use super::project::{inverse, is_finite, project_cone, project_interval, scale};
+use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval, scale};
 use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL};
 use crate::lane::{Mask, Real, Scalar};
 
@@ -79,8 +79,7 @@ pub(super) fn contact_residual<R: Real>(
     if law == LAW_CONE {
         let weight = scale((w0 + w1 + w2) * R::constant(1.0 / 3.0));
         let step = inverse(weight);
-        // û_n = u_n + μ ‖u_t‖
-        let normal = friction.mul_add(u1.mul_add(u1, u2 * u2).sqrt(), u0);
+        let normal = corrected_normal([u0, u1, u2], friction);
         let target = [(-normal).mul_add(step, x0), (-u1).mul_add(step, x1), (-u2).mul_add(step, x2)];
         let nearest = project_cone(target, friction);
         let (e0, e1, e2) = (x0 - nearest[0], x1 - nearest[1], x2 - nearest[2]);

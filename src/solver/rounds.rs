@@ -190,7 +190,7 @@ fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Roun
     for group in 0..all.class_count() {
         let tiles = all.tiles(group);
         let (size, count) = (tiles.size, tiles.count());
-        if tiles.factored || size.row_count() > LARGEST {
+        if tiles.factored() || size.row_count() > LARGEST {
             continue;
         }
         for tile in 0..count {

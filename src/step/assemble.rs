@@ -97,6 +97,7 @@ fn factors<R: Real>(
     batch: &mut Batch<R>,
 ) {
     let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
+    let equality_start = contact_slots + limits.gap.len();
     for slot in 0..rows.support.len() / plan.words {
         let (first, _) = slot_rows(contact_slots, slot);
         for lane in 0..lanes {
@@ -105,20 +106,19 @@ fn factors<R: Real>(
             if !group.factored {
                 continue;
             }
-            let (mut compliance, other) = (0.0, slot.wrapping_sub(contact_slots));
-            let columns = if slot < contact_slots {
-                compliance = settings.compliance;
+            let dofs = if slot < contact_slots {
                 plan.of_contact(contacts.pair[slot * lanes + lane] as usize)
-            } else if other < limits.gap.len() {
-                plan.of_joint_row(limits.row[other * lanes + lane] as usize)
+            } else if slot < equality_start {
+                plan.of_joint_row(limits.row[(slot - contact_slots) * lanes + lane] as usize)
             } else {
-                plan.of_equality(other - limits.gap.len())
+                plan.of_equality(slot - equality_start)
             };
+            let compliance = if slot < contact_slots { settings.compliance } else { 0.0 };
             let factor = &mut group.factors[p.tile * lanes + p.lane];
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
             factor.start(unit, R::Scalar::from_f64(compliance));
-            for dof in columns {
+            for dof in dofs {
                 let mut y = [R::Scalar::zero(); 3];
                 for (i, y) in y.iter_mut().enumerate().take(p.count) {
                     *y = rows.y[(first + i) * nv + dof].get(lane);

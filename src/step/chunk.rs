@@ -258,11 +258,7 @@ impl<R: Real> Worker<R> {
             if position { (&group.position_bias, &group.position_impulse) } else { (&group.bias, &group.impulse) };
         let delassus = if group.factored {
             let factor = &group.factors[tile * R::LANES + lane];
-            let contact_rows = 3 * factor.size.contact_count;
-            let unit = |i: usize| {
-                if i < contact_rows { [i / 3, i % 3] } else { [factor.size.contact_count + i - contact_rows, 0] }
-            };
-            DMatrix::from_fn(rows.len(), rows.len(), |i, j| factor.delassus(unit(i), unit(j)))
+            DMatrix::from_fn(rows.len(), rows.len(), |i, j| factor.delassus(i, j))
         } else {
             let entry = |i: usize, j: usize| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]);
             DMatrix::from_fn(rows.len(), rows.len(), entry)

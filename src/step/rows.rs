@@ -77,9 +77,7 @@ impl RowPlan {
         }
         plan
     }
-}
 
-impl RowPlan {
     /// The degrees of freedom that a contact of `pair` may touch.
     #[inline(always)]
     pub fn of_contact(&self, pair: usize) -> Bits<'_> {

@@ -99,6 +99,7 @@ fn a_factor_is_solved_as_its_matrix_is() {
         // the certificate is the residual of what is returned, solved or not, by W and by Y
         let truth = pile.block.residual(&impulse, FrictionLaw::Cone);
         assert!((report[REPORT_RESIDUAL] - truth).abs() <= 1e-9 * (1.0 + truth), "{report:?} {truth}");
+        // rounding of terms that add up to less than 10⁴ m/s
         assert!(report[REPORT_FLOOR] > 0.0 && report[REPORT_FLOOR] < 1e-11, "{report:?}");
         solved[0] += usize::from(report[REPORT_LIVE] == 0.0);
         solved[1] += usize::from(dense[REPORT_LIVE] == 0.0);
@@ -116,16 +117,14 @@ fn a_factor_tells_every_entry_of_its_matrix() {
         batch.allocate();
         pile.write(&mut batch, place);
         let factor = &mut batch.groups[place.group].factors[place.block];
-        let contacts = pile.block.size.contact_count;
         let n = pile.block.size.row_count();
-        let unit = |i: usize| if i < 3 * contacts { [i / 3, i % 3] } else { [i - 2 * contacts, 0] };
         for compressed in [false, true] {
             if compressed {
                 factor.compress();
             }
             for i in 0..n {
                 for j in 0..n {
-                    let difference = factor.delassus(unit(i), unit(j)) - pile.block.delassus[n * i + j];
+                    let difference = factor.delassus(i, j) - pile.block.delassus[n * i + j];
                     assert!(difference.abs() < 1e-14, "{i} {j}: {difference:e}");
                 }
             }
@@ -168,4 +167,31 @@ fn large_blocks_with_fewer_freedoms_than_rows_are_factored() {
     assert!(!factored(&mut batch, size, 49));
     assert!(!factored(&mut batch, BlockSize { contact_count: 12, scalar_count: 0 }, 12));
     assert!(batch.has_factors());
+}
+
+/// One block with a bias, an entry of Y or a friction coefficient that is not a number, among others.
+#[test]
+fn a_factored_block_that_is_not_finite_says_so_and_harms_no_other() {
+    let settings = SolveSettings { tolerance: 1e-5, algorithm: Algorithm::Auto, iterations: 60, ..TIGHT };
+    let clean = piles();
+    let (expected, places) = solve_factored::<F32x16>(&clean.iter().collect::<Vec<_>>(), &settings);
+    for (kind, poison) in [f64::NAN, f64::INFINITY].into_iter().flat_map(|x| [(0, x), (1, x), (2, x)]) {
+        let mut piles = piles();
+        let bad = &mut piles[23];
+        match kind {
+            0 => bad.block.bias[4] = poison,
+            1 => *bad.entries.iter_mut().find(|y| **y != 0.0).expect("an entry") = poison,
+            _ => bad.block.friction[1] = f64::NAN,
+        }
+        let (batch, _) = solve_factored::<F32x16>(&piles.iter().collect::<Vec<_>>(), &settings);
+        for (k, pile) in clean.iter().enumerate() {
+            let (impulse, report) = pile.block.read(&batch, places[k]);
+            if k == 23 {
+                assert_eq!(report[REPORT_RESIDUAL], f64::INFINITY, "{kind} {poison}: {report:?}");
+                assert_eq!(report[REPORT_LIVE], 0.0);
+            } else {
+                assert_eq!((impulse, report), pile.block.read(&expected, places[k]), "{kind} {poison}: block {k}");
+            }
+        }
+    }
 }
