@@ -1,6 +1,6 @@
 //! Contact problems of [`crate::lcp`] as blocks of a batch.
 
-use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_ITERATIONS, REPORT_LEN, SolveSettings};
+use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS, SolveSettings};
 use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
 use crate::lcp::{Group, Law, Problem, Solution, SolveStatus, natural_map_residual};
@@ -195,9 +195,12 @@ impl<R: Real> ProblemBatch<R> {
                 let value: f64 = group.position_impulse[tile * n + i].get(lane).to_f64();
                 impulse[row] = value * layout.impulse_scale();
             }
-            let sweeps = [&group.report, &group.position_report]
-                .map(|report| report[tile * REPORT_LEN + REPORT_ITERATIONS].get(lane).to_f64());
-            (impulse, (sweeps[0] + sweeps[1]) as usize)
+            let iterations: f64 = [&group.report, &group.position_report]
+                .into_iter()
+                .flat_map(|report| [REPORT_SWEEPS, REPORT_NEWTON_STEPS].map(|k| report[tile * REPORT_LEN + k]))
+                .map(|count| count.get(lane).to_f64())
+                .sum();
+            (impulse, iterations as usize)
         })
         .collect()
     }

@@ -6,7 +6,7 @@ use super::dense::Dense;
 use super::newton::NewtonTile;
 use super::residual::residual;
 use super::{
-    BlockSize, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings,
+    BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings,
 };
 use crate::lane::{Compiled, Level, Mask, Real, Scalar, Task};
 
@@ -357,8 +357,8 @@ fn put_back<R: Real, N: Real<Scalar = R::Scalar>>(
     steps: R::Scalar,
     keep: bool,
 ) {
-    let iterations = &mut tile.report[REPORT_ITERATIONS];
-    iterations.set(part.lane, iterations.get(part.lane) + steps);
+    let all = &mut tile.report[REPORT_NEWTON_STEPS];
+    all.set(part.lane, all.get(part.lane) + steps);
     if keep {
         for &(from, to) in rows {
             tile.impulse[from].set(part.lane, newton.impulse[to].get(lane));
