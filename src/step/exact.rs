@@ -18,9 +18,10 @@ use crate::lcp::{self, Law, Problem};
 use crate::solver::{FrictionLaw, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR, goal};
 use nalgebra::{DMatrix, DVector};
 
-/// Compliance of rows that push, in turn, ρ = ε_i / W_ii. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each
+/// By which solver and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each
 /// other at ten times the push-out: rounding stays below the tolerance.
-const GIVE_WAY: [f64; 2] = [0.1, 1.0];
+const GIVE_WAY: [(lcp::Solver, f64); 3] =
+    [(lcp::Solver::Newton, 0.1), (lcp::Solver::Newton, 1.0), (lcp::Solver::Auto, 1.0)];
 
 /// What became of a world's blocks in a step, after the batched solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,16 +102,17 @@ impl<R: Real> Worker<R> {
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
         }
-        let solution = self.solve_exactly(&problem, &impulse, wanted, world);
+        let solution = self.solve_exactly(lcp::Solver::Auto, &problem, &impulse, wanted, world);
         let residual = self.certificate(q.tile, q.block, q.position).residual;
         if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
             self.replace(settings, q, &problem, &solution.impulse);
         }
     }
 
-    /// The exact solver, within what is left of the world's budget.
+    /// A solver in f64, within what is left of the world's budget.
     fn solve_exactly(
         &mut self,
+        solver: lcp::Solver,
         problem: &Problem,
         start: &DVector<f64>,
         tolerance: f64,
@@ -119,23 +121,26 @@ impl<R: Real> Worker<R> {
         let left = &mut self.mended[world].work_left;
         // Where all starts fail, long sweeps rarely help, and a rollout must go on.
         let exact = lcp::SolveSettings { tolerance, iterations: 200, ..lcp::SolveSettings::default() };
-        let solution = lcp::solve(problem, lcp::Solver::Auto, &exact, Some(start));
+        let solution = lcp::solve(problem, solver, &exact, Some(start));
         *left = left.saturating_sub(solution.iterations as u64);
         solution
     }
 
-    /// Push-out that gives way. `problem`: the position problem as posed; `wanted`: residual to reach, m/s. Whether there was push-out, and an answer was found.
+    /// Push-out that gives way. `problem`: the position problem as posed; `wanted`: residual to reach, m/s. False if there is no push-out in it.
     fn give_way(&mut self, settings: &Settings, q: Question, world: usize, problem: &Problem, wanted: f64) -> bool {
         let (still, start) = self.problem(settings.friction, q.tile, q.block, false);
         let push = &still.bias - &problem.bias;
         let pushed: Vec<usize> = (0..push.len()).filter(|&i| push[i] != 0.0).collect();
-        for share in if pushed.is_empty() { &[][..] } else { &GIVE_WAY[..] } {
+        if pushed.is_empty() {
+            return false;
+        }
+        for (solver, share) in GIVE_WAY {
             // (W + ε) λ + b = w
             let mut soft = problem.clone();
             for &i in &pushed {
                 soft.delassus[(i, i)] *= 1.0 + share;
             }
-            let solution = self.solve_exactly(&soft, &start, wanted, world);
+            let solution = self.solve_exactly(solver, &soft, &start, wanted, world);
             if solution.status != lcp::SolveStatus::Solved {
                 continue;
             }
@@ -150,10 +155,10 @@ impl<R: Real> Worker<R> {
             self.set_position_bias(q, &granted.bias);
             self.replace(settings, q, &granted, &solution.impulse);
             if self.certificate(q.tile, q.block, true).solved {
-                return true;
+                break;
             }
         }
-        false
+        true
     }
 
     /// Positions move by the velocity answer: where that is solved and nothing else was found, or where it misses the position problem, by the push-out that it
