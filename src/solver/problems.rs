@@ -254,10 +254,10 @@ fn judge(problem: &Problem, impulse: DVector<f64>, iterations: usize, settings: 
     if !residual.is_finite() {
         let impulse = DVector::zeros(problem.rows());
         let residual = natural_map_residual(problem, &impulse);
-        return Solution { impulse, status: SolveStatus::NotFinite, iterations, residual };
+        return Solution { impulse, status: SolveStatus::NotFinite, iterations, residual, work: 0 };
     }
     let size = problem.bias.amax();
     let solved = residual <= settings.tolerance * if size > 0.0 { size } else { 1.0 };
     let status = if solved { SolveStatus::Solved } else { SolveStatus::IterationLimit };
-    Solution { impulse, status, iterations, residual }
+    Solution { impulse, status, iterations, residual, work: 0 }
 }

@@ -120,9 +120,10 @@ impl<R: Real> Worker<R> {
     ) -> lcp::Solution {
         let left = &mut self.mended[world].work_left;
         // Where all starts fail, long sweeps rarely help, and a rollout must go on.
-        let exact = lcp::SolveSettings { tolerance, iterations: 200, ..lcp::SolveSettings::default() };
+        let exact =
+            lcp::SolveSettings { tolerance, iterations: 200, work: Some(*left), ..lcp::SolveSettings::default() };
         let solution = lcp::solve(problem, solver, &exact, Some(start));
-        *left = left.saturating_sub(solution.iterations as u64);
+        *left = left.saturating_sub(solution.work);
         solution
     }
 
