@@ -16,11 +16,13 @@ struct Header {
 @group(0) @binding(0) var<uniform> header: Header;
 
 const LAW_CONE = 0u;
-const REPORT_LEN = 4u;
+const REPORT_LEN = 5u;
 const REPORT_RESIDUAL = 0u;
 const REPORT_FLOOR = 1u;
-const REPORT_ITERATIONS = 2u;
+const REPORT_SWEEPS = 2u;
 const REPORT_LIVE = 3u;
+const REPORT_NEWTON_STEPS = 4u;
+const TRUSTED_FLOOR = 10.0; // times the tolerance
 const EPSILON = 1.1920929e-7; // distance from 1 to the next number
 const WORKGROUP_SIZE = 64u;
 

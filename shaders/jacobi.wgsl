@@ -77,5 +77,5 @@ fn jacobi(@builtin(global_invocation_id) id: vec3<u32>) {
             impulse[x + i * lanes] = next_impulse[x + i * lanes];
         }
     }
-    report[outcome + REPORT_ITERATIONS * lanes] += f32(header.sweep_count);
+    report[outcome + REPORT_SWEEPS * lanes] += f32(header.sweep_count);
 }

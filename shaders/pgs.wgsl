@@ -74,5 +74,5 @@ fn pgs(@builtin(global_invocation_id) id: vec3<u32>) {
             impulse[x + i * lanes] = project_interval(free, bounds[low], bounds[low + lanes]);
         }
     }
-    report[outcome + REPORT_ITERATIONS * lanes] += f32(header.sweep_count);
+    report[outcome + REPORT_SWEEPS * lanes] += f32(header.sweep_count);
 }

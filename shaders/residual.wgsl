@@ -48,12 +48,12 @@ fn residual(@builtin(global_invocation_id) id: vec3<u32>) {
         var error = 0.0;
         if header.law == LAW_CONE {
             let weight = scale((diagonal.x + diagonal.y + diagonal.z) * (1.0 / 3.0));
-            let step = vec3(inverse(weight));
             // û_n = u_n + μ |u_t|
             let normal = fma(slope, sqrt(fma(u.y, u.y, u.z * u.z)), u.x);
-            let nearest = project_cone(fma(-vec3(normal, u.y, u.z), step, own), slope);
-            let e = own - nearest;
-            error = weight * sqrt(fma(e.x, e.x, fma(e.y, e.y, e.z * e.z)));
+            // |y − P_K(y − û)| with y = W_c λ
+            let y = weight * own;
+            let e = y - project_cone(y - vec3(normal, u.y, u.z), slope);
+            error = sqrt(fma(e.x, e.x, fma(e.y, e.y, e.z * e.z)));
         } else {
             let radius = slope * own.x;
             let d = vec3(scale(diagonal.x), scale(diagonal.y), scale(diagonal.z));
@@ -89,7 +89,8 @@ fn residual(@builtin(global_invocation_id) id: vec3<u32>) {
         magnitude = larger(sum, magnitude);
     }
     let rounding = 4.0 * EPSILON * magnitude;
-    let live = finite && larger(header.tolerance, rounding) < largest;
+    let goal = larger(header.tolerance, smaller(rounding, TRUSTED_FLOOR * header.tolerance));
+    let live = finite && goal < largest;
     report[outcome + REPORT_RESIDUAL * lanes] = select(header.infinity, largest, finite);
     report[outcome + REPORT_FLOOR * lanes] = select(0.0, rounding, finite);
     report[outcome + REPORT_LIVE * lanes] = select(0.0, 1.0, live);

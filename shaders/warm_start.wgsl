@@ -44,6 +44,7 @@ fn warm_start(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     report[outcome + REPORT_RESIDUAL * lanes] = 0.0;
     report[outcome + REPORT_FLOOR * lanes] = 0.0;
-    report[outcome + REPORT_ITERATIONS * lanes] = 0.0;
+    report[outcome + REPORT_SWEEPS * lanes] = 0.0;
     report[outcome + REPORT_LIVE * lanes] = 1.0;
+    report[outcome + REPORT_NEWTON_STEPS * lanes] = 0.0;
 }

@@ -1,51 +1,98 @@
 //! The certificate of a world: how well its last step went.
 
-/// How a world came out of its last step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How a world came out of its last step; from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum WorldStatus {
-    /// Every block met the tolerance (or the rounding floor of the precision).
+    /// Every block met its goal: the tolerance, or its rounding floor where that is at most [`crate::solver::TRUSTED_FLOOR`] times the tolerance.
     #[default]
     Solved,
-    /// A block missed its tolerance within the allowed iterations; the residual says by how much.
+    /// A block missed its goal, with every solver that the settings allow; the residual says by how much.
     IterationLimit,
+    /// A velocity passed [`crate::Settings::speed_limit`].
+    Exploded,
     /// The state is infinite or not a number; only a reset or a new state brings the world back.
     NotFinite,
 }
 
-/// The certificate of one world for the last call of `step`; over several substeps the worst of each.
+/// A world that stays unsolved for so many steps in a row has failed: see [`WorldReport::failed`].
+pub const STAYS_UNSOLVED: u32 = 10;
+
+/// The certificate of one world for the last call of `step`; over several substeps the worst of each, unless a field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct WorldReport {
     /// Outcome.
     pub status: WorldStatus,
     /// Substeps that it covers.
     pub steps: u32,
-    /// Sweeps of the hardest block.
+    /// How many of them were not solved.
+    pub unsolved_steps: u32,
+    /// Substeps up to now that were not solved one after the other, those of earlier calls included; a reset or a new state starts anew.
+    pub unsolved_in_a_row: u32,
+    /// Sweeps and Newton steps of the hardest block, both of its problems together.
     pub iterations: u32,
+    /// Sweeps of that block.
+    pub sweeps: u32,
+    /// Newton steps of that block.
+    pub newton_steps: u32,
     /// Largest natural-map residual of its blocks, m/s (rad/s), from the final impulses in a pass of its own.
     pub residual: f64,
     /// Rounding floor of that residual, m/s: 4 ε times the largest sum of terms; no smaller residual can be told from zero.
     pub floor: f64,
     /// Deepest overlap found, of surfaces with their margins, m; 0 without one.
     pub penetration: f64,
+    /// Largest push-out that an overlap was denied, because not all of them can be pushed out at once, m/s (rad/s).
+    pub push_denied: f64,
     /// Contacts of the last substep.
     pub contact_count: usize,
     /// Constraint rows of the last substep.
     pub row_count: usize,
     /// Contact capacity that would have held every contact of every substep.
     pub capacity_needed: usize,
-    /// Whether contacts were left out for want of capacity.
+    /// Whether contacts were left out for want of capacity, in any substep.
     pub overflow: bool,
-    /// Whether the exact solver was called in.
+    /// Whether the exact solver was called in, in any substep.
     pub fallback: bool,
+    /// Whether a substep was done again in f64, because the precision of the step was too coarse for it.
+    pub redone: bool,
 }
 
 impl WorldReport {
-    /// Whether the world needs a reset: its state is not finite.
+    /// Whether the world needs a reset: its state is not finite, it exploded, or it was not solved [`STAYS_UNSOLVED`] steps in a row.
     pub fn failed(&self) -> bool {
-        self.status == WorldStatus::NotFinite
+        self.status >= WorldStatus::Exploded || self.unsolved_in_a_row >= STAYS_UNSOLVED
     }
-    /// Whether every block met its tolerance and no contact was left out.
+    /// Whether every block of every substep met its goal and no contact was left out.
     pub fn solved(&self) -> bool {
         self.status == WorldStatus::Solved && !self.overflow
+    }
+
+    /// What stays of a report when the next call of `step` begins.
+    pub(crate) fn begun(&self) -> Self {
+        Self { unsolved_in_a_row: self.unsolved_in_a_row, ..Self::default() }
+    }
+
+    /// Adds the report of one more substep.
+    pub(crate) fn add(&mut self, step: &Self) {
+        let unsolved = step.status != WorldStatus::Solved;
+        let hardest = if step.iterations > self.iterations { *step } else { *self };
+        *self = Self {
+            status: self.status.max(step.status),
+            steps: self.steps + 1,
+            unsolved_steps: self.unsolved_steps + u32::from(unsolved),
+            unsolved_in_a_row: if unsolved { self.unsolved_in_a_row.saturating_add(1) } else { 0 },
+            iterations: hardest.iterations,
+            sweeps: hardest.sweeps,
+            newton_steps: hardest.newton_steps,
+            residual: self.residual.max(step.residual),
+            floor: self.floor.max(step.floor),
+            penetration: self.penetration.max(step.penetration),
+            push_denied: self.push_denied.max(step.push_denied),
+            contact_count: step.contact_count,
+            row_count: step.row_count,
+            capacity_needed: self.capacity_needed.max(step.capacity_needed),
+            overflow: self.overflow | step.overflow,
+            fallback: self.fallback | step.fallback,
+            redone: self.redone | step.redone,
+        };
     }
 }

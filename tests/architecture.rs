@@ -97,7 +97,7 @@ mod shaders {
     use super::{files, read, root};
     use delassus::gpu::{LOOP_BUDGET, STAGES, STORAGE_BUFFER_LIMIT, Stage, loop_count_per_sweep};
     use delassus::solver::{
-        BlockSize, Header, LAW_CONE, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
+        BlockSize, Header, LAW_CONE, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS,
     };
     use wgpu::naga;
 
@@ -205,7 +205,7 @@ mod shaders {
             ("REPORT_LEN", REPORT_LEN),
             ("REPORT_RESIDUAL", REPORT_RESIDUAL),
             ("REPORT_FLOOR", REPORT_FLOOR),
-            ("REPORT_ITERATIONS", REPORT_ITERATIONS),
+            ("REPORT_SWEEPS", REPORT_SWEEPS),
             ("REPORT_LIVE", REPORT_LIVE),
         ] {
             assert!(common.contains(&format!("const {name} = {value}u;")), "{name}");

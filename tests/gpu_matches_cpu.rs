@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use delassus::gpu::{DeviceChoice, Gpu, STAGES, list_devices, run_twin};
 use delassus::lane::{F32x16, F64x8, Level, Real, Scalar};
 use delassus::solver::{
-    Algorithm, Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE,
-    REPORT_RESIDUAL, SolveSettings, solve_cpu,
+    Algorithm, Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
+    REPORT_SWEEPS, SolveSettings, solve_cpu,
 };
 
 /// One shader against its twin, λ in N·s and residual in m/s, both of order 1: WGSL lets a division err by 2.5 ulp and fma round twice, and
@@ -169,7 +169,7 @@ fn every_shader_does_what_its_twin_does() {
                         &t[REPORT_RESIDUAL..=REPORT_FLOOR],
                         STAGE_TOLERANCE,
                     );
-                    assert_eq!(s[REPORT_ITERATIONS], t[REPORT_ITERATIONS], "{name}");
+                    assert_eq!(s[REPORT_SWEEPS], t[REPORT_SWEEPS], "{name}");
                     assert_eq!(s[REPORT_LIVE], t[REPORT_LIVE], "{name}");
                 }
                 if stage.name == "warm_start" || stage.name == "residual" {
@@ -288,7 +288,7 @@ fn long_solves_are_spread_over_dispatches() {
         gpu.run_shader(algorithm, &mut shader, 300, &settings).expect("a stage");
         run_twin(algorithm, &mut twin, 300, &settings).expect("a stage");
         assert_close(algorithm, &shader.impulse, &twin.impulse, 10.0 * STAGE_TOLERANCE);
-        assert_eq!(shader.report[REPORT_ITERATIONS], twin.report[REPORT_ITERATIONS]);
+        assert_eq!(shader.report[REPORT_SWEEPS], twin.report[REPORT_SWEEPS]);
     }
 }
 

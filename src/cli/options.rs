@@ -90,6 +90,9 @@ pub struct StepOptions {
     /// Leave problems that missed the tolerance as they are instead of handing them to the exact solver.
     #[arg(long)]
     pub no_fallback: bool,
+    /// Most multiply-adds that the exact solver may spend on a world and step [default: 30000000, some 20 ms].
+    #[arg(long, value_name = "N")]
+    pub exact_work: Option<u64>,
     /// Seed of start noise and random control; the same seed gives the same rollout.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
@@ -118,6 +121,7 @@ impl StepOptions {
             tolerance: self.tolerance,
             iterations: self.iterations.unwrap_or(default.iterations),
             fallback: !self.no_fallback,
+            exact_work: self.exact_work.unwrap_or(default.exact_work),
             restitution: self.restitution.unwrap_or(default.restitution),
             ..default
         }

@@ -75,14 +75,20 @@ impl<'a> ContactLine<'a> {
 struct ReportLine {
     status: &'static str,
     iterations: u32,
+    sweeps: u32,
+    newton_steps: u32,
     residual: f64,
     floor: f64,
     penetration: f64,
+    push_denied: f64,
     contact_count: usize,
     row_count: usize,
     capacity_needed: usize,
     overflow: bool,
     fallback: bool,
+    redone: bool,
+    unsolved_in_a_row: u32,
+    failed: bool,
 }
 
 impl From<&WorldReport> for ReportLine {
@@ -91,17 +97,24 @@ impl From<&WorldReport> for ReportLine {
             status: match report.status {
                 WorldStatus::Solved => "solved",
                 WorldStatus::IterationLimit => "iteration limit",
+                WorldStatus::Exploded => "exploded",
                 WorldStatus::NotFinite => "not finite",
             },
             iterations: report.iterations,
+            sweeps: report.sweeps,
+            newton_steps: report.newton_steps,
             residual: report.residual,
             floor: report.floor,
             penetration: report.penetration,
+            push_denied: report.push_denied,
             contact_count: report.contact_count,
             row_count: report.row_count,
             capacity_needed: report.capacity_needed,
             overflow: report.overflow,
             fallback: report.fallback,
+            redone: report.redone,
+            unsolved_in_a_row: report.unsolved_in_a_row,
+            failed: report.failed(),
         }
     }
 }

@@ -178,6 +178,7 @@ fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answ
             status: SolveStatus::InvalidProblem,
             iterations: 0,
             residual: f64::INFINITY,
+            work: 0,
         },
         time_s: 0.0,
     };

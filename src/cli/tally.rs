@@ -47,7 +47,7 @@ impl Histogram {
     }
 }
 
-/// Residuals over all world-steps, m/s.
+/// Residuals or their floors over all world-steps, m/s.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Residuals {
     /// Median, to 2 %.
@@ -65,13 +65,19 @@ pub struct Tally {
     contacts: u64,
     rows: u64,
     iterations: u64,
+    sweeps: u64,
+    newton_steps: u64,
     solved: u64,
     fallbacks: u64,
+    redone: u64,
+    push_denied: f64,
     penetration: f64,
     capacity_needed: usize,
     residuals: Histogram,
+    floors: Histogram,
     overflowed: Vec<bool>,
     not_finite: Vec<bool>,
+    failed: Vec<bool>,
 }
 
 impl Tally {
@@ -82,13 +88,19 @@ impl Tally {
             contacts: 0,
             rows: 0,
             iterations: 0,
+            sweeps: 0,
+            newton_steps: 0,
             solved: 0,
             fallbacks: 0,
+            redone: 0,
+            push_denied: 0.0,
             penetration: 0.0,
             capacity_needed: 0,
             residuals: Histogram::new(),
+            floors: Histogram::new(),
             overflowed: vec![false; world_count],
             not_finite: vec![false; world_count],
+            failed: vec![false; world_count],
         }
     }
 
@@ -99,8 +111,13 @@ impl Tally {
             self.contacts += report.contact_count as u64;
             self.rows += report.row_count as u64;
             self.iterations += u64::from(report.iterations);
+            self.sweeps += u64::from(report.sweeps);
+            self.newton_steps += u64::from(report.newton_steps);
             self.solved += u64::from(report.solved());
             self.fallbacks += u64::from(report.fallback);
+            self.redone += u64::from(report.redone);
+            self.push_denied = self.push_denied.max(report.push_denied);
+            self.failed[world] |= report.failed();
             self.penetration = self.penetration.max(report.penetration);
             self.overflowed[world] |= report.overflow;
             self.capacity_needed = self.capacity_needed.max(report.capacity_needed);
@@ -109,6 +126,7 @@ impl Tally {
                 self.not_finite[world] = true;
             } else {
                 self.residuals.add(report.residual);
+                self.floors.add(report.floor);
             }
         }
     }
@@ -121,17 +139,21 @@ impl Tally {
     /// What came out.
     pub fn summary(&self) -> Summary {
         let count = |flags: &[bool]| flags.iter().filter(|f| **f).count();
+        let spread =
+            |of: &Histogram| Residuals { median: of.percentile(0.5), p99: of.percentile(0.99), worst: of.worst };
         Summary {
             contacts_mean: self.mean(self.contacts),
             rows_mean: self.mean(self.rows),
             iterations_mean: self.mean(self.iterations),
-            residual: Residuals {
-                median: self.residuals.percentile(0.5),
-                p99: self.residuals.percentile(0.99),
-                worst: self.residuals.worst,
-            },
+            sweeps_mean: self.mean(self.sweeps),
+            newton_steps_mean: self.mean(self.newton_steps),
+            residual: spread(&self.residuals),
+            floor: spread(&self.floors),
             solved_share: self.mean(self.solved),
             fallback_share: self.mean(self.fallbacks),
+            redone_share: self.mean(self.redone),
+            failed_worlds: count(&self.failed),
+            worst_push_denied: self.push_denied,
             overflow_worlds: count(&self.overflowed),
             non_finite_worlds: count(&self.not_finite),
             deepest_penetration: self.penetration,
@@ -146,14 +168,26 @@ pub struct Summary {
     pub contacts_mean: f64,
     /// Constraint rows a world and step.
     pub rows_mean: f64,
-    /// Sweeps of the hardest block of a world and step.
+    /// Sweeps and Newton steps of the hardest block of a world and step.
     pub iterations_mean: f64,
+    /// Sweeps of that block.
+    pub sweeps_mean: f64,
+    /// Newton steps of that block.
+    pub newton_steps_mean: f64,
     /// Residuals of world-steps whose state stayed finite.
     pub residual: Residuals,
+    /// Rounding floors of those residuals.
+    pub floor: Residuals,
     /// Share of world-steps that met their tolerance and left no contact out.
     pub solved_share: f64,
     /// Share of world-steps that the exact solver was called in for.
     pub fallback_share: f64,
+    /// Share of world-steps that were done again in f64.
+    pub redone_share: f64,
+    /// Worlds that failed at any time: not finite, exploded, or unsolved for many steps in a row.
+    pub failed_worlds: usize,
+    /// Largest push-out that was denied for want of room, m/s.
+    pub worst_push_denied: f64,
     /// Worlds that left contacts out for want of capacity.
     pub overflow_worlds: usize,
     /// Worlds that came to a state that is not finite.

@@ -142,6 +142,7 @@ impl SubAssign for Wide {
 impl Real for Wide {
     type Scalar = f32;
     type Mask = WideMask;
+    type Exact = super::F64x8;
     const LANES: usize = 16;
     const COMPILED: Compiled = Compiled::Avx512;
     #[inline(always)]

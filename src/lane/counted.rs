@@ -77,6 +77,7 @@ impl std::fmt::Display for Counted {
 impl Real for Counted {
     type Scalar = Self;
     type Mask = bool;
+    type Exact = f64;
     const LANES: usize = 1;
     const COMPILED: Compiled = Compiled::Baseline;
     fn splat(x: Self) -> Self {

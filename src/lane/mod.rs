@@ -74,6 +74,8 @@ pub trait Real:
     type Scalar: Scalar;
     /// One bit a lane.
     type Mask: Mask;
+    /// The number type in which a world is stepped once more that this one is too coarse for: f64, in packs where packs run.
+    type Exact: Real<Exact = Self::Exact>;
     /// Number of lanes.
     const LANES: usize;
     /// The levels that large bodies over this type, such as the stages of the step, are compiled for.
@@ -205,6 +207,7 @@ macro_rules! scalar {
         impl Real for $t {
             type Scalar = $t;
             type Mask = bool;
+            type Exact = f64;
             const LANES: usize = 1;
             // For machines on which packs do not pay.
             const COMPILED: Compiled = Compiled::Baseline;

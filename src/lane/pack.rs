@@ -144,6 +144,7 @@ impl<S: Scalar, const N: usize> SubAssign for Lanes<S, N> {
 impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Scalar = S;
     type Mask = LaneMask<N>;
+    type Exact = F64x8;
     const LANES: usize = N;
     // Without fused multiply-adds as instructions (x86-64 before AVX2) the code of a pack is huge and slow, and the scalar types take its
     // place. With AVX-512 the f32 pack has a type of its own.

@@ -14,6 +14,7 @@ use super::cone::{length, project_cone, project_interval};
 use super::problem::{Law, Problem};
 use super::residual::bounds;
 use super::scaled::{LARGEST_SYSTEM, Scaled};
+use super::work::{Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 
 /// How to iterate.
@@ -40,21 +41,27 @@ pub(crate) fn admm(
     warm: Option<&DVector<f64>>,
     tolerance: f64,
     steps: usize,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let mut y = s.start(warm);
     let done = run(&s, &mut y, AdmmSettings { steps, ..LONG }, tolerance);
     (s.impulse(&y), done)
 }
 
-/// Steps from `y`; leaves the best projected point. Returns the steps done, none if the problem is too large to factor.
-pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tolerance: f64) -> usize {
+/// Steps from `y`; leaves the best projected point. Returns the steps done, none if the problem is too large to factor or the budget too
+/// small.
+pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, settings: AdmmSettings, tolerance: f64) -> usize {
     let n = s.rows();
-    if n > LARGEST_SYSTEM {
+    let step_work = square(n) + 2 * s.sweep_work();
+    if n > LARGEST_SYSTEM || !s.work.affords(factorization(n) + step_work) {
         return 0;
     }
     let mut rho = settings.rho;
-    let factor = |rho: f64| (&s.matrix + DMatrix::identity(n, n) * rho).lu();
+    let factor = |rho: f64| {
+        s.work.pay(factorization(n));
+        (&s.matrix + DMatrix::identity(n, n) * rho).lu()
+    };
     let mut factored = factor(rho);
     let mut z = y.clone();
     let mut l = s.velocity(&z);
@@ -67,8 +74,9 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tole
     }
     let mut best = (s.residual(&z, &s.velocity(&z)), z.clone());
     let mut done = 0;
-    while best.0 > tolerance && done < settings.steps {
+    while best.0 > tolerance && done < settings.steps && s.work.affords(step_work) {
         done += 1;
+        s.work.pay(square(n) + s.law_work());
         // ρ z + l - b - μ |l_t| e_n
         let mut right = &z * rho + &l - &s.bias;
         for group in &s.groups {
@@ -94,7 +102,7 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tole
             // primal |x - z| against dual ρ |z - z_old|
             let (primal, dual) = ((&x - &z).norm(), (&z - &old).norm() * rho);
             let ratio = primal / dual.max(f64::MIN_POSITIVE);
-            if !(0.2..=5.0).contains(&ratio) {
+            if !(0.2..=5.0).contains(&ratio) && s.work.affords(factorization(n)) {
                 rho = (rho * ratio.sqrt().clamp(0.2, 5.0)).clamp(1e-6, 1e4);
                 factored = factor(rho);
             }
@@ -105,7 +113,7 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, settings: AdmmSettings, tole
 }
 
 /// Π of all laws; box friction bounds follow the projected normal.
-fn project(s: &Scaled, z: &mut DVector<f64>) {
+fn project(s: &Scaled<'_>, z: &mut DVector<f64>) {
     for group in &s.groups {
         match group.law {
             Law::Interval { lower, upper } => z[group.row] = project_interval(lower, upper, z[group.row]),

@@ -5,16 +5,20 @@
 //!   exact sweeps, and Lemke on large problems.
 //! - No cones: Newton on modes after sweeps (quick where `W` is mechanical), then Lemke on the linear form, Dantzig,
 //!   enumeration of small problems (which also proves that there is no basic solution), ADMM and sweeps.
+//!
+//! Under a budget ([`SolveSettings::work`]) the order is the same, cheap and likely attempts first; an early one may take
+//! half of what is left, and one that cannot expect to finish is skipped.
 
 use super::admm::{self, AdmmSettings};
 use super::newton::{NewtonSettings, mode_newton};
 use super::problem::{Problem, SolveStatus};
 use super::scaled::Scaled;
-use super::solve::{SolveSettings, lemke_of};
-use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings};
+use super::solve::{SolveSettings, lemke_on, linear_form};
+use super::stewart_trinkle::StewartTrinkleSettings;
 use super::sweeps::{repeat, sweep};
 use super::two_phase::{self, Best};
-use super::{dantzig, enumerate, interior, lemke, nsgs};
+use super::work::Work;
+use super::{dantzig, enumerate, interior, nsgs};
 use nalgebra::DVector;
 
 /// Largest dense tableau that is tried, rows.
@@ -29,8 +33,9 @@ pub(crate) fn auto(
     problem: &Problem,
     settings: &SolveSettings,
     warm: Option<&DVector<f64>>,
+    work: &Work,
 ) -> (DVector<f64>, usize, SolveStatus) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let y = s.start(warm);
     let mut attempt = Attempt { s: &s, best: Best::new(&s, &y), iterations: 0, tolerance: settings.tolerance };
     let status = if problem.has_cones() {
@@ -43,7 +48,7 @@ pub(crate) fn auto(
 
 /// The best point so far, and what finding it took.
 struct Attempt<'a> {
-    s: &'a Scaled,
+    s: &'a Scaled<'a>,
     best: Best,
     iterations: usize,
     tolerance: f64,
@@ -56,7 +61,7 @@ impl Attempt<'_> {
 
     fn offer(&mut self, y: &DVector<f64>, iterations: usize) -> bool {
         self.iterations += iterations;
-        if y.iter().all(|x| x.is_finite()) {
+        if y.iter().all(|x| x.is_finite()) && self.s.work.affords(self.s.sweep_work()) {
             self.best.offer(self.s, y);
         }
         self.solved()
@@ -64,7 +69,7 @@ impl Attempt<'_> {
 
     /// Newton from `y`; whether the problem is solved.
     fn polish(&mut self, mut y: DVector<f64>, steps: usize) -> bool {
-        if y.iter().any(|x| !x.is_finite()) {
+        if y.iter().any(|x| !x.is_finite()) || !self.s.work.affords(2 * self.s.sweep_work()) {
             return self.solved();
         }
         if self.offer(&y, 0) {
@@ -84,24 +89,26 @@ fn cones(
     mut y: DVector<f64>,
     warm: bool,
 ) -> SolveStatus {
-    let s = attempt.s;
+    let (s, work) = (attempt.s, attempt.s.work);
     let small = problem.rows() <= SMALL;
     let mut status = SolveStatus::IterationLimit;
     // whoever has a first guess has iterated already: what is left is mostly what only pivoting untangles
-    if small && warm && from_polyhedron(problem, settings, attempt, &mut status) {
+    if small && warm && work.half(|| from_polyhedron(problem, settings, attempt, &mut status)) {
         return SolveStatus::Solved;
     }
-    let done = two_phase::run(s, &mut y, warm, settings.tolerance, 0);
+    let done = work.half(|| two_phase::run(s, &mut y, warm, settings.tolerance, 0));
     if attempt.offer(&y, done) {
         return SolveStatus::Solved;
     }
     // Newton from a polyhedral cone while pivoting is cheap, and from deeper in the interior
-    if small && !warm && from_polyhedron(problem, settings, attempt, &mut status) || from_interior(attempt) {
+    if small && !warm && work.half(|| from_polyhedron(problem, settings, attempt, &mut status))
+        || work.half(|| from_interior(attempt))
+    {
         return SolveStatus::Solved;
     }
     // slowly but surely
     let mut y = DVector::zeros(s.rows());
-    attempt.iterations += admm::run(s, &mut y, admm::LONG, settings.tolerance);
+    attempt.iterations += work.half(|| admm::run(s, &mut y, admm::LONG, settings.tolerance));
     if attempt.polish(y, 60) {
         return SolveStatus::Solved;
     }
@@ -135,18 +142,17 @@ fn from_polyhedron(
 ) -> bool {
     [4, 8].into_iter().any(|directions| {
         let cone = StewartTrinkleSettings { directions, ..StewartTrinkleSettings::default() };
-        let Ok(form) = StewartTrinkle::new(problem, &cone) else { return false };
+        let Some(form) = linear_form(problem, &cone, attempt.s.work) else { return false };
         if form.vector.len() > LARGEST_TABLEAU {
             return false;
         }
-        let pivoting =
-            lemke::LemkeSettings { pivots: PIVOTS, tolerance: settings.tolerance, ..lemke::LemkeSettings::default() };
-        let run = lemke::lemke_with_restarts(&form.matrix, &form.vector, &pivoting);
-        attempt.iterations += run.iterations;
-        if run.status == SolveStatus::SecondaryRay {
+        let pivoting = SolveSettings { iterations: PIVOTS, ..*settings };
+        let (z, done, ended) = lemke_on(&form, &pivoting, attempt.s.work);
+        attempt.iterations += done;
+        if ended == SolveStatus::SecondaryRay {
             *status = SolveStatus::SecondaryRay;
         }
-        attempt.polish(attempt.s.start(Some(&form.impulse(&run.impulse))), 60)
+        attempt.polish(attempt.s.start(Some(&z)), 60)
     })
 }
 
@@ -160,7 +166,7 @@ fn from_interior(attempt: &mut Attempt) -> bool {
 }
 
 fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut y: DVector<f64>) -> SolveStatus {
-    let s = attempt.s;
+    let (s, work) = (attempt.s, attempt.s.work);
     let tolerance = settings.tolerance;
     let done = repeat(s, &mut y, tolerance, 20, |y, v| sweep(s, y, v, 1.0));
     attempt.iterations += done;
@@ -168,11 +174,11 @@ fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut 
         return SolveStatus::Solved;
     }
     let mut status = SolveStatus::IterationLimit;
-    if let Ok(form) = StewartTrinkle::new(problem, &StewartTrinkleSettings::default())
+    if let Some(form) = linear_form(problem, &StewartTrinkleSettings::default(), work)
         && form.vector.len() <= LARGEST_TABLEAU
     {
         let pivoting = SolveSettings { iterations: PIVOTS.max(settings.iterations), ..*settings };
-        let (z, done, ended) = lemke_of(problem, &pivoting);
+        let (z, done, ended) = work.half(|| lemke_on(&form, &pivoting, work));
         attempt.iterations += done;
         if ended != SolveStatus::Solved {
             status = ended;
@@ -182,13 +188,13 @@ fn rows(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt, mut 
         }
     }
     if problem.rows() <= LARGEST_TABLEAU {
-        let (z, done, _) = dantzig::dantzig(problem, tolerance, 50 * problem.rows() + 100);
+        let (z, done, _) = work.half(|| dantzig::dantzig(problem, tolerance, 50 * problem.rows() + 100, work));
         attempt.iterations += done;
         if attempt.polish(s.start(Some(&z)), 20) {
             return SolveStatus::Solved;
         }
     }
-    if let Some((z, done)) = enumerate::enumerate(problem, tolerance) {
+    if let Some((z, done)) = work.half(|| enumerate::enumerate(problem, tolerance, work)) {
         if attempt.offer(&s.start(Some(&z)), done) {
             return SolveStatus::Solved;
         }

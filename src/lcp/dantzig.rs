@@ -14,6 +14,7 @@
 use super::problem::{Group, Law, Problem, SolveStatus};
 use super::residual::{bounds, natural_map_residual};
 use super::stewart_trinkle::solve_general;
+use super::work::{Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 
 /// Bound updates for box friction.
@@ -21,10 +22,16 @@ const ROUNDS: usize = 60;
 /// Rates of change below this share of the diagonal are zero.
 const FLAT: f64 = 1e-11;
 
-/// Solves a problem without cones; at most `pivots` exchanges, until the natural map is at most `tolerance` (m/s).
+/// Solves a problem without cones; at most `pivots` exchanges, until the natural map is at most `tolerance` (m/s) or the
+/// budget is spent.
 ///
 /// Returns the impulse (N·s), the exchanges, and how the pivoting itself ended.
-pub(crate) fn dantzig(problem: &Problem, tolerance: f64, pivots: usize) -> (DVector<f64>, usize, SolveStatus) {
+pub(crate) fn dantzig(
+    problem: &Problem,
+    tolerance: f64,
+    pivots: usize,
+    work: &Work,
+) -> (DVector<f64>, usize, SolveStatus) {
     let n = problem.rows();
     let mut z = DVector::zeros(n);
     let mut best = (natural_map_residual(problem, &z), z.clone());
@@ -40,13 +47,14 @@ pub(crate) fn dantzig(problem: &Problem, tolerance: f64, pivots: usize) -> (DVec
                 _ => bounds(law, z.as_slice()),
             })
             .collect();
-        let (next, used, ended) = boxed(&problem.delassus, &problem.bias, &limits, pivots.saturating_sub(done));
+        let (next, used, ended) = boxed(problem, &limits, pivots.saturating_sub(done), work);
         done += used;
         status = ended;
         if next.iter().any(|x| !x.is_finite()) {
             return (best.1, done, SolveStatus::NotFinite);
         }
         z = next;
+        work.pay(square(n));
         let residual = natural_map_residual(problem, &z);
         if residual < best.0 {
             best = (residual, z.clone());
@@ -70,13 +78,8 @@ enum Set {
 }
 
 /// Fixed bounds. Unbounded rows come first, so that the rest moves within them.
-fn boxed(
-    w: &DMatrix<f64>,
-    b: &DVector<f64>,
-    limits: &[(f64, f64)],
-    pivots: usize,
-) -> (DVector<f64>, usize, SolveStatus) {
-    let n = b.len();
+fn boxed(problem: &Problem, limits: &[(f64, f64)], pivots: usize, work: &Work) -> (DVector<f64>, usize, SolveStatus) {
+    let (n, w, b) = (problem.rows(), &problem.delassus, &problem.bias);
     let mut z = DVector::from_fn(n, |i, _| 0.0_f64.max(limits[i].0).min(limits[i].1));
     let mut v = w * &z + b;
     let mut set = vec![Set::Later; n];
@@ -96,11 +99,15 @@ fn boxed(
             if set[i] != Set::Later {
                 break;
             }
-            if done >= pivots {
+            // the system of the free rows, the rates, and the velocity anew
+            let free = set.iter().filter(|&&s| s == Set::Free).count();
+            let pivot_work = 2 * factorization(free) + 3 * square(n);
+            if done >= pivots || !work.affords(pivot_work) {
                 return (z, done, SolveStatus::IterationLimit);
             }
             done += 1;
-            let Some((direction, rate)) = response(w, &set, i, -v[i].signum()) else {
+            work.pay(pivot_work);
+            let Some((direction, rate)) = response(w, &set, i, -v[i].signum(), work) else {
                 return (z, done, SolveStatus::IterationLimit);
             };
             // the first event on the way
@@ -162,7 +169,7 @@ fn boxed(
 }
 
 /// How `z` and `w` change when `z_i` moves by `sign` and the free rows compensate.
-fn response(w: &DMatrix<f64>, set: &[Set], i: usize, sign: f64) -> Option<(DVector<f64>, DVector<f64>)> {
+fn response(w: &DMatrix<f64>, set: &[Set], i: usize, sign: f64, work: &Work) -> Option<(DVector<f64>, DVector<f64>)> {
     let free: Vec<usize> = (0..set.len()).filter(|&j| set[j] == Set::Free && j != i).collect();
     let mut direction = DVector::zeros(set.len());
     direction[i] = sign;
@@ -170,7 +177,7 @@ fn response(w: &DMatrix<f64>, set: &[Set], i: usize, sign: f64) -> Option<(DVect
         let block = DMatrix::from_fn(free.len(), free.len(), |a, b| w[(free[a], free[b])]);
         let right = DMatrix::from_fn(free.len(), 1, |a, _| -sign * w[(free[a], i)]);
         // a free row may depend on others (it came with w = 0): the smallest answer keeps all their w at zero
-        let x = solve_general(&block, &right);
+        let x = solve_general(&block, &right, work)?;
         for (&j, x) in free.iter().zip(x.iter()) {
             direction[j] = *x;
         }
@@ -187,7 +194,7 @@ mod tests {
     use super::*;
 
     fn check(problem: &Problem) {
-        let (z, _, status) = dantzig(problem, 1e-11, 10_000);
+        let (z, _, status) = dantzig(problem, 1e-11, 10_000, &Work::new(None));
         assert_eq!(status, SolveStatus::Solved, "{}", problem.name);
         let residual = natural_map_residual(problem, &z);
         assert!(residual < 1e-11, "{}: {residual:e}", problem.name);
@@ -223,6 +230,6 @@ mod tests {
     #[test]
     fn what_nothing_can_stop_ends_on_a_ray() {
         let p = Problem::standard("", DMatrix::zeros(1, 1), DVector::from_element(1, -1.0));
-        assert_eq!(dantzig(&p, 1e-9, 100).2, SolveStatus::SecondaryRay);
+        assert_eq!(dantzig(&p, 1e-9, 100, &Work::new(None)).2, SolveStatus::SecondaryRay);
     }
 }

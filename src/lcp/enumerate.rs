@@ -6,6 +6,7 @@
 use super::problem::{Group, Law, Problem};
 use super::residual::{natural_map_residual, worse};
 use super::stewart_trinkle::solve_general;
+use super::work::{Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 
 /// Most combinations that are tried: `3^12`.
@@ -58,7 +59,7 @@ pub(crate) fn is_enumerable(problem: &Problem) -> bool {
 pub fn all_solutions(problem: &Problem, tolerance: f64) -> Option<(Vec<DVector<f64>>, usize)> {
     problem.validate().ok()?;
     let mut found: Vec<DVector<f64>> = Vec::new();
-    let tried = visit(problem, |z| {
+    let tried = visit(problem, &Work::new(None), |z| {
         let size = z.amax().max(1.0);
         if natural_map_residual(problem, &z) <= tolerance && found.iter().all(|f| (f - &z).amax() > 1e-9 * size) {
             found.push(z);
@@ -68,13 +69,14 @@ pub fn all_solutions(problem: &Problem, tolerance: f64) -> Option<(Vec<DVector<f
     Some((found, tried))
 }
 
-/// The first answer within `tolerance` (m/s), or the best; `None` if the problem has cones or too many combinations.
+/// The first answer within `tolerance` (m/s), or the best that the budget found; `None` if the problem has cones or too
+/// many combinations.
 ///
 /// Returns the impulse (N·s) and the combinations tried.
-pub(crate) fn enumerate(problem: &Problem, tolerance: f64) -> Option<(DVector<f64>, usize)> {
+pub(crate) fn enumerate(problem: &Problem, tolerance: f64, work: &Work) -> Option<(DVector<f64>, usize)> {
     let zero = DVector::zeros(problem.rows());
     let mut best = (natural_map_residual(problem, &zero), zero);
-    let tried = visit(problem, |z| {
+    let tried = visit(problem, work, |z| {
         let residual = worse(natural_map_residual(problem, &z), 0.0);
         if residual < best.0 {
             best = (residual, z);
@@ -84,13 +86,19 @@ pub(crate) fn enumerate(problem: &Problem, tolerance: f64) -> Option<(DVector<f6
     Some((best.1, tried))
 }
 
-/// Solves every combination until `stop` says so; the number solved.
-fn visit(problem: &Problem, mut stop: impl FnMut(DVector<f64>) -> bool) -> Option<usize> {
+/// Solves every combination until `stop` says so or the budget is spent; the number solved.
+fn visit(problem: &Problem, work: &Work, mut stop: impl FnMut(DVector<f64>) -> bool) -> Option<usize> {
     let all = choices(problem)?;
     let n = problem.rows();
     let mut chosen = vec![0; n];
     let mut tried = 0;
+    // elimination with full pivoting, and a residual
+    let trial_work = 2 * factorization(n) + 3 * square(n);
     loop {
+        if !work.affords(trial_work) {
+            return Some(tried);
+        }
+        work.pay(trial_work);
         tried += 1;
         let (mut a, mut b) = (DMatrix::identity(n, n), DVector::zeros(n));
         for (i, (row, &k)) in all.iter().zip(&chosen).enumerate() {
@@ -104,7 +112,9 @@ fn visit(problem: &Problem, mut stop: impl FnMut(DVector<f64>) -> bool) -> Optio
             }
         }
         let right = DMatrix::from_column_slice(n, 1, b.as_slice());
-        if stop(solve_general(&a, &right).column(0).clone_owned()) {
+        if let Some(answer) = solve_general(&a, &right, work)
+            && stop(answer.column(0).clone_owned())
+        {
             return Some(tried);
         }
         // count up in mixed radix
@@ -136,6 +146,6 @@ mod tests {
         let p = Problem::standard("", DMatrix::identity(40, 40), DVector::zeros(40));
         assert!(!is_enumerable(&p));
         let empty = Problem::standard("", DMatrix::zeros(0, 0), DVector::zeros(0));
-        assert_eq!(enumerate(&empty, 0.0).unwrap().0.len(), 0);
+        assert_eq!(enumerate(&empty, 0.0, &Work::new(None)).unwrap().0.len(), 0);
     }
 }

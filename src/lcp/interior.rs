@@ -16,6 +16,7 @@
 
 use super::problem::{Group, Law};
 use super::scaled::{LARGEST_SYSTEM, Scaled};
+use super::work::{factorization, square};
 use nalgebra::{DMatrix, DVector};
 
 /// Centering σ.
@@ -35,10 +36,12 @@ struct Pair {
     u: [f64; 3],
 }
 
-/// `steps` interior steps. Returns the impulses in scaled units.
-pub(crate) fn start(s: &Scaled, steps: usize) -> Option<DVector<f64>> {
+/// `steps` interior steps, or as many as the budget holds. Returns the impulses in scaled units.
+pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
     let n = s.rows();
-    if n > LARGEST_SYSTEM {
+    // a product, a copy of the matrix, the factorization, and scalings that cost more than a law's price
+    let step_work = factorization(n) + 2 * square(n) + 4 * s.law_work();
+    if n > LARGEST_SYSTEM || !s.work.affords(step_work) {
         return None;
     }
     let (mut shape, mut pairs, mut held) = (DVector::from_element(n, 1.0), Vec::new(), vec![false; n]);
@@ -92,6 +95,10 @@ pub(crate) fn start(s: &Scaled, steps: usize) -> Option<DVector<f64>> {
         }
     }
     for _ in 0..steps {
+        if !s.work.affords(step_work) {
+            break;
+        }
+        s.work.pay(step_work);
         step(&matrix, &bias, &held, &mut pairs, &mut x)?;
     }
     Some(x.component_mul(&shape))

@@ -15,6 +15,7 @@ use super::problem::{Law, Problem};
 use super::residual::bounds;
 use super::scaled::Scaled;
 use super::sweeps::{positive, repeat};
+use super::work::Work;
 use nalgebra::DVector;
 
 /// Iterates until the natural map is at most `tolerance` (m/s) or `sweeps` are done, from `warm` or zero.
@@ -25,8 +26,9 @@ pub(crate) fn jacobi(
     warm: Option<&DVector<f64>>,
     tolerance: f64,
     sweeps: usize,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let n = s.rows();
     // d_i = Σ_j |W_ij|
     let mut d = DVector::from_fn(n, |i, _| positive(s.matrix.row(i).iter().map(|x| x.abs()).sum()));

@@ -15,6 +15,7 @@
 
 use super::problem::{Problem, Solution, SolveStatus};
 use super::residual::natural_map_residual;
+use super::work::{Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 use std::collections::HashSet;
 
@@ -52,6 +53,8 @@ impl Default for LemkeSettings {
 
 /// Ratios closer than this (without unit, after equilibration) are a tie.
 const TIE: f64 = 1e-13;
+/// Price of all but the pivots of a run, in n²: copies, equilibration, the tableau and the residuals of two answers.
+const START: u64 = 30;
 
 /// Solves a standard LCP; see the module.
 ///
@@ -63,23 +66,38 @@ pub fn lemke(
     settings: &LemkeSettings,
     warm: Option<&[bool]>,
 ) -> Solution {
+    lemke_within(matrix, vector, settings, warm, &Work::new(None))
+}
+
+/// [`lemke`] with a budget.
+fn lemke_within(
+    matrix: &DMatrix<f64>,
+    vector: &DVector<f64>,
+    settings: &LemkeSettings,
+    warm: Option<&[bool]>,
+    work: &Work,
+) -> Solution {
     let n = vector.len();
+    let before = work.spent();
     let problem = Problem::standard("lemke", matrix.clone(), vector.clone());
     if let Err(status) = check(&problem) {
-        return Solution { impulse: DVector::zeros(n), status, iterations: 0, residual: f64::INFINITY };
+        return Solution { impulse: DVector::zeros(n), status, iterations: 0, residual: f64::INFINITY, work: 0 };
     }
+    work.pay(START * square(n));
     // M' = R M C, q' = R q / |R q|: w' = R w / |R q|, z = C z' |R q|
     let scaled = Equilibrated::new(matrix, vector);
     let basis = warm.filter(|w| w.len() == n && w.iter().any(|&b| b));
     let transformed = basis.and_then(|b| principal_pivot_transform(&scaled.matrix, &scaled.vector, b).map(|t| (t, b)));
     let (outcome, basic) = match transformed {
         Some(((m, q), b)) => {
-            let (outcome, exchanged) = pivot(&m, &q, settings);
+            work.pay(3 * factorization(n));
+            let (outcome, exchanged) = pivot(&m, &q, settings, work);
             (outcome, exchanged.iter().zip(b).map(|(x, y)| x ^ y).collect())
         }
-        None => pivot(&scaled.matrix, &scaled.vector, settings),
+        None => pivot(&scaled.matrix, &scaled.vector, settings, work),
     };
     let mut best = (f64::INFINITY, DVector::zeros(n));
+    work.pay(factorization(basic.iter().filter(|&&b| b).count()));
     for scaled_z in [outcome.z.clone().filter(|_| transformed_is_plain(basis)), basic_solution(&scaled, &basic)]
         .into_iter()
         .flatten()
@@ -100,12 +118,23 @@ pub fn lemke(
     } else {
         outcome.status
     };
-    Solution { impulse, status, iterations: outcome.pivots, residual }
+    Solution { impulse, status, iterations: outcome.pivots, residual, work: work.spent() - before }
 }
 
 /// Runs [`lemke`] with one covering vector after the other until one solves; the best answer otherwise, with the
 /// status of the first run that was not [`SolveStatus::IterationLimit`].
 pub fn lemke_with_restarts(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings) -> Solution {
+    restarts(matrix, vector, settings, &Work::new(None))
+}
+
+/// [`lemke_with_restarts`] with a budget, of which a start may take half of what is left.
+pub(crate) fn restarts(
+    matrix: &DMatrix<f64>,
+    vector: &DVector<f64>,
+    settings: &LemkeSettings,
+    work: &Work,
+) -> Solution {
+    let before = work.spent();
     let mut best: Option<Solution> = None;
     let mut pivots = 0;
     let fine = 1e-3 * settings.pivot_tolerance;
@@ -121,9 +150,11 @@ pub fn lemke_with_restarts(matrix: &DMatrix<f64>, vector: &DVector<f64>, setting
     for (covering, pivot_tolerance) in starts {
         let left = settings.pivots.saturating_sub(pivots);
         let start = LemkeSettings { covering, pivots: left, pivot_tolerance, ..*settings };
-        let run = lemke(matrix, vector, &start, None);
+        let run = work.half(|| lemke_within(matrix, vector, &start, None, work));
         pivots += run.iterations;
-        let done = run.status == SolveStatus::Solved || pivots >= settings.pivots;
+        let done = run.status == SolveStatus::Solved
+            || pivots >= settings.pivots
+            || !work.affords(2 * START * square(vector.len()));
         let invalid = matches!(run.status, SolveStatus::InvalidProblem | SolveStatus::NotFinite);
         best = Some(match best {
             Some(mut old) if old.residual <= run.residual => {
@@ -140,6 +171,7 @@ pub fn lemke_with_restarts(matrix: &DMatrix<f64>, vector: &DVector<f64>, setting
     }
     let mut solution = best.unwrap_or_else(|| lemke(matrix, vector, settings, None));
     solution.iterations = pivots;
+    solution.work = work.spent() - before;
     solution
 }
 
@@ -267,7 +299,7 @@ struct Outcome {
 }
 
 /// Follows the path on an equilibrated problem. Also returns which `z_i` are basic at its end.
-fn pivot(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings) -> (Outcome, Vec<bool>) {
+fn pivot(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings, work: &Work) -> (Outcome, Vec<bool>) {
     let n = vector.len();
     let done = |z, status, pivots, basic| (Outcome { z, status, pivots }, basic);
     if vector.iter().all(|&q| q >= 0.0) {
@@ -282,10 +314,11 @@ fn pivot(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings)
     let mut seen = HashSet::new();
     let mut pivots = 0;
     let status = loop {
-        if pivots >= settings.pivots {
+        // the path's end costs a factorization, a pivot at most the whole tableau
+        if pivots >= settings.pivots || !work.affords(factorization(n) + 2 * square(n)) {
             break SolveStatus::IterationLimit;
         }
-        let leaving = tableau.exchange(row, entering);
+        let leaving = tableau.exchange(row, entering, work);
         pivots += 1;
         if leaving == tableau.artificial() {
             break SolveStatus::Solved;
@@ -294,7 +327,7 @@ fn pivot(matrix: &DMatrix<f64>, vector: &DVector<f64>, settings: &LemkeSettings)
         if !seen.insert((tableau.signature, entering)) {
             break SolveStatus::Cycling;
         }
-        match tableau.blocking_row(entering) {
+        match tableau.blocking_row(entering, work) {
             Ok(r) => row = r,
             Err(status) => break status,
         }
@@ -358,13 +391,14 @@ impl Tableau {
     }
 
     /// Puts `entering` into the basis in place of the basic variable of `row`, which is returned.
-    fn exchange(&mut self, row: usize, entering: usize) -> usize {
+    fn exchange(&mut self, row: usize, entering: usize, work: &Work) -> usize {
         let column = self.table.column(entering).clone_owned();
         let pivot = column[row];
         for j in 0..self.table.ncols() {
             let mut target = self.table.column_mut(j);
             let factor = target[row] / pivot;
             if factor != 0.0 {
+                work.pay(self.n as u64);
                 target.axpy(-factor, &column, 1.0);
                 target[row] = factor;
             }
@@ -378,8 +412,9 @@ impl Tableau {
     }
 
     /// The row that blocks the growth of `entering`: least ratio, `z_0` before others, then lexicographic.
-    fn blocking_row(&self, entering: usize) -> Result<usize, SolveStatus> {
+    fn blocking_row(&self, entering: usize, work: &Work) -> Result<usize, SolveStatus> {
         let n = self.n;
+        work.pay(4 * n as u64);
         let column = self.table.column(entering);
         let value = self.table.column(2 * n + 1);
         if column.iter().any(|x| !x.is_finite()) {
@@ -398,6 +433,8 @@ impl Tableau {
             if rows.len() <= 1 {
                 break;
             }
+            // divisions, twice
+            work.pay(8 * rows.len() as u64);
             let part = |i: usize| self.table[(i, j)] / column[i];
             let smallest = rows.iter().map(|&i| part(i)).fold(f64::INFINITY, f64::min);
             rows.retain(|&i| part(i) <= smallest + TIE * (1.0 + smallest.abs()));

@@ -91,6 +91,7 @@ mod sweeps;
 pub mod teaching;
 pub mod two_phase;
 pub mod verify;
+mod work;
 
 pub use problem::{Group, Law, Problem, Solution, SolveStatus};
 pub use residual::{natural_map_residual, relative_residual};

@@ -21,6 +21,7 @@ use super::cone::length;
 use super::problem::{Group, Law, Problem};
 use super::scaled::{LARGEST_SYSTEM, Scaled};
 use super::sweeps::sweep;
+use super::work::{Work, factorization};
 use nalgebra::{DMatrix, DVector};
 
 /// How far to go.
@@ -51,8 +52,9 @@ pub(crate) fn newton(
     warm: Option<&DVector<f64>>,
     tolerance: f64,
     steps: usize,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let mut y = s.start(warm);
     let mut v = s.velocity(&y);
     for _ in 0..5 {
@@ -67,7 +69,7 @@ pub(crate) fn newton(
 /// Newton from `(y, v)`, which hold the best point afterwards. Returns whether the residual (m/s) is within
 /// `tolerance`, and the steps taken.
 pub(crate) fn mode_newton(
-    s: &Scaled,
+    s: &Scaled<'_>,
     y: &mut DVector<f64>,
     v: &mut DVector<f64>,
     settings: NewtonSettings,
@@ -79,8 +81,11 @@ pub(crate) fn mode_newton(
     let mut best = (s.residual(y, v), y.clone());
     let mut taken = 0;
     while best.0 > tolerance && taken < settings.steps {
-        taken += 1;
         let modes = Modes::at(s, y, v);
+        if !s.work.affords(modes.solve_work(s) + 3 * s.sweep_work()) {
+            break;
+        }
+        taken += 1;
         let Some(target) = modes.solve(s, y, delta) else {
             delta = (delta * 10.0).max(1e-6);
             if delta > 1.0 {
@@ -108,6 +113,9 @@ pub(crate) fn mode_newton(
         } else {
             delta = (10.0 * delta).min(1.0);
             for _ in 0..if s.rows() <= SMALL { 100 } else { 5 } {
+                if !s.work.affords(s.sweep_work()) {
+                    break;
+                }
                 sweep(s, y, v, 1.0);
             }
         }
@@ -145,7 +153,7 @@ struct Modes {
 }
 
 impl Modes {
-    fn at(s: &Scaled, y: &DVector<f64>, v: &DVector<f64>) -> Self {
+    fn at(s: &Scaled<'_>, y: &DVector<f64>, v: &DVector<f64>) -> Self {
         let n = s.rows();
         let mut modes =
             Self { columns: Vec::new(), tests: Vec::new(), curvature: Vec::new(), fixed: DVector::zeros(n) };
@@ -218,12 +226,19 @@ impl Modes {
         }
     }
 
+    /// Price of [`Self::solve`] with m unknowns: `m n` for the columns of `W R`, `m³/3` for the system.
+    fn solve_work(&self, s: &Scaled<'_>) -> u64 {
+        let m = self.columns.len();
+        (2 * m * s.rows()) as u64 + factorization(m)
+    }
+
     /// `y' = R x + c` with `(Lᵀ W R + δ I + D) x = Lᵀ(δ y - b - W c)`; `None` if singular, not finite or too large.
-    fn solve(&self, s: &Scaled, y: &DVector<f64>, delta: f64) -> Option<DVector<f64>> {
+    fn solve(&self, s: &Scaled<'_>, y: &DVector<f64>, delta: f64) -> Option<DVector<f64>> {
         let (n, m) = (s.rows(), self.columns.len());
         if m > LARGEST_SYSTEM {
             return None;
         }
+        s.work.pay(self.solve_work(s));
         let mut target = self.fixed.clone();
         if m > 0 {
             let right = y * delta - s.velocity(&self.fixed);

@@ -16,6 +16,7 @@ use super::cone::length;
 use super::problem::{Law, Problem};
 use super::scaled::Scaled;
 use super::sweeps::{repeat, sweep_row};
+use super::work::{TRIAL, Work};
 use nalgebra::DVector;
 
 /// Sweeps until the natural map is at most `tolerance` (m/s) or `sweeps` are done, from `warm` or zero.
@@ -26,15 +27,16 @@ pub(crate) fn nsgs(
     warm: Option<&DVector<f64>>,
     tolerance: f64,
     sweeps: usize,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let mut y = s.start(warm);
     let done = repeat(&s, &mut y, tolerance, sweeps, |y, v| exact_sweep(&s, y, v));
     (s.impulse(&y), done)
 }
 
 /// One sweep over all rows and contacts, each solved exactly with the others held.
-pub(crate) fn exact_sweep(s: &Scaled, y: &mut DVector<f64>, v: &mut DVector<f64>) {
+pub(crate) fn exact_sweep(s: &Scaled<'_>, y: &mut DVector<f64>, v: &mut DVector<f64>) {
     for &group in &s.groups {
         let Law::Cone { friction, dimension: d } = group.law else {
             sweep_row(s, group, y, v, 1.0);
@@ -49,19 +51,25 @@ pub(crate) fn exact_sweep(s: &Scaled, y: &mut DVector<f64>, v: &mut DVector<f64>
                 q[i] -= block[i][j] * y[row + j];
             }
         }
-        let r = one_contact(friction, &block, &q, d);
+        let r = contact(friction, &block, &q, d, s.work);
         for k in 0..d {
             let change = r[k] - y[row + k];
             y[row + k] = r[k];
             s.push(v, row + k, change);
         }
     }
+    s.work.pay(s.product_work);
 }
 
 /// The exact solution of one contact `u = W r + q` with `d` rows, normal first; entries beyond `d` are ignored.
 ///
 /// A normal row without positive diagonal cannot be pressed: 0 is returned.
 pub fn one_contact(friction: f64, block: &[[f64; 3]; 3], q: &[f64; 3], d: usize) -> [f64; 3] {
+    contact(friction, block, q, d, &Work::new(None))
+}
+
+/// [`one_contact`], its trials paid for.
+fn contact(friction: f64, block: &[[f64; 3]; 3], q: &[f64; 3], d: usize, work: &Work) -> [f64; 3] {
     let normal = block[0][0];
     if q[0] >= 0.0 || normal <= 0.0 {
         return [0.0; 3];
@@ -72,7 +80,10 @@ pub fn one_contact(friction: f64, block: &[[f64; 3]; 3], q: &[f64; 3], d: usize)
     }
     // g(λ) = |r_t(λ)| - μ r_n(λ)
     let excess = |r: &[f64; 3]| length(&r[1..d]) - friction * r[0];
-    let trial = |lambda: f64| solve_shifted(block, q, d, lambda).map(|r| (excess(&r), r));
+    let trial = |lambda: f64| {
+        work.pay(TRIAL);
+        solve_shifted(block, q, d, lambda).map(|r| (excess(&r), r))
+    };
     let scale = block[1][1].max(block[d - 1][d - 1]).max(f64::MIN_POSITIVE);
     let mut low = 0.0;
     match trial(low) {

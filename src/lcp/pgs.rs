@@ -8,6 +8,7 @@
 use super::problem::Problem;
 use super::scaled::Scaled;
 use super::sweeps::{repeat, sweep};
+use super::work::Work;
 use nalgebra::DVector;
 
 /// Sweeps until the natural map is at most `tolerance` (m/s) or `sweeps` are done, from `warm` or zero.
@@ -19,8 +20,9 @@ pub(crate) fn pgs(
     tolerance: f64,
     sweeps: usize,
     relaxation: f64,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let mut y = s.start(warm);
     let done = repeat(&s, &mut y, tolerance, sweeps, |y, v| sweep(&s, y, v, relaxation));
     (s.impulse(&y), done)

@@ -242,6 +242,8 @@ pub struct Solution {
     pub iterations: usize,
     /// Natural map residual of `impulse` (m/s), computed from the problem itself; infinite for an invalid problem.
     pub residual: f64,
+    /// Multiply-adds spent, as [`super::SolveSettings::work`] counts them; 0 from the batched solver, which does not count.
+    pub work: u64,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 use super::problem::{Group, Law, Problem};
 use super::residual::{group_natural_map, worse};
+use super::work::{ROW, Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 
 /// Below this share of nonzero entries, columns are stored by their nonzeros.
@@ -19,7 +20,7 @@ const SPARSE: f64 = 0.3;
 pub(crate) const LARGEST_SYSTEM: usize = 1500;
 
 /// The scaled problem; see the module.
-pub(crate) struct Scaled {
+pub(crate) struct Scaled<'a> {
     pub matrix: DMatrix<f64>,
     pub bias: DVector<f64>,
     pub groups: Vec<Group>,
@@ -29,10 +30,14 @@ pub(crate) struct Scaled {
     impulse_scale: DVector<f64>,
     /// Row indices and values of each column, if the matrix is sparse.
     sparse: Option<Vec<Vec<(usize, f64)>>>,
+    /// Nonzeros of the matrix if it is sparse, else n²: the price of a product, and of a sweep.
+    pub product_work: u64,
+    /// The budget that everything on this problem is paid from.
+    pub work: &'a Work,
 }
 
-impl Scaled {
-    pub fn new(problem: &Problem) -> Self {
+impl<'a> Scaled<'a> {
+    pub fn new(problem: &Problem, work: &'a Work) -> Self {
         let n = problem.rows();
         let s = problem.row_scale().map(|d| 1.0 / d.sqrt());
         let bias = problem.bias.component_mul(&s);
@@ -58,7 +63,10 @@ impl Scaled {
         let sparse = ((nonzeros as f64) < SPARSE * (n * n) as f64 && n > 24).then(|| {
             matrix.column_iter().map(|c| c.iter().copied().enumerate().filter(|&(_, x)| x != 0.0).collect()).collect()
         });
-        Self { matrix, bias: bias / beta, groups, velocity_scale: s.map(|s| beta / s), impulse_scale, sparse }
+        work.pay(3 * square(n));
+        let product_work = if sparse.is_some() { nonzeros as u64 } else { square(n) };
+        let velocity_scale = s.map(|s| beta / s);
+        Self { matrix, bias: bias / beta, groups, velocity_scale, impulse_scale, sparse, product_work, work }
     }
 
     pub fn rows(&self) -> usize {
@@ -95,8 +103,19 @@ impl Scaled {
         }
     }
 
+    /// Price of one sweep with its residual.
+    pub fn sweep_work(&self) -> u64 {
+        self.product_work + 2 * self.law_work()
+    }
+
+    /// Price of the laws of all rows.
+    pub fn law_work(&self) -> u64 {
+        ROW * self.rows() as u64
+    }
+
     /// `W y`.
     pub fn product(&self, y: &DVector<f64>) -> DVector<f64> {
+        self.work.pay(self.product_work);
         if self.sparse.is_none() {
             return &self.matrix * y;
         }
@@ -114,6 +133,7 @@ impl Scaled {
 
     /// Largest natural map residual, m/s.
     pub fn residual(&self, y: &DVector<f64>, v: &DVector<f64>) -> f64 {
+        self.work.pay(self.law_work());
         self.groups.iter().fold(0.0, |r, &g| {
             worse(r, self.velocity_scale[g.row] * group_natural_map(g, 1.0, y.as_slice(), v.as_slice()))
         })
@@ -121,12 +141,14 @@ impl Scaled {
 
     /// Sum of squares of the natural map, without unit: what a line search lowers.
     pub fn merit(&self, y: &DVector<f64>, v: &DVector<f64>) -> f64 {
+        self.work.pay(self.law_work());
         self.groups.iter().map(|&g| group_natural_map(g, 1.0, y.as_slice(), v.as_slice()).powi(2)).sum()
     }
 
     /// Whether `W - 1e-9 I` is not positive definite: contacts that share fewer directions of motion than rows.
     pub fn is_rank_deficient(&self) -> bool {
         let n = self.rows();
+        self.work.pay(factorization(n) / 2);
         (&self.matrix - DMatrix::identity(n, n) * 1e-9).cholesky().is_none()
     }
 }
@@ -150,7 +172,8 @@ mod tests {
         ];
         let bias = DVector::from_fn(7, |i, _| 3.0 - i as f64);
         let problem = Problem { name: String::new(), delassus: w, bias, laws };
-        let scaled = Scaled::new(&problem);
+        let work = Work::new(None);
+        let scaled = Scaled::new(&problem, &work);
         let z = DVector::from_fn(7, |i, _| ((3 * i) % 4) as f64 - 1.0);
         let y = scaled.start(Some(&z));
         assert!((scaled.impulse(&y) - &z).amax() < 1e-15);

@@ -34,6 +34,7 @@
 //! [`StewartTrinkleSettings::friction_scale`], which changes λ only.
 
 use super::problem::{Group, Law, Problem};
+use super::work::{Work, factorization, square};
 use crate::error::{Error, Result};
 use nalgebra::{DMatrix, DVector};
 use std::f64::consts::PI;
@@ -93,6 +94,23 @@ struct Limit {
 type Direction = Vec<(usize, f64)>;
 
 impl StewartTrinkle {
+    /// How many unknowns `(f_n, f_d, λ)` the form of a problem has at most, and the price of building it, multiply-adds.
+    pub(crate) fn size(problem: &Problem, directions: usize) -> (usize, u64) {
+        let (n, mut unknowns, mut free) = (problem.rows(), 0, 0);
+        for law in &problem.laws {
+            unknowns += match *law {
+                Law::Interval { lower, upper } if lower.is_infinite() && upper.is_infinite() => 0,
+                Law::Interval { .. } => 2,
+                Law::Friction { .. } => 3,
+                Law::Cone { dimension: 2, .. } => 4,
+                Law::Cone { .. } => 2 + directions,
+            };
+            free += usize::from(*law == Law::BILATERAL);
+        }
+        let products = square(n) * unknowns as u64 + square(unknowns) * n as u64;
+        (unknowns, products + square(unknowns) + DECOMPOSITION * factorization(free))
+    }
+
     /// Builds (15).
     ///
     /// # Errors
@@ -109,13 +127,16 @@ impl StewartTrinkle {
                 return Err(Error::argument(argument, format!("must be positive, it is {value}")));
             }
         }
+        if let Some((row, normal)) = pulling_normal(problem) {
+            let message = format!("box friction of row {row}: normal row {normal} may pull");
+            return Err(Error::Problem { place: format!("{:?}", problem.name), message });
+        }
         let n = problem.rows();
         let (mut normals, mut tangents): (Vec<Direction>, Vec<Direction>) = (Vec::new(), Vec::new());
         let (mut friction, mut ranges): (Vec<Limit>, Vec<Limit>) = (Vec::new(), Vec::new());
         let mut offset = DVector::zeros(n);
         let mut free = Vec::new();
         let mut rotations = settings.rotations.iter();
-        let lower_bound: Vec<f64> = lower_bounds(problem);
         for Group { row, law } in problem.groups() {
             match law {
                 Law::Interval { lower, upper } => match (lower.is_finite(), upper.is_finite()) {
@@ -137,10 +158,6 @@ impl StewartTrinkle {
                     }
                 },
                 Law::Friction { normal, friction: mu } => {
-                    if lower_bound[normal] < 0.0 {
-                        let message = format!("box friction of row {row}: normal row {normal} may pull");
-                        return Err(Error::Problem { place: format!("{:?}", problem.name), message });
-                    }
                     let members = vec![tangents.len(), tangents.len() + 1];
                     tangents.extend([vec![(row, 1.0)], vec![(row, -1.0)]]);
                     friction.push(Limit { constant: 0.0, normal: Some((normal, mu)), members });
@@ -263,14 +280,18 @@ impl StewartTrinkle {
     }
 }
 
-fn lower_bounds(problem: &Problem) -> Vec<f64> {
+/// A row of box friction in a valid problem, and its normal row, if that may pull: it has no linear form.
+pub(crate) fn pulling_normal(problem: &Problem) -> Option<(usize, usize)> {
     let mut bounds = vec![f64::NEG_INFINITY; problem.rows()];
     for Group { row, law } in problem.groups() {
         if let Law::Interval { lower, .. } = law {
             bounds[row] = lower;
         }
     }
-    bounds
+    problem.groups().find_map(|Group { row, law }| match law {
+        Law::Friction { normal, .. } if bounds[normal] < 0.0 => Some((row, normal)),
+        _ => None,
+    })
 }
 
 /// Expresses the free rows by the others so that their `w` vanishes: `z_f = -W_ff⁺ (W_fr z_r + b_f)`.
@@ -286,7 +307,7 @@ fn eliminate(problem: &Problem, free: &[usize], columns: &mut DMatrix<f64>, offs
     let mut right = DMatrix::zeros(f, columns.ncols() + 1);
     right.view_mut((0, 0), (f, columns.ncols())).copy_from(&(&rows * &*columns));
     right.column_mut(columns.ncols()).copy_from(&(&rows * &*offset + problem.bias.select_rows(free)));
-    let solved = solve_general(&block, &right);
+    let Some(solved) = solve_general(&block, &right, &Work::new(None)) else { return };
     for (i, &row) in free.iter().enumerate() {
         for j in 0..columns.ncols() {
             columns[(row, j)] = -solved[(i, j)];
@@ -295,11 +316,15 @@ fn eliminate(problem: &Problem, free: &[usize], columns: &mut DMatrix<f64>, offs
     }
 }
 
-/// Solves `A X = R`; by the pseudo-inverse if `A` is singular to working precision.
-pub(crate) fn solve_general(a: &DMatrix<f64>, r: &DMatrix<f64>) -> DMatrix<f64> {
+/// Price of a singular value decomposition, in factorizations.
+const DECOMPOSITION: u64 = 60;
+
+/// Solves `A X = R`; by the pseudo-inverse if `A` is singular to working precision. The elimination is the caller's to
+/// pay; `None` if the decomposition fails or is beyond the budget.
+pub(crate) fn solve_general(a: &DMatrix<f64>, r: &DMatrix<f64>, work: &Work) -> Option<DMatrix<f64>> {
     let n = a.nrows();
     if n == 0 {
-        return r.clone();
+        return Some(r.clone());
     }
     let factored = a.clone().full_piv_lu();
     let u = factored.u();
@@ -308,13 +333,15 @@ pub(crate) fn solve_general(a: &DMatrix<f64>, r: &DMatrix<f64>) -> DMatrix<f64> 
     if least > 1e-13 * greatest
         && let Some(x) = factored.solve(r)
     {
-        return x;
+        return Some(x);
     }
-    let Some(svd) = nalgebra::SVD::try_new(a.clone(), true, true, f64::EPSILON, 10_000) else {
-        return DMatrix::zeros(n, r.ncols());
-    };
+    if !work.affords(DECOMPOSITION * factorization(n)) {
+        return None;
+    }
+    work.pay(DECOMPOSITION * factorization(n));
+    let svd = nalgebra::SVD::try_new(a.clone(), true, true, f64::EPSILON, 10_000)?;
     let cut = 1e-12 * svd.singular_values.amax();
-    svd.solve(r, cut).unwrap_or_else(|_| DMatrix::zeros(n, r.ncols()))
+    svd.solve(r, cut).ok()
 }
 
 #[cfg(test)]

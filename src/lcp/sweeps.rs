@@ -12,17 +12,18 @@ use nalgebra::DVector;
 /// row      y_i ← Π(y_i - ω v_i / W_ii)
 /// contact  n ← max(0, y_n - ω v_n / W_nn);  update v_t;  t ← disc(y_t - ω v_t / a, μ n),  a = max(W_11, W_22) + |W_12|
 /// ```
-pub(crate) fn sweep(s: &Scaled, y: &mut DVector<f64>, v: &mut DVector<f64>, relaxation: f64) {
+pub(crate) fn sweep(s: &Scaled<'_>, y: &mut DVector<f64>, v: &mut DVector<f64>, relaxation: f64) {
     for &group in &s.groups {
         match group.law {
             Law::Interval { .. } | Law::Friction { .. } => sweep_row(s, group, y, v, relaxation),
             Law::Cone { friction, dimension } => sweep_contact(s, group.row, (friction, dimension), y, v, relaxation),
         }
     }
+    s.work.pay(s.product_work + s.law_work());
 }
 
 /// The scalar row of a group: `y_i ← Π(y_i - ω v_i / W_ii)`, `W_ii` replaced by 1 where it is not positive.
-pub(crate) fn sweep_row(s: &Scaled, group: Group, y: &mut DVector<f64>, v: &mut DVector<f64>, relaxation: f64) {
+pub(crate) fn sweep_row(s: &Scaled<'_>, group: Group, y: &mut DVector<f64>, v: &mut DVector<f64>, relaxation: f64) {
     let i = group.row;
     let (lower, upper) = bounds(group.law, y.as_slice());
     let new = project_interval(lower, upper, y[i] - relaxation * v[i] / positive(s.matrix[(i, i)]));
@@ -32,7 +33,7 @@ pub(crate) fn sweep_row(s: &Scaled, group: Group, y: &mut DVector<f64>, v: &mut 
 }
 
 fn sweep_contact(
-    s: &Scaled,
+    s: &Scaled<'_>,
     row: usize,
     (friction, dimension): (f64, usize),
     y: &mut DVector<f64>,
@@ -59,7 +60,7 @@ fn sweep_contact(
 }
 
 /// `a = max(W_11, W_22) + |W_12|`, at least the largest eigenvalue of the tangential block.
-fn tangential_bound(s: &Scaled, row: usize, dimension: usize) -> f64 {
+fn tangential_bound(s: &Scaled<'_>, row: usize, dimension: usize) -> f64 {
     let w = |i: usize, j: usize| s.matrix[(row + i, row + j)];
     if dimension == 2 { w(1, 1) } else { w(1, 1).max(w(2, 2)) + w(1, 2).abs().max(w(2, 1).abs()) }
 }
@@ -72,19 +73,24 @@ pub(crate) fn positive(x: f64) -> f64 {
 /// After so many sweeps `v = W y + b` is computed anew.
 const REFRESH: usize = 16;
 
-/// Repeats `sweep` from `y` until the residual is at most `tolerance` (m/s) or `limit` sweeps are done; leaves the
-/// best `y` that was seen and returns the number of sweeps.
+/// Repeats `sweep` from `y` until the residual is at most `tolerance` (m/s), `limit` sweeps are done or the budget is;
+/// leaves the best `y` that was seen and returns the number of sweeps.
 pub(crate) fn repeat(
-    s: &Scaled,
+    s: &Scaled<'_>,
     y: &mut DVector<f64>,
     tolerance: f64,
     limit: usize,
     mut sweep: impl FnMut(&mut DVector<f64>, &mut DVector<f64>),
 ) -> usize {
+    if !s.work.affords(2 * s.sweep_work()) {
+        return 0;
+    }
     let mut v = s.velocity(y);
     let mut best = (s.residual(y, &v), y.clone());
     let mut sweeps = 0;
-    while best.0 > tolerance && sweeps < limit {
+    let mut price = s.sweep_work();
+    while best.0 > tolerance && sweeps < limit && s.work.affords(price) {
+        let before = s.work.spent();
         sweep(y, &mut v);
         sweeps += 1;
         let mut residual = s.residual(y, &v);
@@ -99,6 +105,7 @@ pub(crate) fn repeat(
             best.0 = residual;
             best.1.copy_from(y);
         }
+        price = price.max(s.work.spent() - before);
     }
     y.copy_from(&best.1);
     sweeps

@@ -16,6 +16,7 @@ use super::nsgs::exact_sweep;
 use super::problem::Problem;
 use super::scaled::Scaled;
 use super::sweeps::{repeat, sweep};
+use super::work::{Work, factorization};
 use nalgebra::DVector;
 
 /// Most sweeps of the first stage.
@@ -33,15 +34,16 @@ pub(crate) fn two_phase(
     warm: Option<&DVector<f64>>,
     tolerance: f64,
     steps: usize,
+    work: &Work,
 ) -> (DVector<f64>, usize) {
-    let s = Scaled::new(problem);
+    let s = Scaled::new(problem, work);
     let mut y = s.start(warm);
     let iterations = run(&s, &mut y, warm.is_some(), tolerance, steps);
     (s.impulse(&y), iterations)
 }
 
 /// The stages on a scaled problem, in place.
-pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, warm: bool, tolerance: f64, steps: usize) -> usize {
+pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, warm: bool, tolerance: f64, steps: usize) -> usize {
     // 1. Gauss-Seidel while it contracts
     let mut best = Best::new(s, y);
     contract(s, y, if warm { 1 } else { 5 }, tolerance);
@@ -49,13 +51,16 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, warm: bool, tolerance: f64, 
         return best.give(y, 0);
     }
     let mut v = s.velocity(y);
-    exact_sweep(s, y, &mut v);
+    if s.work.affords(3 * s.sweep_work()) {
+        exact_sweep(s, y, &mut v);
+    }
     if best.offer(s, y) <= tolerance {
         return best.give(y, 0);
     }
     let mut iterations = 0;
     // 2. modes of stacks
-    if !warm && s.rows() > 12 && s.rows() <= LARGE && s.is_rank_deficient() {
+    let stacked = !warm && s.rows() > 12 && s.rows() <= LARGE;
+    if stacked && s.work.affords(factorization(s.rows()) / 2) && s.is_rank_deficient() {
         let settings = AdmmSettings { rho: 0.01, relaxation: 1.6, steps: 10, adaptive: false };
         admm::run(s, y, settings, tolerance);
         iterations += 1;
@@ -95,13 +100,13 @@ pub(crate) fn run(s: &Scaled, y: &mut DVector<f64>, warm: bool, tolerance: f64, 
 }
 
 /// `least` sweeps, and on while the residual falls 3 times every 3 sweeps.
-fn contract(s: &Scaled, y: &mut DVector<f64>, least: usize, tolerance: f64) {
+fn contract(s: &Scaled<'_>, y: &mut DVector<f64>, least: usize, tolerance: f64) {
     let mut v = s.velocity(y);
     let mut past = [f64::INFINITY; 3];
     for k in 0..SWEEPS {
         let residual = s.residual(y, &v);
         let slow = k >= least && residual > past[k % 3] / 3.0;
-        if residual <= tolerance || slow || !residual.is_finite() {
+        if residual <= tolerance || slow || !residual.is_finite() || !s.work.affords(s.sweep_work()) {
             break;
         }
         past[k % 3] = residual;
@@ -116,7 +121,7 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    pub fn new(s: &Scaled, y: &DVector<f64>) -> Self {
+    pub fn new(s: &Scaled<'_>, y: &DVector<f64>) -> Self {
         let zero = DVector::zeros(s.rows());
         let mut best = Self { residual: s.residual(&zero, &s.bias), y: zero };
         best.offer(s, y);
@@ -124,7 +129,7 @@ impl Best {
     }
 
     /// Keeps `y` if it is better; the residual of the best so far, m/s.
-    pub fn offer(&mut self, s: &Scaled, y: &DVector<f64>) -> f64 {
+    pub fn offer(&mut self, s: &Scaled<'_>, y: &DVector<f64>) -> f64 {
         let residual = s.residual(y, &s.velocity(y));
         if residual < self.residual {
             self.residual = residual;

@@ -51,15 +51,27 @@ pub struct BlockPlace {
 }
 
 /// Entries of [`Group::report`], per tile.
-pub const REPORT_LEN: usize = 4;
+pub const REPORT_LEN: usize = 5;
 /// Natural-map residual of the final impulse, m/s (rad/s), largest over the rows of the block.
 pub const REPORT_RESIDUAL: usize = 0;
 /// Rounding floor of that residual, m/s: no smaller residual can be told from zero in this precision.
 pub const REPORT_FLOOR: usize = 1;
-/// Sweeps and Newton steps done.
-pub const REPORT_ITERATIONS: usize = 2;
-/// 1 while the residual is above the tolerance, 0 once it is not.
+/// Sweeps done.
+pub const REPORT_SWEEPS: usize = 2;
+/// 1 while the residual is above what counts as solved ([`goal`]), 0 once it is not, and where no iteration can help: the residual is not finite.
 pub const REPORT_LIVE: usize = 3;
+/// Newton steps done.
+pub const REPORT_NEWTON_STEPS: usize = 4;
+
+/// A rounding floor up to so many times the tolerance may take its place: see [`goal`].
+pub const TRUSTED_FLOOR: f64 = 10.0;
+
+/// The residual that counts as solved, m/s: the tolerance, or the rounding floor while that is at most [`TRUSTED_FLOOR`] times the tolerance.
+/// A block whose floor is higher cannot be solved in this precision.
+#[inline(always)]
+pub fn goal<R: Real>(tolerance: R, floor: R) -> R {
+    tolerance.max(floor.min(R::constant(TRUSTED_FLOOR) * tolerance))
+}
 
 /// All blocks of one size class.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use super::newton::{Guess, Matrix, Mode, expand, tests};
 use super::pgs::update_contact;
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
-use super::{BlockSize, Header, REPORT_ITERATIONS, REPORT_LIVE};
+use super::{BlockSize, Header, REPORT_LIVE, REPORT_SWEEPS};
 use crate::lane::{Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.
@@ -318,7 +318,7 @@ impl<S: Scalar> Stages<S> for Factored<S> {
                 }
             }
         }
-        tile.report[REPORT_ITERATIONS] += S::from_f64(f64::from(header.sweep_count));
+        tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
     }
 
     /// As stage `residual`; the floor follows the terms of z and those of u.

@@ -1,7 +1,7 @@
 //! Stage `jacobi`, the twin of `shaders/jacobi.wgsl`: projected Jacobi sweeps.
 
 use super::project::{inverse, project_disc, project_interval};
-use super::{Header, LAW_CONE, REPORT_ITERATIONS, REPORT_LIVE};
+use super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS};
 use crate::lane::Real;
 
 /// `header.sweep_count` projected Jacobi sweeps over the live blocks of one tile; the others stay as they are.
@@ -81,6 +81,6 @@ pub fn jacobi<R: Real>(
             impulse[i] = R::select(live, next_impulse[i], impulse[i]);
         }
     }
-    let swept = report[REPORT_ITERATIONS] + R::constant(f64::from(header.sweep_count));
-    report[REPORT_ITERATIONS] = R::select(live, swept, report[REPORT_ITERATIONS]);
+    let swept = report[REPORT_SWEEPS] + R::constant(f64::from(header.sweep_count));
+    report[REPORT_SWEEPS] = R::select(live, swept, report[REPORT_SWEEPS]);
 }

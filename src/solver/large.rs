@@ -4,7 +4,7 @@ use super::cpu::{OneTile, Stages, Tiles, Which, sweep};
 use super::factored::Factored;
 use super::newton::NewtonTile;
 use super::rounds::{Round, Start};
-use super::{Header, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, SolveSettings};
+use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, SolveSettings};
 use crate::lane::{Compiled, Level, Real, Scalar, Task};
 
 /// Rounds of Newton, of all rows of a block. Alternating directions cost little here: two products and two triangles a step.
@@ -109,7 +109,7 @@ impl<S: Scalar> Task for Solve<'_, S> {
             newton.load(&one);
             newton.set_goal(0, &header, one.report, 0);
             let (steps, unsolved) = newton.run(&header, &round);
-            one.report[REPORT_ITERATIONS] += steps;
+            one.report[REPORT_NEWTON_STEPS] += steps;
             if round.keeps(unsolved) {
                 one.impulse.copy_from_slice(&newton.impulse);
                 whole.residual(&header, &mut one);

@@ -30,7 +30,8 @@ mod tests;
 mod warm_start;
 
 pub use batch::{
-    Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
+    Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    REPORT_SWEEPS, TRUSTED_FLOOR, goal,
 };
 pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};

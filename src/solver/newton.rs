@@ -19,7 +19,7 @@
 use super::cpu::OneTile;
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
-use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE};
+use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use crate::lane::{Mask, Real, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
@@ -199,11 +199,11 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
         }
     }
 
-    /// The residual that `lane` has to reach: the tolerance, or the floor of the block that is in lane `from` of `report`.
+    /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`.
     #[inline(always)]
     pub fn set_goal<P: Real<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
         let tolerance = R::Scalar::from_f64(f64::from(header.tolerance));
-        self.tolerance.set(lane, tolerance.max(report[REPORT_FLOOR].get(from)));
+        self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
     }
 
     /// Solves from where the round starts. Returns the steps of every lane, and the lanes that have not reached their tolerance.

@@ -1,7 +1,7 @@
 //! Stage `pgs`, the twin of `shaders/pgs.wgsl`: projected Gauss-Seidel sweeps.
 
 use super::project::{inverse, project_disc, project_interval};
-use super::{Header, LAW_CONE, REPORT_ITERATIONS, REPORT_LIVE};
+use super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS};
 use crate::lane::Real;
 
 /// `header.sweep_count` projected Gauss-Seidel sweeps over the live blocks of one tile; the others stay as they are.
@@ -62,8 +62,8 @@ pub fn pgs<R: Real>(
             impulse[i] = R::select(live, new, old);
         }
     }
-    let swept = report[REPORT_ITERATIONS] + R::constant(f64::from(header.sweep_count));
-    report[REPORT_ITERATIONS] = R::select(live, swept, report[REPORT_ITERATIONS]);
+    let swept = report[REPORT_SWEEPS] + R::constant(f64::from(header.sweep_count));
+    report[REPORT_SWEEPS] = R::select(live, swept, report[REPORT_SWEEPS]);
 }
 
 /// New impulse of a contact with velocity u and its own 3 × 3 block of W.

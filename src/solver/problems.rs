@@ -1,6 +1,6 @@
 //! Contact problems of [`crate::lcp`] as blocks of a batch.
 
-use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_ITERATIONS, REPORT_LEN, SolveSettings};
+use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS, SolveSettings};
 use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
 use crate::lcp::{Group, Law, Problem, Solution, SolveStatus, natural_map_residual};
@@ -195,9 +195,12 @@ impl<R: Real> ProblemBatch<R> {
                 let value: f64 = group.position_impulse[tile * n + i].get(lane).to_f64();
                 impulse[row] = value * layout.impulse_scale();
             }
-            let sweeps = [&group.report, &group.position_report]
-                .map(|report| report[tile * REPORT_LEN + REPORT_ITERATIONS].get(lane).to_f64());
-            (impulse, (sweeps[0] + sweeps[1]) as usize)
+            let iterations: f64 = [&group.report, &group.position_report]
+                .into_iter()
+                .flat_map(|report| [REPORT_SWEEPS, REPORT_NEWTON_STEPS].map(|k| report[tile * REPORT_LEN + k]))
+                .map(|count| count.get(lane).to_f64())
+                .sum();
+            (impulse, iterations as usize)
         })
         .collect()
     }
@@ -251,10 +254,10 @@ fn judge(problem: &Problem, impulse: DVector<f64>, iterations: usize, settings: 
     if !residual.is_finite() {
         let impulse = DVector::zeros(problem.rows());
         let residual = natural_map_residual(problem, &impulse);
-        return Solution { impulse, status: SolveStatus::NotFinite, iterations, residual };
+        return Solution { impulse, status: SolveStatus::NotFinite, iterations, residual, work: 0 };
     }
     let size = problem.bias.amax();
     let solved = residual <= settings.tolerance * if size > 0.0 { size } else { 1.0 };
     let status = if solved { SolveStatus::Solved } else { SolveStatus::IterationLimit };
-    Solution { impulse, status, iterations, residual }
+    Solution { impulse, status, iterations, residual, work: 0 }
 }

@@ -1,7 +1,7 @@
 //! Stage `residual`, the twin of `shaders/residual.wgsl`: the certificate.
 
-use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval, scale};
-use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL};
+use super::project::{corrected_normal, is_finite, project_cone, project_interval, scale};
+use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
 use crate::lane::{Mask, Real, Scalar};
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; and whether a block is still live.
@@ -10,7 +10,7 @@ use crate::lane::{Mask, Real, Scalar};
 /// - Contact under the cone law: W_c ‖λ − P_K(λ − û/W_c)‖, û = u + μ‖u_t‖ e_n (De Saxcé), W_c the mean of the three W_ii.
 ///
 /// The report gets the largest over the rows; the rounding floor 4 ε max_i (|b_i| + Σ_j |W_ij λ_j|); and live = 1 where the residual is above
-/// both tolerance and floor. A block whose numbers are not finite gets residual +∞, floor 0, live 0. Where W_ii ≤ 0, 1 takes its place.
+/// what counts as solved ([`goal`]). A block whose numbers are not finite gets residual +∞, floor 0, live 0. Where W_ii ≤ 0, 1 takes its place.
 #[inline(always)]
 pub fn residual<R: Real>(
     header: &Header,
@@ -77,13 +77,12 @@ pub(super) fn contact_residual<R: Real>(
     friction: R,
 ) -> R {
     if law == LAW_CONE {
+        // ‖y − P_K(y − û)‖ with y = W_c λ: a cone has no size, and velocities are squared without underflow where impulses are not
         let weight = scale((w0 + w1 + w2) * R::constant(1.0 / 3.0));
-        let step = inverse(weight);
-        let normal = corrected_normal([u0, u1, u2], friction);
-        let target = [(-normal).mul_add(step, x0), (-u1).mul_add(step, x1), (-u2).mul_add(step, x2)];
-        let nearest = project_cone(target, friction);
-        let (e0, e1, e2) = (x0 - nearest[0], x1 - nearest[1], x2 - nearest[2]);
-        weight * e0.mul_add(e0, e1.mul_add(e1, e2 * e2)).sqrt()
+        let (y0, y1, y2) = (weight * x0, weight * x1, weight * x2);
+        let nearest = project_cone([y0 - corrected_normal([u0, u1, u2], friction), y1 - u1, y2 - u2], friction);
+        let (e0, e1, e2) = (y0 - nearest[0], y1 - nearest[1], y2 - nearest[2]);
+        e0.mul_add(e0, e1.mul_add(e1, e2 * e2)).sqrt()
     } else {
         let radius = friction * x0;
         let (d0, d1, d2) = (scale(w0), scale(w1), scale(w2));
@@ -106,8 +105,7 @@ pub(super) fn row_residual<R: Real>(w: R, x: R, diagonal: R, lower: R, upper: R)
 #[inline(always)]
 pub(super) fn write_report<R: Real>(header: &Header, largest: R, magnitude: R, finite: R::Mask, report: &mut [R]) {
     let floor = R::constant(4.0 * R::Scalar::EPSILON) * magnitude;
-    let tolerance = R::constant(f64::from(header.tolerance));
-    let live = finite.and(tolerance.max(floor).lt(largest));
+    let live = finite.and(goal(R::constant(f64::from(header.tolerance)), floor).lt(largest));
     report[REPORT_RESIDUAL] = R::select(finite, largest, R::constant(f64::from(header.infinity)));
     report[REPORT_FLOOR] = R::select(finite, floor, R::zero());
     report[REPORT_LIVE] = R::select(live, R::one(), R::zero());

@@ -6,7 +6,7 @@ use super::dense::Dense;
 use super::newton::NewtonTile;
 use super::residual::residual;
 use super::{
-    BlockSize, Header, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings,
+    BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings,
 };
 use crate::lane::{Compiled, Level, Mask, Real, Scalar, Task};
 
@@ -51,6 +51,8 @@ const ROUNDS: [Round; 8] = [
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
     Round { steps: 20, acting: false, start: Start::Friction(&[3.0]) },
 ];
+/// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
+const POSITION_ROUNDS: usize = 4;
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
 /// Blocks are solved in their own tile when such a share of its lanes takes part with all rows.
@@ -121,7 +123,8 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
     gathering: &mut Gathering<R>,
 ) {
     let no_size = BlockSize::default();
-    for round in ROUNDS {
+    let rounds = if which == Which::Position { POSITION_ROUNDS } else { ROUNDS.len() };
+    for round in ROUNDS.into_iter().take(rounds) {
         choose(all, which, round, gathering);
         if gathering.parts.is_empty() {
             return;
@@ -357,8 +360,8 @@ fn put_back<R: Real, N: Real<Scalar = R::Scalar>>(
     steps: R::Scalar,
     keep: bool,
 ) {
-    let iterations = &mut tile.report[REPORT_ITERATIONS];
-    iterations.set(part.lane, iterations.get(part.lane) + steps);
+    let all = &mut tile.report[REPORT_NEWTON_STEPS];
+    all.set(part.lane, all.get(part.lane) + steps);
     if keep {
         for &(from, to) in rows {
             tile.impulse[from].set(part.lane, newton.impulse[to].get(lane));

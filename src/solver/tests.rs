@@ -228,7 +228,7 @@ fn one_contact_opens_sticks_and_slides_as_in_closed_form() {
         // Leaving: no impulse.
         let (open, report) = solve_one(&Block::contact([1.0, 2.0, 2.0], [0.5, 3.0, 0.0], 0.8), &settings);
         assert_eq!(open, [0.0; 3]);
-        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_ITERATIONS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
+        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_SWEEPS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
         // Sticking: λ = −W⁻¹ b, inside the cone.
         let (stick, _) = solve_one(&Block::contact([1.0, 2.0, 2.0], [-2.0, 0.6, -0.8], 0.8), &settings);
         assert_close(&stick, &[2.0, -0.3, 0.4], CLOSE);
@@ -266,7 +266,7 @@ fn the_residual_is_exactly_zero_at_a_known_solution() {
         let settings = SolveSettings { law, tolerance: 0.0, ..TIGHT };
         let (impulse, report) = solve_one(&block, &settings);
         assert_eq!(impulse, block.guess);
-        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_ITERATIONS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
+        assert_eq!((report[REPORT_RESIDUAL], report[REPORT_SWEEPS], report[REPORT_LIVE]), (0.0, 0.0, 0.0));
     }
 }
 
@@ -492,7 +492,7 @@ fn an_equal_position_problem_costs_no_sweep_and_another_one_is_solved() {
     for group in &batch.groups {
         assert_eq!(group.impulse, group.position_impulse);
         for tile in group.position_report.chunks(REPORT_LEN) {
-            assert_eq!(tile[REPORT_ITERATIONS], F64x8::zero());
+            assert_eq!(tile[REPORT_SWEEPS], F64x8::zero());
         }
     }
     let block = Block::contact([1.0, 2.0, 2.0], [-2.0, 0.0, 0.0], 0.5);
@@ -509,7 +509,7 @@ fn sweeps_are_counted_and_split_into_rounds() {
     assert_eq!(settings.rounds().collect::<Vec<_>>(), [4, 4, 2]);
     assert_eq!(SolveSettings { check_every: 0, iterations: 2, ..settings }.rounds().count(), 2);
     let (_, report) = solve_one(&Block::random(SIZES[4], 5), &settings);
-    assert_eq!(report[REPORT_ITERATIONS], 10.0);
+    assert_eq!(report[REPORT_SWEEPS], 10.0);
     assert!(SolveSettings { tolerance: f64::NAN, ..settings }.validate().is_err());
     assert!(settings.validate().is_ok());
 }

@@ -1,7 +1,7 @@
 //! Stage `warm_start`, the twin of `shaders/warm_start.wgsl`: makes the first guess feasible.
 
 use super::project::{is_finite, project_disc, project_interval};
-use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LIVE, REPORT_RESIDUAL};
+use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use crate::lane::Real;
 
 /// Projects the first guess of one tile onto the feasible set and starts its report: no sweeps, live.
@@ -33,6 +33,7 @@ pub fn warm_start<R: Real>(header: &Header, friction: &[R], bounds: &[R], impuls
     }
     report[REPORT_RESIDUAL] = R::zero();
     report[REPORT_FLOOR] = R::zero();
-    report[REPORT_ITERATIONS] = R::zero();
+    report[REPORT_SWEEPS] = R::zero();
     report[REPORT_LIVE] = R::one();
+    report[REPORT_NEWTON_STEPS] = R::zero();
 }

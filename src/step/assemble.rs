@@ -5,12 +5,16 @@
 //! | row | velocity target | position target |
 //! |---|---|---|
 //! | positive gap g | −g/Δt: it may just close | the same |
+//! | gap g that only an impact of this step may close, where e > 0 | none, or as one if it touches, see [`Pace`] | −g/Δt |
 //! | overlap g ≤ 0 | 0 | the push-out velocity min(β, 1) · (−g)/Δt, at most `push_speed` |
 //! | impact that reaches the surface within Δt | the rebound, see [`rebound`] | the same |
 //! | dry friction | 0 | 0 |
 //! | equality with error e | 0 | −min(β, 1) · e/Δt, at most `push_speed` either way |
 //!
 //! The velocity problem gives v⁺, the position problem the velocity that moves q: what pushes an overlap out never stays in v.
+//!
+//! Impacts of one step are one problem, with Newton's law for each: bodies that touch when they are hit move on as one. Those with a gap between
+//! them do not: what is thrown at a neighbour stops at its surface with the speed it got, and rebounds from that in the next step.
 
 use super::Settings;
 use super::places::{Home, Places};
@@ -40,6 +44,64 @@ pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
     let two = R::constant(2.0);
     let square = half.mul_add(half, two.mul_add(a * gap, two * e * e * energy));
     half + square.max(R::zero()).sqrt()
+}
+
+/// The speeds of every world that tell what its impacts may close from what touches.
+///
+/// An impact may throw a body at a neighbour across a gap that the free motion leaves open. With −g/Δt as its target that contact would brake the
+/// throw without a bounce. So where e > 0 the velocity problem leaves it out: its target is −(g/Δt + [`THROW`] times the fastest motion of the
+/// world), beyond what throws reach.
+///
+/// It touches, and is posed, while neither its gap (over Δt) nor its opening speed exceeds what does not count as an impact: the restitution
+/// threshold, and [`QUIET`] times what forces add within a step. So what rests does not rattle. What touches moves on as one when it is hit: it approaches
+/// by no more than under the free motion and what forces add, and never beyond the surface.
+#[derive(Clone, Copy)]
+struct Pace<R> {
+    /// Largest |u| of any row, before the step or under the free motion, m/s (rad/s).
+    fastest: R,
+    /// Largest velocity |u* − u| that forces add to a contact along its normal within the step, m/s.
+    kick: R,
+}
+
+/// How many times faster than the fastest motion of its world a throw may be and keep its speed.
+const THROW: f64 = 4.0;
+
+/// A body that falls onto a supported one passes its surface by up to what forces add to its speed in the step, and is stopped there: a gain of height. Bounces
+/// with e up to 0.95 lose more than that if they are this many times faster; slower ones count as touching.
+const QUIET: f64 = 4.0;
+
+impl<R: Real> Pace<R> {
+    #[inline(always)]
+    fn of(contact_slots: usize, places: &Places, rows: &Rows<R>) -> Self {
+        let mut pace = Self { fastest: R::zero(), kick: R::zero() };
+        for slot in 0..places.slot_count(R::LANES) {
+            let mut bits = 0;
+            for lane in 0..R::LANES {
+                bits |= u32::from(places.of(R::LANES, slot, lane).is_some()) << lane;
+            }
+            let present = R::Mask::from_bits(bits);
+            let (first, count) = slot_rows(contact_slots, slot);
+            for row in first..first + count {
+                let speed = rows.previous[row].abs().max(rows.free[row].abs());
+                pace.fastest = R::select(present, pace.fastest.max(speed), pace.fastest);
+            }
+            if count == 3 {
+                let kick = (rows.free[first] - rows.previous[first]).abs();
+                pace.kick = R::select(present, pace.kick.max(kick), pace.kick);
+            }
+        }
+        pace
+    }
+
+    /// Velocity target of a contact that bounces and that the free motion u* leaves open; `closing`: −g/Δt, or 0 for an overlap.
+    #[inline(always)]
+    fn target(&self, threshold: R, dt: R, gap: R, [u, free]: [R; 2], closing: R) -> R {
+        let quiet = threshold.max(R::constant(QUIET) * self.kick);
+        let touches = (dt * quiet).lt(gap).or(quiet.lt(u)).not();
+        // as one: max(−g/Δt, min(u*, 0) − kick); left out: −(g/Δt + 4 max |u|)
+        let as_one = closing.max(free.min(R::zero()) - self.kick);
+        R::select(touches, as_one, R::constant(-THROW).mul_add(self.fastest, closing))
+    }
 }
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
@@ -240,7 +302,9 @@ fn contact_terms<R: Real>(
     batch: &mut Batch<R>,
 ) {
     let (lanes, h) = (R::LANES, R::constant(dt));
-    for slot in 0..contacts.gap.len() {
+    let (contact_slots, threshold) = (contacts.gap.len(), R::constant(settings.restitution_threshold));
+    let mut pace = None;
+    for slot in 0..contact_slots {
         let row = 3 * slot;
         let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
         let mut restitution = R::zero();
@@ -262,13 +326,23 @@ fn contact_terms<R: Real>(
         }
         let (target, position_target) = targets(settings, h, gap);
         // An impact: fast, not in mid-air, and it reaches the surface within Δt.
-        let fast = u.lt(R::constant(-settings.restitution_threshold));
+        let fast = u.lt(-threshold);
         let reaches = h.mul_add(free, gap).lt(R::zero());
-        let bounces = fast.and(reaches).and(R::zero().lt(restitution));
+        let elastic = R::zero().lt(restitution);
+        let bounces = fast.and(reaches).and(elastic);
         let acceleration = (free - u) / h;
         let bounce = rebound(restitution, gap, u, acceleration, h);
-        let target = R::select(bounces, target.max(bounce), target);
+        let mut target = R::select(bounces, target.max(bounce), target);
         let position_target = R::select(bounces, position_target.max(bounce), position_target);
+        if elastic.any() {
+            let now = match pace {
+                Some(pace) => pace,
+                None => Pace::of(contact_slots, places, rows),
+            };
+            pace = Some(now);
+            let left_open = elastic.and(reaches.not());
+            target = R::select(left_open, now.target(threshold, h, gap, [u, free], target), target);
+        }
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
         let position_bias = [free - position_target, rows.free[row + 1], rows.free[row + 2]];
         for lane in 0..lanes {

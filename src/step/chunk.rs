@@ -1,21 +1,20 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
+use super::exact::Mended;
 use super::places::reserve;
 use super::profile::{Stage, StageTimes, StopWatch};
+use super::redo::{Redo, Redone};
 use super::rows::slot_rows;
 use super::warm::{Remembered, contact_key, equality_key, joint_key};
 use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
 use crate::lane::{Compiled, Real, Scalar, Task};
-use crate::lcp::{self, Law, Problem};
+use crate::lcp::Problem;
 use crate::model::Model;
-use crate::report::{WorldReport, WorldStatus};
-use crate::solver::{
-    Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish,
-    solve_cpu,
-};
+use crate::report::WorldReport;
+use crate::solver::{Batch, polish, solve_cpu};
 use crate::spatial::{Vec3, vec3};
-use nalgebra::{DMatrix, DVector, Vector3};
+use nalgebra::{DVector, Vector3};
 
 /// Blocks with room for so many rows are kept as the factor of W and solved one by one through velocities.
 const FACTORED_FROM: usize = 48;
@@ -96,6 +95,14 @@ impl<R: Real> Chunk<'_, R> {
         }
     }
 
+    /// Whether the state and the inputs of a world are finite.
+    pub(super) fn is_finite(&mut self, model: &Model, world: usize) -> bool {
+        let (tile, lane) = (self.tile(model, world / R::LANES), world % R::LANES);
+        [&*tile.q, &*tile.v, tile.control, tile.external]
+            .iter()
+            .all(|numbers| numbers.iter().all(|x| x.get(lane).is_finite()))
+    }
+
     /// Tile `t` of the chunk.
     pub fn tile(&mut self, model: &Model, t: usize) -> Tile<'_, R> {
         let (nq, nv, nu, lanes) = (model.nq(), model.nv(), model.nu(), R::LANES);
@@ -115,11 +122,15 @@ impl<R: Real> Chunk<'_, R> {
 #[derive(Debug)]
 pub struct Worker<R: Real> {
     /// One workspace a tile.
-    workspaces: Vec<Workspace<R>>,
+    pub(super) workspaces: Vec<Workspace<R>>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
-    /// Blocks (tile, block) that the exact solver was asked for.
-    fallbacks: Vec<(usize, usize)>,
+    /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
+    pub(super) mended: Vec<Mended>,
+    /// What steps a world in f64; none until one needs it.
+    pub(super) redo: Option<Box<Redo<R::Exact>>>,
+    /// The worlds that were stepped again in f64.
+    pub(super) redone: Vec<Redone>,
     /// Time spent in every stage, while [`Plan::profile`] is on.
     pub times: StageTimes,
 }
@@ -153,13 +164,12 @@ impl<R: Real> Worker<R> {
         if !dense && plan.settings.solve().uses_newton() {
             batch.factored_from = FACTORED_FROM;
         }
-        Self { workspaces, batch, fallbacks: Vec::new(), times: StageTimes::default() }
+        Self { workspaces, batch, mended: Vec::new(), redo: None, redone: Vec::new(), times: StageTimes::default() }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk.
     pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
         self.batch.clear();
-        self.fallbacks.clear();
         let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
             let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
@@ -194,167 +204,25 @@ impl<R: Real> Worker<R> {
         watch.lap(&mut self.times, Stage::Solve);
     }
 
-    /// Hands every block that missed its tolerance to the exact solver, and keeps the better answer.
-    pub fn fall_back(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
-        let settings = &plan.settings;
-        if !settings.fallback {
-            return;
-        }
-        let tolerance = settings.tolerance();
+    /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
+    /// reports.
+    pub fn complete(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         let mut watch = StopWatch::start(plan.profile);
-        for t in 0..chunk.tile_count() {
-            for b in 0..self.workspaces[t].islands.blocks.len() {
-                for position in [false, true] {
-                    let (tile, lane, group) = self.home(t, b);
-                    let group = &self.batch.groups[group];
-                    let report = if position { &group.position_report } else { &group.report };
-                    let get = |entry: usize| report[tile * REPORT_LEN + entry].get(lane).to_f64();
-                    // A live block is finite and above its tolerance.
-                    if get(REPORT_LIVE) == 0.0 {
-                        continue;
-                    }
-                    let before = get(REPORT_RESIDUAL);
-                    let (problem, impulse) = self.problem(settings.friction, t, b, position);
-                    // The problem is known to the precision of the step only: asking for less than its floor would be asking for noise.
-                    let wanted = 0.5 * tolerance.max(get(REPORT_FLOOR));
-                    // Where all starts fail, long sweeps rarely help, and a rollout must go on.
-                    let exact =
-                        lcp::SolveSettings { tolerance: wanted, iterations: 200, ..lcp::SolveSettings::default() };
-                    let solution = lcp::solve(&problem, lcp::Solver::Auto, &exact, Some(&impulse));
-                    if solution.residual < before && solution.impulse.iter().all(|x| x.is_finite()) {
-                        self.replace(settings, t, b, position, &problem, &solution.impulse);
-                        if !self.fallbacks.contains(&(t, b)) {
-                            self.fallbacks.push((t, b));
-                        }
-                    }
-                }
-            }
+        self.fall_back(plan, chunk);
+        self.step_again(plan, chunk, see);
+        if let Some(see) = see {
+            self.inspect(plan, chunk, see);
         }
         watch.lap(&mut self.times, Stage::Fallback);
-    }
-
-    /// Tile, lane and group of the batch that hold block `b` of tile `t`.
-    fn home(&self, t: usize, b: usize) -> (usize, usize, usize) {
-        let place = self.workspaces[t].places.block[b];
-        (place.block / R::LANES, place.block % R::LANES, place.group)
-    }
-
-    /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
-    fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
-        let block = &self.workspaces[t].islands.blocks[b];
-        let contacts = self.batch.groups[self.workspaces[t].places.block[b].group].size.contact_count;
-        (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
-    }
-
-    /// Block `b` of tile `t` as a dense problem, and its present impulse.
-    fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
-        let (tile, lane, group) = self.home(t, b);
-        let block = &self.workspaces[t].islands.blocks[b];
-        let group: &Group<R> = &self.batch.groups[group];
-        let rows = self.real_rows(t, b);
-        let n = group.size.row_count();
-        let get = |x: &[R], i: usize| x[i].get(lane).to_f64();
-        let (bias, impulse) =
-            if position { (&group.position_bias, &group.position_impulse) } else { (&group.bias, &group.impulse) };
-        let delassus = if group.factored {
-            let factor = &group.factors[tile * R::LANES + lane];
-            DMatrix::from_fn(rows.len(), rows.len(), |i, j| factor.delassus(i, j))
-        } else {
-            let entry = |i: usize, j: usize| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]);
-            DMatrix::from_fn(rows.len(), rows.len(), entry)
-        };
-        let mut laws = Vec::new();
-        for c in 0..block.contact_count {
-            let friction = get(&group.friction, tile * group.size.contact_count + c);
-            match law {
-                FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
-                FrictionLaw::Box => {
-                    laws.push(Law::Interval { lower: 0.0, upper: f64::INFINITY });
-                    laws.extend([Law::Friction { normal: 3 * c, friction }, Law::Friction { normal: 3 * c, friction }]);
-                }
-            }
-        }
-        for s in 0..block.scalar_count {
-            let bounds = 2 * (tile * group.size.scalar_count + s);
-            laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
-        }
-        let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));
-        let problem = Problem { name: String::new(), delassus, bias: vector(bias), laws };
-        (problem, vector(impulse))
-    }
-
-    /// Writes an answer back and certifies it anew, as rounded.
-    fn replace(
-        &mut self,
-        settings: &super::Settings,
-        t: usize,
-        b: usize,
-        position: bool,
-        problem: &Problem,
-        answer: &DVector<f64>,
-    ) {
-        let (tile, lane, group) = self.home(t, b);
-        let rows = self.real_rows(t, b);
-        let group = &mut self.batch.groups[group];
-        let n = group.size.row_count();
-        let (impulse, report) = if position {
-            (&mut group.position_impulse, &mut group.position_report)
-        } else {
-            (&mut group.impulse, &mut group.report)
-        };
-        let rounded = answer.map(|x| R::Scalar::from_f64(x).to_f64());
-        for (row, x) in rows.iter().zip(rounded.iter()) {
-            impulse[tile * n + row].set(lane, R::Scalar::from_f64(*x));
-        }
-        let residual = lcp::natural_map_residual(problem, &rounded);
-        let floor = report[tile * REPORT_LEN + REPORT_FLOOR].get(lane).to_f64();
-        let live = if residual > settings.tolerance().max(floor) { 1.0 } else { 0.0 };
-        report[tile * REPORT_LEN + REPORT_RESIDUAL].set(lane, R::Scalar::from_f64(residual));
-        report[tile * REPORT_LEN + REPORT_LIVE].set(lane, R::Scalar::from_f64(live));
-    }
-
-    /// Shows every block of the chunk, as posed and answered.
-    pub fn inspect(&self, plan: &Plan, chunk: &Chunk<'_, R>, see: &(dyn Fn(&BlockRecord<'_>) + Sync)) {
-        for t in 0..chunk.tile_count() {
-            for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
-                for position in [false, true] {
-                    let (tile, lane, group) = self.home(t, b);
-                    let group = &self.batch.groups[group];
-                    let report = if position { &group.position_report } else { &group.report };
-                    let get = |entry: usize| report[tile * REPORT_LEN + entry].get(lane).to_f64();
-                    let (mut problem, impulse) = self.problem(plan.settings.friction, t, b, position);
-                    let world = chunk.first_world + t * R::LANES + block.lane;
-                    problem.name = format!("world {world}, block {b}{}", if position { ", position" } else { "" });
-                    see(&BlockRecord {
-                        world,
-                        problem: &problem,
-                        impulse: &impulse,
-                        residual: get(REPORT_RESIDUAL),
-                        solved: get(REPORT_LIVE) == 0.0 && get(REPORT_RESIDUAL).is_finite(),
-                        position,
-                    });
-                }
-            }
-        }
-    }
-
-    /// Stages 9 and 10, the memory for the next step, and the reports.
-    pub fn finish(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
-        let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
             let mut tile = chunk.tile(&plan.model, t);
             self.gather(t, &mut tile);
             plan.level.run(Finish { plan, tile: &mut tile, w: &mut self.workspaces[t] });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
-            self.report(t, &mut chunk.reports[lanes.clone()]);
-            self.watch(plan, t, &mut chunk.watched[lanes.clone()]);
-            for (lane, report) in chunk.reports[lanes].iter_mut().enumerate() {
-                if self.workspaces[t].finite.get(lane) != R::Scalar::from_f64(1.0) {
-                    report.status = WorldStatus::NotFinite;
-                    chunk.memory[t * R::LANES + lane].clear();
-                }
-            }
+            self.watch(plan, t, &mut chunk.watched[lanes]);
+            self.report(plan, t, chunk);
         }
+        self.put_back(plan, chunk);
         watch.lap(&mut self.times, Stage::Finish);
     }
 
@@ -403,39 +271,6 @@ impl<R: Real> Worker<R> {
                 let impulse = vec3(w.impulse[first + i].get(lane), zero, zero);
                 memory.push(Remembered { key: equality_key(i), impulse });
             }
-        }
-    }
-
-    /// Adds what this step did to the reports of the worlds of tile `t`.
-    fn report(&self, t: usize, reports: &mut [WorldReport]) {
-        let w = &self.workspaces[t];
-        for (lane, report) in reports.iter_mut().enumerate() {
-            report.steps += 1;
-            report.contact_count = w.contacts.count[lane];
-            report.row_count = 0;
-            report.capacity_needed = report.capacity_needed.max(w.contacts.found[lane]);
-            report.overflow |= w.contacts.found[lane] > w.contacts.count[lane];
-            for slot in 0..w.contacts.count[lane] {
-                report.penetration = report.penetration.max(-w.contacts.gap[slot].get(lane).to_f64());
-            }
-        }
-        for (b, block) in w.islands.blocks.iter().enumerate() {
-            let Some(report) = reports.get_mut(block.lane) else { continue };
-            let (tile, lane, group) = self.home(t, b);
-            let group = &self.batch.groups[group];
-            report.row_count += 3 * block.contact_count + block.scalar_count;
-            let mut sweeps = 0;
-            for certificate in [&group.report, &group.position_report] {
-                let get = |entry: usize| certificate[tile * REPORT_LEN + entry].get(lane).to_f64();
-                sweeps += get(REPORT_ITERATIONS) as u32;
-                report.residual = report.residual.max(get(REPORT_RESIDUAL));
-                report.floor = report.floor.max(get(REPORT_FLOOR));
-                if get(REPORT_LIVE) > 0.0 && report.status == WorldStatus::Solved {
-                    report.status = WorldStatus::IterationLimit;
-                }
-            }
-            report.iterations = report.iterations.max(sweeps);
-            report.fallback |= self.fallbacks.contains(&(t, b));
         }
     }
 

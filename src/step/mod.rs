@@ -1,9 +1,12 @@
 //! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`find_contacts`], [`find_rows`], [`blocks`], solve, [`finish`].
 
 mod assemble;
+mod certify;
 mod chunk;
+mod exact;
 mod places;
 mod profile;
+mod redo;
 mod rows;
 mod settings;
 mod warm;
@@ -45,6 +48,8 @@ pub struct Plan {
     pub level: Level,
     /// Whether workers measure the time of every stage. Default false.
     pub profile: bool,
+    /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
+    exact: Option<Box<Self>>,
     collide: CollidePlan,
     joint_rows: Vec<JointRow>,
     equalities: EqualityPlan,
@@ -59,7 +64,12 @@ impl Plan {
     pub fn new(model: Arc<Model>, settings: Settings) -> Self {
         let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
         let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
+        let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
+            let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
+            Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
+        });
         Self {
+            exact,
             dt: settings.dt.unwrap_or(model.timestep),
             level: Level::detect(),
             profile: false,
@@ -109,8 +119,8 @@ pub struct Workspace<R> {
     impulse: Vec<R>,
     position_impulse: Vec<R>,
     position_velocity: Vec<R>,
-    /// 1 where the new state is finite, else 0.
-    finite: R,
+    /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
+    speed: R,
 }
 
 impl<R: Real> Workspace<R> {
@@ -129,7 +139,7 @@ impl<R: Real> Workspace<R> {
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
-            finite: R::one(),
+            speed: R::zero(),
         }
     }
 }
@@ -199,11 +209,14 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
     apply(model, plan.rows.words, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
     // 0 · x is 0 for every finite x, and not a number else
-    let mut sum = R::zero();
+    let (mut sum, mut speed) = (R::zero(), R::zero());
     for x in tile.q.iter().chain(tile.v.iter()) {
         sum = x.mul_add(R::zero(), sum);
     }
-    w.finite = R::select(sum.lt(R::one()), R::one(), R::zero());
+    for x in tile.v.iter() {
+        speed = x.abs().max(speed);
+    }
+    w.speed = speed + sum;
 }
 
 /// Free motion Δt V* of every geom.

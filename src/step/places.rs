@@ -60,6 +60,12 @@ impl SlotPlace {
 }
 
 impl Places {
+    /// Number of slots of a tile.
+    #[inline(always)]
+    pub fn slot_count(&self, lanes: usize) -> usize {
+        self.slot.len() / lanes
+    }
+
     /// Where a slot of a world lives, if the world has it.
     #[inline(always)]
     pub fn of(&self, lanes: usize, slot: usize, lane: usize) -> Option<Home> {

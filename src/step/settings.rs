@@ -48,6 +48,11 @@ pub struct Settings {
     pub check_every: u32,
     /// Whether a block that missed its tolerance is handed to the exact solver (f64, CPU). Default true.
     pub fallback: bool,
+    /// Most multiply-adds that the exact solver may spend on one world in one step, and once more in f64 where the world is stepped again. Default 3e7, some
+    /// 20 ms. What is not solved by then is reported as unsolved.
+    pub exact_work: u64,
+    /// Speed beyond which a world counts as exploded, m/s or rad/s, any entry of v. Default 1e4.
+    pub speed_limit: f64,
     /// Newton's coefficient of restitution where the model gives none, 0 to 1. Default 0.
     pub restitution: f64,
     /// Approach speed below which nothing bounces, m/s. Default 0.02. Lower values let resting contacts rattle.
@@ -78,6 +83,8 @@ impl Default for Settings {
             iterations: 200,
             check_every: 4,
             fallback: true,
+            exact_work: 30_000_000,
+            speed_limit: 1e4,
             restitution: 0.0,
             restitution_threshold: 0.02,
             stabilization: 0.4,
@@ -123,6 +130,7 @@ impl Settings {
         check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
         check(self.iterations > 0, "iterations", "at least 1")?;
         check(self.check_every > 0, "check_every", "at least 1")?;
+        check(self.speed_limit > 0.0, "speed_limit", "a positive speed")?;
         check((0.0..=1.0).contains(&self.restitution), "restitution", "between 0 and 1")?;
         check(not_negative(self.restitution_threshold), "restitution_threshold", "a speed of at least 0 m/s")?;
         check((0.0..=1.0).contains(&self.stabilization), "stabilization", "between 0 and 1")?;

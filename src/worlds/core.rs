@@ -197,7 +197,9 @@ impl<R: Real> Engine for Core<R> {
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<()> {
         let (plan, model) = (&self.plan, &*self.plan.model);
-        self.reports.fill(WorldReport::default());
+        for report in &mut self.reports {
+            *report = report.begun();
+        }
         let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
         let (friction, gain_scale) = (&self.friction, &self.gain_scale);
         let parameters = |t: usize| TileParameters {
@@ -240,11 +242,7 @@ impl<R: Real> Engine for Core<R> {
                     for _ in 0..substeps {
                         worker.begin(plan, chunk);
                         worker.solve(plan);
-                        worker.fall_back(plan, chunk);
-                        if let Some(see) = see {
-                            worker.inspect(plan, chunk, see);
-                        }
-                        worker.finish(plan, chunk);
+                        worker.complete(plan, chunk, see);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 });
@@ -258,11 +256,7 @@ impl<R: Real> Engine for Core<R> {
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
                         worker.polish(plan);
-                        worker.fall_back(plan, chunk);
-                        if let Some(see) = see {
-                            worker.inspect(plan, chunk, see);
-                        }
-                        worker.finish(plan, chunk);
+                        worker.complete(plan, chunk, see);
                     });
                 }
             }
@@ -287,6 +281,7 @@ impl<R: Real> Engine for Core<R> {
     }
 
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
+        self.reports[world].unsolved_in_a_row = 0;
         let (tile, lane) = (world / R::LANES, world % R::LANES);
         for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
             for (i, x) in from.iter().enumerate() {

@@ -1,0 +1,70 @@
+//! The certificates of a step, world by world.
+
+use super::Plan;
+use super::chunk::{Chunk, Worker};
+use super::exact::Certificate;
+use crate::lane::{Real, Scalar};
+use crate::report::{WorldReport, WorldStatus};
+use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};
+
+impl<R: Real> Worker<R> {
+    /// Adds what this step did to the reports of the worlds of tile `t`, after their state was moved on.
+    pub(super) fn report(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
+        let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());
+        let mut steps = [WorldReport::default(); MOST_LANES];
+        self.blocks_of(t, &mut steps);
+        for (world, step) in worlds.zip(&mut steps) {
+            self.world(plan, t, world % R::LANES, step);
+            if let Some(redone) = self.report_of_redone(world) {
+                *step = redone;
+            }
+            if step.status == WorldStatus::NotFinite {
+                chunk.memory[world].clear();
+            }
+            chunk.reports[world].add(step);
+        }
+    }
+
+    /// What is told of a world as a whole.
+    fn world(&self, plan: &Plan, t: usize, lane: usize, step: &mut WorldReport) {
+        let (w, mended) = (&self.workspaces[t], &self.mended[t * R::LANES + lane]);
+        step.contact_count = w.contacts.count[lane];
+        step.capacity_needed = w.contacts.found[lane];
+        step.overflow = w.contacts.found[lane] > w.contacts.count[lane];
+        for slot in 0..w.contacts.count[lane] {
+            step.penetration = step.penetration.max(-w.contacts.gap[slot].get(lane).to_f64());
+        }
+        step.fallback = mended.called;
+        step.push_denied = mended.push_denied;
+        let speed = w.speed.get(lane).to_f64();
+        if !speed.is_finite() {
+            step.status = WorldStatus::NotFinite;
+        } else if speed > plan.settings.speed_limit {
+            step.status = WorldStatus::Exploded;
+        }
+    }
+
+    /// What the blocks of a tile tell, shape \[lane\].
+    fn blocks_of(&self, t: usize, steps: &mut [WorldReport]) {
+        for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
+            let step = &mut steps[block.lane];
+            step.row_count += 3 * block.contact_count + block.scalar_count;
+            let count = |entry| [false, true].map(|p| self.report_entry(t, b, p, entry)).iter().sum::<f64>() as u32;
+            let (sweeps, newton_steps) = (count(REPORT_SWEEPS), count(REPORT_NEWTON_STEPS));
+            if sweeps + newton_steps > step.iterations {
+                (step.iterations, step.sweeps, step.newton_steps) = (sweeps + newton_steps, sweeps, newton_steps);
+            }
+            for position in [false, true] {
+                let Certificate { residual, floor, solved } = self.certificate(t, b, position);
+                step.residual = step.residual.max(residual);
+                step.floor = step.floor.max(floor);
+                if !solved {
+                    step.status = step.status.max(WorldStatus::IterationLimit);
+                }
+            }
+        }
+    }
+}
+
+/// No number type has more lanes.
+const MOST_LANES: usize = 16;

@@ -1,0 +1,316 @@
+//! What the batched solver left, block by block in f64: the exact solver, and push-out that gives way where not all of it can be had.
+//!
+//! The velocity problem of a block always has an answer: bodies that do not move apart, do not push either. The position problem need not: of a body
+//! between walls too near, not all overlaps can be pushed out at once. Where the batched solver finds no answer to it, the push-out gives way: with
+//! compliance ε on the rows that push, and on no other,
+//!
+//! (W + ε) λ + b = w,  ε_i = ρ W_ii
+//!
+//! always has an answer, a compromise near the least squares one. It is exactly that of W λ + (b + ε λ) = w, the problem that grants every row less push-out,
+//! by ε_i λ_i; that is the problem which is certified, and the report tells the largest push-out denied. If that fails too, nothing is
+//! pushed: positions move by the velocity answer.
+
+use super::chunk::{BlockRecord, Chunk, Worker};
+use super::profile::{Stage, StopWatch};
+use super::{Plan, Settings};
+use crate::lane::{Real, Scalar};
+use crate::lcp::{self, Law, Problem};
+use crate::solver::{FrictionLaw, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR, goal};
+use nalgebra::{DMatrix, DVector};
+
+/// By which solver and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each
+/// other at ten times the push-out: rounding stays below the tolerance.
+const GIVE_WAY: [(lcp::Solver, f64); 3] =
+    [(lcp::Solver::Newton, 0.1), (lcp::Solver::Newton, 1.0), (lcp::Solver::Auto, 1.0)];
+
+/// What became of a world's blocks in a step, after the batched solver.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mended {
+    /// Whether the exact solver was called in.
+    pub called: bool,
+    /// Multiply-adds that it may still spend on this world in this step.
+    pub work_left: u64,
+    /// Whether some block is not solved.
+    pub unsolved: bool,
+    /// Largest push-out that a row was denied, m/s (rad/s).
+    pub push_denied: f64,
+}
+
+/// Certificate of one problem of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Certificate {
+    /// Natural-map residual, m/s.
+    pub residual: f64,
+    /// Its rounding floor, m/s.
+    pub floor: f64,
+    /// Whether the residual counts as solved.
+    pub solved: bool,
+}
+
+/// One problem of one block: which tile of the chunk, which block of the tile, velocity or position.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    tile: usize,
+    block: usize,
+    position: bool,
+}
+
+impl<R: Real> Worker<R> {
+    /// Hands every block that missed its tolerance to the exact solver and keeps the better answer; marks the worlds that stay unsolved.
+    pub(super) fn fall_back(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
+        let settings = &plan.settings;
+        let mut watch = StopWatch::start(plan.profile);
+        let untouched = Mended { work_left: settings.exact_work, ..Mended::default() };
+        self.mended.clear();
+        self.mended.resize(chunk.tile_count() * R::LANES, untouched);
+        for tile in 0..chunk.tile_count() {
+            for block in 0..self.workspaces[tile].islands.blocks.len() {
+                let world = tile * R::LANES + self.workspaces[tile].islands.blocks[block].lane;
+                for position in [false, true] {
+                    if !self.certificate(tile, block, position).solved {
+                        self.mend(settings, Question { tile, block, position }, world);
+                        self.mended[world].unsolved |= !self.certificate(tile, block, position).solved;
+                    }
+                }
+            }
+        }
+        watch.lap(&mut self.times, Stage::Fallback);
+    }
+
+    /// A better answer to one problem, if one is found.
+    fn mend(&mut self, settings: &Settings, q: Question, world: usize) {
+        if settings.fallback {
+            self.answer_exactly(settings, q, world);
+        }
+        if q.position && !self.certificate(q.tile, q.block, true).solved {
+            self.deny_all(settings, q, world);
+        }
+    }
+
+    /// What the exact solver says to one problem, if that is better.
+    fn answer_exactly(&mut self, settings: &Settings, q: Question, world: usize) {
+        let (problem, impulse) = self.problem(settings.friction, q.tile, q.block, q.position);
+        // The problem is known to the precision of the step only: no answer is better than b is rounded. What is too rough is stepped again in f64; in
+        // f64 there is nothing better.
+        let rounding = 4.0 * R::Scalar::EPSILON * problem.bias.amax();
+        let rough = rounding > TRUSTED_FLOOR * settings.tolerance() && R::Scalar::EPSILON > f64::EPSILON;
+        if rough || !problem.is_finite() {
+            return;
+        }
+        let wanted = 0.5 * goal(settings.tolerance(), rounding);
+        self.mended[world].called = true;
+        if q.position && self.give_way(settings, q, world, &problem, wanted) {
+            return;
+        }
+        let solution = self.solve_exactly(lcp::Solver::Auto, &problem, &impulse, wanted, world);
+        let residual = self.certificate(q.tile, q.block, q.position).residual;
+        if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
+            self.replace(settings, q, &problem, &solution.impulse);
+        }
+    }
+
+    /// A solver in f64, within what is left of the world's budget.
+    fn solve_exactly(
+        &mut self,
+        solver: lcp::Solver,
+        problem: &Problem,
+        start: &DVector<f64>,
+        tolerance: f64,
+        world: usize,
+    ) -> lcp::Solution {
+        let left = &mut self.mended[world].work_left;
+        // Where all starts fail, long sweeps rarely help, and a rollout must go on.
+        let exact =
+            lcp::SolveSettings { tolerance, iterations: 200, work: Some(*left), ..lcp::SolveSettings::default() };
+        let solution = lcp::solve(problem, solver, &exact, Some(start));
+        *left = left.saturating_sub(solution.work);
+        solution
+    }
+
+    /// Push-out that gives way. `problem`: the position problem as posed; `wanted`: residual to reach, m/s. False if there is no push-out in it.
+    fn give_way(&mut self, settings: &Settings, q: Question, world: usize, problem: &Problem, wanted: f64) -> bool {
+        let (still, start) = self.problem(settings.friction, q.tile, q.block, false);
+        let push = &still.bias - &problem.bias;
+        let pushed: Vec<usize> = (0..push.len()).filter(|&i| push[i] != 0.0).collect();
+        if pushed.is_empty() {
+            return false;
+        }
+        for (solver, share) in GIVE_WAY {
+            // (W + ε) λ + b = w
+            let mut soft = problem.clone();
+            for &i in &pushed {
+                soft.delassus[(i, i)] *= 1.0 + share;
+            }
+            let solution = self.solve_exactly(solver, &soft, &start, wanted, world);
+            if solution.status != lcp::SolveStatus::Solved {
+                continue;
+            }
+            // b + ε λ
+            let mut granted = problem.clone();
+            for &i in &pushed {
+                let denied = share * problem.delassus[(i, i)] * solution.impulse[i];
+                granted.bias[i] = R::Scalar::from_f64(problem.bias[i] + denied).to_f64();
+                let most = &mut self.mended[world].push_denied;
+                *most = most.max(denied.abs().min(push[i].abs()));
+            }
+            self.set_position_bias(q, &granted.bias);
+            self.replace(settings, q, &granted, &solution.impulse);
+            if self.certificate(q.tile, q.block, true).solved {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Positions move by the velocity answer: where that is solved and nothing else was found, or where it misses the position problem, by the push-out that it
+    /// denies, by less than the answer so far.
+    fn deny_all(&mut self, settings: &Settings, q: Question, world: usize) {
+        let [velocity, position] = [false, true].map(|position| self.certificate(q.tile, q.block, position));
+        let (tile, lane, group) = self.home(q.tile, q.block);
+        let group = &mut self.batch.groups[group];
+        let n = group.size.row_count();
+        let rows = tile * n..(tile + 1) * n;
+        let mut denied = 0.0f64;
+        for row in rows.clone() {
+            let push = group.bias[row].get(lane) - group.position_bias[row].get(lane);
+            denied = denied.max(push.to_f64().abs());
+        }
+        // what is not a number is not less than anything
+        if !(settings.fallback && velocity.solved || denied < position.residual) {
+            return;
+        }
+        for row in rows {
+            let (bias, impulse) = (group.bias[row].get(lane), group.impulse[row].get(lane));
+            group.position_bias[row].set(lane, bias);
+            group.position_impulse[row].set(lane, impulse);
+        }
+        for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE].map(|entry| tile * REPORT_LEN + entry) {
+            let x = group.report[entry].get(lane);
+            group.position_report[entry].set(lane, x);
+        }
+        let most = &mut self.mended[world].push_denied;
+        *most = most.max(denied);
+    }
+
+    /// Tile, lane and group of the batch that hold block `b` of tile `t`.
+    fn home(&self, t: usize, b: usize) -> (usize, usize, usize) {
+        let place = self.workspaces[t].places.block[b];
+        (place.block / R::LANES, place.block % R::LANES, place.group)
+    }
+
+    /// The certificate of block `b` of tile `t`.
+    pub(super) fn certificate(&self, t: usize, b: usize, position: bool) -> Certificate {
+        let get = |entry| self.report_entry(t, b, position, entry);
+        let residual = get(REPORT_RESIDUAL);
+        Certificate { residual, floor: get(REPORT_FLOOR), solved: get(REPORT_LIVE) == 0.0 && residual.is_finite() }
+    }
+
+    /// An entry of the report of block `b` of tile `t`.
+    pub(super) fn report_entry(&self, t: usize, b: usize, position: bool, entry: usize) -> f64 {
+        let (tile, lane, group) = self.home(t, b);
+        let group = &self.batch.groups[group];
+        let report = if position { &group.position_report } else { &group.report };
+        report[tile * REPORT_LEN + entry].get(lane).to_f64()
+    }
+
+    /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
+    fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
+        let block = &self.workspaces[t].islands.blocks[b];
+        let contacts = self.batch.groups[self.workspaces[t].places.block[b].group].size.contact_count;
+        (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
+    }
+
+    /// Block `b` of tile `t` as a dense problem, and its present impulse.
+    fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
+        let (tile, lane, group) = self.home(t, b);
+        let block = &self.workspaces[t].islands.blocks[b];
+        let group: &Group<R> = &self.batch.groups[group];
+        let rows = self.real_rows(t, b);
+        let n = group.size.row_count();
+        let get = |x: &[R], i: usize| x[i].get(lane).to_f64();
+        let (bias, impulse) =
+            if position { (&group.position_bias, &group.position_impulse) } else { (&group.bias, &group.impulse) };
+        let delassus = if group.factored {
+            let factor = &group.factors[tile * R::LANES + lane];
+            DMatrix::from_fn(rows.len(), rows.len(), |i, j| factor.delassus(i, j))
+        } else {
+            let entry = |i: usize, j: usize| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]);
+            DMatrix::from_fn(rows.len(), rows.len(), entry)
+        };
+        let mut laws = Vec::new();
+        for c in 0..block.contact_count {
+            let friction = get(&group.friction, tile * group.size.contact_count + c);
+            match law {
+                FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
+                FrictionLaw::Box => {
+                    laws.push(Law::Interval { lower: 0.0, upper: f64::INFINITY });
+                    laws.extend([Law::Friction { normal: 3 * c, friction }, Law::Friction { normal: 3 * c, friction }]);
+                }
+            }
+        }
+        for s in 0..block.scalar_count {
+            let bounds = 2 * (tile * group.size.scalar_count + s);
+            laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
+        }
+        let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));
+        let problem = Problem { name: String::new(), delassus, bias: vector(bias), laws };
+        (problem, vector(impulse))
+    }
+
+    /// Poses the position problem of a block anew.
+    fn set_position_bias(&mut self, q: Question, bias: &DVector<f64>) {
+        let (tile, lane, group) = self.home(q.tile, q.block);
+        let rows = self.real_rows(q.tile, q.block);
+        let group = &mut self.batch.groups[group];
+        let n = group.size.row_count();
+        for (row, x) in rows.iter().zip(bias.iter()) {
+            group.position_bias[tile * n + row].set(lane, R::Scalar::from_f64(*x));
+        }
+    }
+
+    /// Writes an answer back and certifies it anew, as rounded.
+    fn replace(&mut self, settings: &Settings, q: Question, problem: &Problem, answer: &DVector<f64>) {
+        let (tile, lane, group) = self.home(q.tile, q.block);
+        let rows = self.real_rows(q.tile, q.block);
+        let group = &mut self.batch.groups[group];
+        let n = group.size.row_count();
+        let (impulse, report) = if q.position {
+            (&mut group.position_impulse, &mut group.position_report)
+        } else {
+            (&mut group.impulse, &mut group.report)
+        };
+        let rounded = answer.map(|x| R::Scalar::from_f64(x).to_f64());
+        for (row, x) in rows.iter().zip(rounded.iter()) {
+            impulse[tile * n + row].set(lane, R::Scalar::from_f64(*x));
+        }
+        let residual = lcp::natural_map_residual(problem, &rounded);
+        // 4 ε max_i (|b_i| + Σ_j |W_ij λ_j|)
+        let magnitude = (problem.bias.abs() + problem.delassus.abs() * rounded.abs()).amax();
+        let floor = 4.0 * R::Scalar::EPSILON * magnitude;
+        let solved = residual <= goal(settings.tolerance(), floor);
+        for (entry, x) in
+            [(REPORT_RESIDUAL, residual), (REPORT_FLOOR, floor), (REPORT_LIVE, if solved { 0.0 } else { 1.0 })]
+        {
+            report[tile * REPORT_LEN + entry].set(lane, R::Scalar::from_f64(x));
+        }
+    }
+
+    /// Shows every block of the worlds that were not stepped again, as posed and answered.
+    pub(super) fn inspect(&self, plan: &Plan, chunk: &Chunk<'_, R>, see: &(dyn Fn(&BlockRecord<'_>) + Sync)) {
+        for t in 0..chunk.tile_count() {
+            for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
+                let index = t * R::LANES + block.lane;
+                if self.redone(index).is_some() {
+                    continue;
+                }
+                let world = chunk.first_world + index;
+                for position in [false, true] {
+                    let (mut problem, impulse) = self.problem(plan.settings.friction, t, b, position);
+                    problem.name = format!("world {world}, block {b}{}", if position { ", position" } else { "" });
+                    let Certificate { residual, solved, .. } = self.certificate(t, b, position);
+                    see(&BlockRecord { world, problem: &problem, impulse: &impulse, residual, solved, position });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A world's step once more, in f64: for what the number type of the step is too coarse for.
+//!
+//! A block may be out of reach of a precision: its rounding floor lies far above the tolerance, a number overflows, or the exact solver finds no
+//! answer to the rounded problem. Such a world is stepped again from the state before the step, by itself, with every stage in f64. Its new state is then
+//! rounded, and its certificate is that of the step in f64.
+
+use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+use super::{Plan, Remembered};
+use crate::dynamics::TileParameters;
+use crate::lane::{Real, Scalar};
+use crate::report::{WorldReport, WorldStatus};
+use crate::spatial::{Vec3, vec3};
+
+/// One world in f64: what it is, and a worker that steps it.
+#[derive(Debug)]
+pub(super) struct Redo<E: Real> {
+    worker: Worker<E>,
+    q: Vec<E>,
+    v: Vec<E>,
+    control: Vec<E>,
+    external: Vec<E>,
+    /// Gravity, mass scale, friction and gain scale, shapes as in [`TileParameters`].
+    parameters: [Vec<E>; 4],
+    /// Shape \[lane\]; the world is lane 0.
+    memory: Vec<Vec<Remembered<E::Scalar>>>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Redone {
+    /// The world, counted from the first of the chunk.
+    index: usize,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    memory: Vec<Remembered<f64>>,
+    report: WorldReport,
+    contacts: Option<Vec<ContactRecord>>,
+}
+
+/// An impulse in another precision.
+fn remembered<S: Scalar, T: Scalar>(from: &Remembered<S>) -> Remembered<T> {
+    let convert = |x: S| T::from_f64(x.to_f64());
+    let Vec3 { x, y, z } = from.impulse;
+    Remembered { key: from.key, impulse: vec3(convert(x), convert(y), convert(z)) }
+}
+
+impl<E: Real> Redo<E> {
+    fn new(plan: &Plan) -> Self {
+        Self {
+            worker: Worker::new(plan, 1, false),
+            q: Vec::new(),
+            v: Vec::new(),
+            control: Vec::new(),
+            external: Vec::new(),
+            parameters: Default::default(),
+            memory: vec![Vec::new(); E::LANES],
+        }
+    }
+
+    /// Steps world `index` of `chunk` from the state that it has.
+    fn step<R: Real>(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        index: usize,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Redone {
+        let (first_world, lane) = (chunk.first_world, index % R::LANES);
+        let mut watched = [chunk.watched[index].as_ref().map(|_| Vec::new())];
+        let tile = chunk.tile(&plan.model, index / R::LANES);
+        let p = tile.parameters;
+        let [gravity, mass_scale, friction, gain_scale] = &mut self.parameters;
+        for (from, to) in [
+            (&*tile.q, &mut self.q),
+            (&*tile.v, &mut self.v),
+            (tile.control, &mut self.control),
+            (tile.external, &mut self.external),
+            (p.gravity, gravity),
+            (p.mass_scale, mass_scale),
+            (p.friction, friction),
+            (p.gain_scale, gain_scale),
+        ] {
+            to.clear();
+            to.extend(from.iter().map(|x| E::constant(x.get(lane).to_f64())));
+        }
+        self.memory[0].clear();
+        self.memory[0].extend(tile.memory[lane].iter().map(remembered));
+        let parameters = TileParameters { gravity, mass_scale, friction, gain_scale };
+        let mut reports = [WorldReport::default()];
+        let mut alone = Chunk {
+            first_world: first_world + index,
+            q: &mut self.q,
+            v: &mut self.v,
+            control: &mut self.control,
+            external: &mut self.external,
+            parameters: &|_| parameters,
+            memory: &mut self.memory,
+            reports: &mut reports,
+            watched: &mut watched,
+        };
+        self.worker.begin(plan, &mut alone);
+        self.worker.solve(plan);
+        self.worker.complete(plan, &mut alone, see);
+        let [report] = reports;
+        let [contacts] = watched;
+        let numbers = |x: &[E]| x.iter().map(|x| x.get(0).to_f64()).collect();
+        Redone {
+            index,
+            q: numbers(&self.q),
+            v: numbers(&self.v),
+            memory: self.memory[0].iter().map(remembered).collect(),
+            report: WorldReport { redone: true, ..report },
+            contacts,
+        }
+    }
+}
+
+impl<R: Real> Worker<R> {
+    /// Steps the worlds again that are not solved, where f64 may do better.
+    pub(super) fn step_again(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        self.redone.clear();
+        let Some(exact) = &plan.exact else { return };
+        for index in 0..chunk.reports.len() {
+            if self.mended[index].unsolved && chunk.is_finite(&plan.model, index) {
+                let redo = self.redo.get_or_insert_with(|| Box::new(Redo::new(exact)));
+                let redone = redo.step(exact, chunk, index, see);
+                self.redone.push(redone);
+            }
+        }
+    }
+
+    /// What came of the step in f64 of world `index` of the chunk, if there was one.
+    pub(super) fn redone(&self, index: usize) -> Option<&Redone> {
+        self.redone.iter().find(|redone| redone.index == index)
+    }
+
+    /// Gives the worlds that were stepped again their new state and memory.
+    pub(super) fn put_back(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+        for redone in &mut self.redone {
+            let lane = redone.index % R::LANES;
+            let tile = chunk.tile(&plan.model, redone.index / R::LANES);
+            for (from, to) in [(&redone.q, tile.q), (&redone.v, tile.v)] {
+                for (x, entry) in from.iter().zip(to) {
+                    entry.set(lane, R::Scalar::from_f64(*x));
+                }
+            }
+            tile.memory[lane].clear();
+            tile.memory[lane].extend(redone.memory.iter().map(remembered));
+            if let Some(contacts) = &mut chunk.watched[redone.index] {
+                *contacts = redone.contacts.take().unwrap_or_default();
+            }
+        }
+    }
+
+    /// The report of a world that was stepped again. Rounded, its state may have become infinite.
+    pub(super) fn report_of_redone(&self, index: usize) -> Option<WorldReport> {
+        let redone = self.redone(index)?;
+        let fits = |x: &f64| R::Scalar::from_f64(*x).is_finite();
+        let mut report = redone.report;
+        if !redone.q.iter().chain(&redone.v).all(fits) {
+            report.status = WorldStatus::NotFinite;
+        }
+        Some(report)
+    }
+}
