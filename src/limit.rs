@@ -10,11 +10,11 @@ use crate::spatial::{Vec3, vec3};
 /// A row that a joint may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JointRow {
-    /// Lower limit of a hinge or slide: gap q − lower, velocity v.
+    /// Lower limit of a hinge or slide: gap q − lower − margin, velocity v.
     Lower(usize),
-    /// Upper limit of a hinge or slide: gap upper − q, velocity −v.
+    /// Upper limit of a hinge or slide: gap upper − margin − q, velocity −v.
     Upper(usize),
-    /// Largest angle of a ball joint: gap limit − angle, velocity −(axis · v).
+    /// Largest angle of a ball joint: gap limit − margin − angle, velocity −(axis · v).
     Ball(usize),
     /// Dry friction of a degree of freedom: |λ| ≤ friction loss · Δt, velocity v.
     DryFriction(usize),
@@ -66,7 +66,7 @@ impl<R: Real> Limits<R> {
 
 /// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
 ///
-/// A limit is near when its gap after the free motion towards it is less than the joint's margin plus Δt (|v| + `slack`), `slack` in rad/s or m/s:
+/// A limit is near when its gap after the free motion towards it is less than Δt (|v| + `slack`), `slack` in rad/s or m/s:
 /// impulses may turn the motion around.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
@@ -88,16 +88,15 @@ pub fn limits<R: Real>(
     out.direction.clear();
     let one = vec3(R::one(), R::zero(), R::zero());
     for (index, row) in rows.iter().enumerate() {
-        let (gap, direction, closing, speed, margin);
+        let (gap, direction, closing, speed);
         match *row {
             JointRow::Lower(j) | JointRow::Upper(j) => {
                 let joint = &model.joints[j];
                 let Some([lower, upper]) = joint.range else { continue };
-                margin = joint.limit_margin;
-                let x = q[joint.q_start];
+                let (x, margin) = (q[joint.q_start], joint.limit_margin);
                 (gap, direction) = match row {
-                    JointRow::Lower(_) => (x - R::constant(lower), one),
-                    _ => (R::constant(upper) - x, -one),
+                    JointRow::Lower(_) => (x - R::constant(lower + margin), one),
+                    _ => (R::constant(upper - margin) - x, -one),
                 };
                 closing = direction.x * free_velocity[joint.v_start];
                 speed = v[joint.v_start].abs();
@@ -105,10 +104,9 @@ pub fn limits<R: Real>(
             JointRow::Ball(j) => {
                 let joint = &model.joints[j];
                 let Some([_, upper]) = joint.range else { continue };
-                margin = joint.limit_margin;
                 let r = rotation_vector(quaternion(q, joint.q_start));
                 let angle = r.norm();
-                gap = R::constant(upper) - angle;
+                gap = R::constant(upper - joint.limit_margin) - angle;
                 // At zero angle the limit is far away and the axis does not matter.
                 direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));
                 closing = direction.dot(triple(free_velocity, joint.v_start));
@@ -121,7 +119,7 @@ pub fn limits<R: Real>(
                 continue;
             }
         }
-        let reach = dt.mul_add(speed + R::constant(slack), R::constant(margin));
+        let reach = dt * (speed + R::constant(slack));
         let near = dt.mul_add(closing.min(R::zero()), gap).lt(reach);
         if !near.any() {
             continue;

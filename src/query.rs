@@ -55,8 +55,9 @@ pub struct StateQuery {
 /// ```
 ///
 /// # Errors
-/// [`Error::Argument`] if `q` or `v` has the wrong length.
+/// [`Error::Argument`] if `q` or `v` has the wrong length, [`Error::Model`] if the model was changed into an invalid one.
 pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
+    model.validate()?;
     for (argument, found, wanted) in [("q", q.len(), model.nq()), ("v", v.len(), model.nv())] {
         if found != wanted {
             return Err(Error::argument(argument, format!("has {found} numbers, the model needs {wanted}")));

@@ -38,7 +38,7 @@ pub struct WorldReport {
     pub residual: f64,
     /// Rounding floor of that residual, m/s: 4 ε times the largest sum of terms; no smaller residual can be told from zero.
     pub floor: f64,
-    /// Deepest overlap found, m; 0 without one.
+    /// Deepest overlap found, of surfaces with their margins, m; 0 without one.
     pub penetration: f64,
     /// Largest push-out that an overlap was denied, because not all of them can be pushed out at once, m/s (rad/s).
     pub push_denied: f64,

@@ -79,7 +79,8 @@ fn rollout_prints_one_object_for_machines() {
     assert_eq!(o["backend"], "cpu");
     assert_eq!(o["precision"], "f32");
     assert_eq!((o["worlds"].as_u64(), o["steps"].as_u64(), o["dt"].as_f64()), (Some(5), Some(20), Some(0.01)));
-    assert_eq!(o.as_object().unwrap().len(), 18, "{o}");
+    assert!(o["notes"].as_array().is_some_and(Vec::is_empty), "{o}");
+    assert_eq!(o.as_object().unwrap().len(), 19, "{o}");
 }
 
 #[test]
@@ -162,8 +163,24 @@ fn control_comes_from_a_file_and_is_held() {
 fn wrong_files_are_refused_with_a_reason() {
     assert!(refused("rollout nowhere.xml", 1).contains("nowhere.xml"));
     let cut = file("cut", "cut.xml", "<mujoco><worldbody><body>");
-    assert!(refused(&format!("rollout {cut}"), 1).contains("cut.xml"));
-    assert!(refused(&format!("inspect {cut}"), 1).contains("cut.xml"));
+    assert!(refused(&format!("rollout {cut}"), 1).contains("cut.xml:1: "));
+    assert!(refused(&format!("inspect {cut}"), 1).contains("cut.xml:1: "));
+    let cut = file("cut-later", "cut.xml", "<mujoco>\n<worldbody>\n<body name=\"a\">\n<geom");
+    let error = refused(&format!("rollout {cut}"), 1);
+    assert!(error.contains("cut.xml:4: ") && error.contains("at the end of the file"), "{error}");
+    for (name, text) in [
+        ("c", "[1]\n[2"),
+        (
+            "p",
+            "{\"kind\":\"lcp\",\"n\":0,\"M\":{\"fmt\":\"dense\",\"rows\":0,\"cols\":0,\"data\":[]},\"q\":[]}\n{\"kind\"",
+        ),
+    ] {
+        let path = file(&format!("cut-{name}"), &format!("{name}.jsonl"), text);
+        let command =
+            if name == "c" { format!("rollout m/pendulum.xml --control {path}") } else { format!("solve {path}") };
+        let error = refused(&command, 1);
+        assert!(error.contains(&format!("{name}.jsonl:2")) && !error.contains("line 1"), "{error}");
+    }
     let wide = file("wide", "c.jsonl", "[1]\n[1, 2]\n");
     let error = refused(&format!("rollout m/pendulum.xml --control {wide}"), 1);
     assert!(error.contains("c.jsonl:2") && error.contains("2 numbers") && error.contains("1 actuators"), "{error}");
@@ -178,7 +195,10 @@ fn wrong_files_are_refused_with_a_reason() {
 
 #[test]
 fn what_cannot_run_is_refused_with_a_reason() {
-    assert!(refused("rollout m/ant.xml --worlds 1000000000", 1).contains("1000000000 worlds need"));
+    for command in ["rollout", "verify", "bench"] {
+        let error = refused(&format!("{command} m/ant.xml --worlds 1000000000"), 1);
+        assert!(error.contains("--worlds: 1000000000 worlds need"), "{error}");
+    }
     assert!(refused("rollout m/ant.xml --worlds 18446744073709551615", 1).contains("worlds need"));
     assert!(refused("rollout m/ant.xml --backend gpu --worlds 1 --steps 1", 1).contains("backend gpu"));
     assert!(refused("rollout m/ant.xml --backend hybrid --precision f64", 1).contains("hybrid"));
@@ -198,6 +218,9 @@ fn wrong_usage_is_told_apart() {
         "rollout m/ant.xml --dt NaN",
         "rollout m/ant.xml --noise inf",
         "rollout m/ant.xml --tolerance 0",
+        "rollout m/ant.xml --iterations 0",
+        "solve x.jsonl --iterations 0",
+        "bench m/ant.xml --worlds 0",
         "rollout m/ant.xml --record-worlds 1",
         "rollout m/ant.xml --worlds 2 --record /dev/null --record-worlds 2",
         "solve x.jsonl --solver magic",
@@ -289,8 +312,78 @@ fn failed_problems_can_be_solved_again() {
     assert!(table.contains("family") && table.contains("two-phase") && table.contains("ant"), "{table}");
 }
 
+/// What no one can use is a failure, however well it was printed.
+#[test]
+fn nothing_achieved_is_a_failure() {
+    let failed = |arguments: &str, wanted: &str| {
+        let output = delassus(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {error}");
+        assert!(error.starts_with("error: ") && error.contains(wanted), "{arguments}: {error}");
+        assert!(!output.stdout.is_empty(), "{arguments}");
+    };
+    // Beyond what f32 can hold.
+    let heavy = "<mujoco><option gravity=\"0 0 -1e300\"/><worldbody><body><freejoint/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+    let heavy = file("not-finite", "heavy.xml", heavy);
+    for json in ["", "--json"] {
+        failed(&format!("rollout {heavy} --worlds 3 --steps 2 {json}"), "the state of every world");
+        failed(&format!("bench {heavy} --worlds 3 --steps 2 --warm-up 1 {json}"), "the state of every world");
+        failed(&format!("verify {heavy} --worlds 3 --steps 2 --precision f32 {json}"), "the state of every world");
+    }
+    // w = -1 whatever z is.
+    let problem =
+        "{\"kind\":\"lcp\",\"n\":1,\"M\":{\"fmt\":\"dense\",\"rows\":1,\"cols\":1,\"data\":[0]},\"q\":[-1]}\n";
+    let problem = file("unsolvable", "p.jsonl", problem);
+    for json in ["", "--json"] {
+        failed(&format!("solve {problem} {json}"), "none of the 1 contact problems was solved");
+    }
+    let empty = file("empty", "p.jsonl", "\n\n");
+    assert!(refused(&format!("solve {empty}"), 1).contains("p.jsonl: the file holds no contact problem"));
+}
+
+/// A loss that changes the motion is told apart from one that does not, in words and for machines; so is a start that cannot be.
+#[test]
+fn notes_say_whether_the_motion_differs() {
+    let model = file(
+        "notes",
+        "notes.xml",
+        r#"<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+             <body pos="0 0 0.013"><joint name="j" type="slide" axis="0 0 1" range="0.2 1" damping="1"/>
+               <geom name="ball" size="0.1" solref="0.1 1"/></body></worldbody>
+           <tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon></mujoco>"#,
+    );
+    assert!(refused(&format!("rollout {model}"), 1).contains("tendons with stiffness"));
+    let rollout = format!("rollout {model} --lenient --worlds 1 --steps 1");
+    let out = good(&rollout);
+    for part in [
+        "the motion differs: ignored: notes.xml:4: <fixed>: tendons with stiffness",
+        "note: at rest, geom \"floor\" and geom \"ball\" overlap by 0.087 m",
+        "note: at rest, joint \"j\" is 0.200 m beyond its limit",
+        "1 harmless note on the model file (-v shows it)",
+    ] {
+        assert!(out.contains(part), "no {part:?} in {out}");
+    }
+    assert!(
+        !out.contains("solref")
+            && good(&format!("{rollout} -v")).contains("note: notes.xml:3: <geom>: \"solref\" is not used")
+    );
+    for command in [format!("{rollout} --json"), format!("inspect {model} --lenient --json")] {
+        let o = json(&command);
+        let notes = o["notes"].as_array().unwrap();
+        let about = |word: &str| notes.iter().find(|n| n["text"].as_str().unwrap().contains(word)).unwrap();
+        assert_eq!(notes.len(), 4, "{o}");
+        assert!(notes[0]["text"].as_str().unwrap().contains("tendons with stiffness"));
+        for (word, changes) in [("tendons", true), ("solref", false), ("overlap", false), ("beyond", false)] {
+            assert_eq!(about(word)["changes_motion"], changes, "{word}");
+        }
+    }
+}
+
 #[test]
 fn devices_names_the_cpu() {
+    // Drivers of which the variable is not set say "error: …", which is none of ours.
+    let output = command("devices").env_remove("XDG_RUNTIME_DIR").output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
     assert!(good("devices").contains("threads"));
     let o = json("devices --json");
     assert!(o["cpu"]["threads"].as_u64().unwrap() >= 1 && o["gpus"].is_array());
@@ -309,4 +402,14 @@ fn bench_prints_speed_beside_the_residual() {
     }
     let table = good(arguments);
     assert!(table.contains("thread time by stage") && table.contains("residual m/s"), "{table}");
+    // The names that other commands have; those above are of earlier versions.
+    let lines =
+        json_lines(&good("bench m/hopper.xml --worlds 16 --backend cpu --precision f64 --steps 2 --warm-up 1 --json"));
+    assert_eq!((lines.len(), &lines[0]["worlds"], &lines[0]["precision"]), (1, &16.into(), &"f64".into()));
+    let help = good("bench --help");
+    for name in ["worlds", "backend", "precision"] {
+        assert_eq!(help.lines().filter(|line| line.trim().starts_with(&format!("--{name}"))).count(), 1, "{help}");
+    }
+    let doubled = ["batches", "backends", "precisions"].map(|name| format!("--{name} <"));
+    assert!(!doubled.iter().any(|name| help.contains(name.as_str())), "{help}");
 }

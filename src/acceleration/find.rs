@@ -9,7 +9,7 @@ use crate::model::{Model, Shape};
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
 
-/// The contacts of a state whose gap is at most `distance` (m) and whose normal velocity is at most `speed` (m/s) either way; those that part
+/// The contacts of a state whose gap (beyond the margins of the geoms) is at most `distance` (m) and whose normal velocity is at most `speed` (m/s) either way; those that part
 /// faster are left out.
 ///
 /// Known are planes against spheres, capsules, boxes and meshes, spheres against spheres, and spheres on the faces of boxes.
@@ -22,7 +22,7 @@ pub fn resting_contacts(model: &Model, q: &[f64], v: &[f64], distance: f64, spee
     let mut k = Kinematics::<f64>::new(model);
     kinematics(model, q, &mut k);
     let mut found = Contacts::default();
-    // The margins of the pairs may find more.
+    // An overlap elsewhere may find more.
     let at_rest = vec![Drift::none(); model.geoms.len()];
     collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, distance.abs(), None, &mut found);
     let mut resting = Vec::new();
@@ -57,8 +57,8 @@ fn describe(model: &Model, k: &Kinematics<f64>, found: &Contacts<f64>, slot: usi
     let (a, b) = (&model.geoms[pair.geom_a], &model.geoms[pair.geom_b]);
     let normal = found.normal[slot];
     let (centre_a, centre_b) = (k.geom_pose[pair.geom_a].position, k.geom_pose[pair.geom_b].position);
-    // The surface of b lies half the gap beyond the point.
-    let beyond = |distance: f64| normal.mul_add(0.5 * found.gap[slot] + distance, found.position[slot]);
+    // The surface of b lies half the distance beyond the point.
+    let beyond = |more: f64| normal.mul_add(0.5 * (found.gap[slot] + pair.margin) + more, found.position[slot]);
     let (point, kind) = match (&a.shape, &b.shape) {
         (Shape::Plane, Shape::Box { .. } | Shape::Hull(_)) => (beyond(0.0), ContactKind::FaceOfA),
         (Shape::Plane, Shape::Sphere { .. }) => (centre_b, ContactKind::FaceOfA),

@@ -136,7 +136,7 @@ impl AccelerationProblem {
     ///   ([`crate::dynamics::applied_force`]).
     ///
     /// # Errors
-    /// [`Error::Argument`] for wrong lengths, numbers that are not finite, bodies that do not exist, and normals that are not of unit length or
+    /// [`Error::Model`] if the model was changed into an invalid one; [`Error::Argument`] for wrong lengths, numbers that are not finite, bodies that do not exist, and normals that are not of unit length or
     /// do not belong to the edges or centres.
     pub fn new(model: &Model, q: &[f64], v: &[f64], tau: &[f64], contacts: &[RestingContact]) -> Result<Self> {
         let state = State::new(model, q, v, tau)?;

@@ -56,6 +56,7 @@ fn vector(v: Vec3<f64>) -> Vector3<f64> {
 
 impl<'a> State<'a> {
     pub fn new(model: &'a Model, q: &[f64], v: &[f64], tau: &[f64]) -> Result<Self> {
+        model.validate()?;
         for (argument, x, wanted) in [("q", q, model.nq()), ("v", v, model.nv()), ("tau", tau, model.nv())] {
             if x.len() != wanted {
                 return Err(Error::argument(argument, format!("has {} numbers, the model needs {wanted}", x.len())));

@@ -1,7 +1,7 @@
 //! `delassus bench`: how fast, where the time goes, and the residual it was reached at.
 
 use super::failure::{Failure, Outcome};
-use super::options::StepOptions;
+use super::options::{Batch, StepOptions};
 use super::parse::{BACKENDS, PRECISIONS, choice, name_of};
 use super::run::Run;
 use super::table::{grouped, percent, short, table};
@@ -9,6 +9,7 @@ use super::tally::{Summary, Tally};
 use super::{progress, say, say_json};
 use clap::Args;
 use delassus::machine::{Limits, limits};
+use delassus::model::Note;
 use delassus::worlds::Stage;
 use delassus::{Backend, Model, Precision, Worlds};
 use serde::Serialize;
@@ -18,27 +19,50 @@ use std::path::PathBuf;
 /// Options of `bench`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every combination of model, batch, backend and precision is warmed up and then measured. World-steps per CPU-second divide by the processor \
-time of all threads (Linux); the stages are thread time, µs a world-step. Residuals are those of the measured steps.
+Every combination of model, number of worlds, backend and precision is warmed up and then measured. World-steps per CPU-second divide by the processor \
+time of all threads (Linux); the stages are thread time, µs a world-step. Residuals are those of the measured steps. The options --batches, \
+--backends and --precisions of earlier versions are other names of --worlds, --backend and --precision.
 
 Examples:
   delassus bench examples/models/ant.xml examples/models/humanoid.xml --control random
-  delassus bench examples/models/quadruped.xml --keyframe stand --batches 64,1024,4096 --precisions f32,f64 --json")]
+  delassus bench examples/models/quadruped.xml --keyframe stand --worlds 64,1024,4096 --precision f32,f64 --json")]
 pub struct Arguments {
     /// Model files (MJCF).
     #[arg(required = true)]
     models: Vec<PathBuf>,
     #[command(flatten)]
     step: StepOptions,
-    /// Batch sizes.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4096")]
-    batches: Vec<u64>,
-    /// Backends.
-    #[arg(long, value_name = "B,…", value_delimiter = ',', default_value = "cpu", value_parser = choice(BACKENDS))]
-    backends: Vec<Backend>,
-    /// Number types.
-    #[arg(long, value_name = "P,…", value_delimiter = ',', default_value = "f32", value_parser = choice(PRECISIONS))]
-    precisions: Vec<Precision>,
+    /// Numbers of worlds.
+    #[arg(
+        long,
+        alias = "batches",
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "4096",
+        value_parser = clap::value_parser!(u64).range(1..),
+        allow_negative_numbers = true
+    )]
+    worlds: Vec<u64>,
+    /// Where the stages run.
+    #[arg(
+        long,
+        alias = "backends",
+        value_name = "B,…",
+        value_delimiter = ',',
+        default_value = "cpu",
+        value_parser = choice(BACKENDS)
+    )]
+    backend: Vec<Backend>,
+    /// Number types of state and stages.
+    #[arg(
+        long,
+        alias = "precisions",
+        value_name = "P,…",
+        value_delimiter = ',',
+        default_value = "f32",
+        value_parser = choice(PRECISIONS)
+    )]
+    precision: Vec<Precision>,
     /// Steps before the clock starts.
     #[arg(long, value_name = "T", default_value_t = 100)]
     warm_up: u64,
@@ -72,6 +96,8 @@ struct Measurement {
     share_of_limit: Option<BTreeMap<&'static str, f64>>,
     share_of_bandwidth: f64,
     bytes_per_world: usize,
+    /// What there is to know about the model, the start and the backend.
+    notes: Vec<Note>,
     #[serde(flatten)]
     summary: Summary,
 }
@@ -90,36 +116,33 @@ const COUNTED: usize = 32;
 
 /// Measures and prints.
 pub fn run(a: &Arguments) -> Outcome {
-    let mut all = Vec::new();
+    let (mut all, mut outcome) = (Vec::new(), Ok(()));
     let Limits { operations, bytes } = limits();
     let limit = MachineLimits { gflops: 1e-9 * operations, gigabytes_per_second: 1e-9 * bytes };
     for path in &a.models {
         let model = Model::from_mjcf_file(path)?;
-        for &batch in &a.batches {
-            for &backend in &a.backends {
-                for &precision in &a.precisions {
-                    let m = measure(a, &model, batch, backend, precision, limit)?;
+        for &worlds in &a.worlds {
+            for &backend in &a.backend {
+                for &precision in &a.precision {
+                    let (m, finite) = measure(a, &model, Batch { worlds, backend, precision }, limit)?;
                     if a.json {
                         say_json(&m)?;
                     }
                     all.push(m);
+                    outcome = outcome.and(finite);
                 }
             }
         }
     }
-    if a.json { Ok(()) } else { print(&all) }
+    if !a.json {
+        print(&all)?;
+    }
+    outcome
 }
 
-fn measure(
-    a: &Arguments,
-    model: &Model,
-    batch: u64,
-    backend: Backend,
-    precision: Precision,
-    limit: MachineLimits,
-) -> Outcome<Measurement> {
-    let options = StepOptions { worlds: Some(batch), backend, precision: Some(precision), ..a.step.clone() };
-    let mut run = Run::new(model, &options, batch, STEPS, precision)?;
+/// What was measured, and whether any world ended in a finite state.
+fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> Outcome<(Measurement, Outcome)> {
+    let mut run = Run::new(model, batch, &a.step, STEPS)?;
     let bar = progress::bar(a.warm_up + run.steps, "steps", a.json);
     for _ in 0..a.warm_up {
         run.step(None)?;
@@ -139,7 +162,7 @@ fn measure(
     let times = run.worlds.stage_times();
     let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
     // in f64 the sweeps are others
-    let counted = if precision == Precision::F32 { Some(count(a, model, &options)?) } else { None };
+    let counted = if batch.precision == Precision::F32 { Some(count(a, model, batch)?) } else { None };
     let share_of_limit = counted.map(|counted| {
         let share =
             |operations: f64, seconds: f64| operations * world_steps / seconds.max(1e-12) / (1e9 * limit.gflops);
@@ -150,7 +173,7 @@ fn measure(
     });
     // every world is read and written once a step
     let moved = 2.0 * bytes_per_world as f64 * world_steps / times.seconds.iter().sum::<f64>();
-    Ok(Measurement {
+    let measurement = Measurement {
         operations: counted.map(|counted| Stage::ALL.iter().map(|&s| (s.name(), counted[s as usize])).collect()),
         limit,
         share_of_limit,
@@ -158,7 +181,7 @@ fn measure(
         model: model.name.clone(),
         backend: name_of(BACKENDS, &run.worlds.backend()),
         device: run.worlds.device(),
-        precision: name_of(PRECISIONS, &precision),
+        precision: name_of(PRECISIONS, &batch.precision),
         worlds: run.worlds.world_count(),
         steps: run.steps,
         dt: run.worlds.dt(),
@@ -168,14 +191,16 @@ fn measure(
         world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
         bytes_per_world,
+        notes: run.notes(),
         summary: tally.summary(),
-    })
+    };
+    Ok((measurement, run.check_finite()))
 }
 
 /// Floating-point operations of one world by stage, a world-step: the first worlds of the batch through the same steps in a number type that counts.
-fn count(a: &Arguments, model: &Model, options: &StepOptions) -> Outcome<[f64; Stage::ALL.len()]> {
-    let worlds = Worlds::counting(model, COUNTED, options.settings(Precision::F32))?;
-    let mut run = Run::of(worlds, options, options.steps.unwrap_or(STEPS))?;
+fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<[f64; Stage::ALL.len()]> {
+    let worlds = Worlds::counting(model, COUNTED, a.step.settings(batch))?;
+    let mut run = Run::of(worlds, &a.step, STEPS)?;
     for _ in 0..a.warm_up {
         run.step(None)?;
     }
@@ -190,6 +215,11 @@ fn count(a: &Arguments, model: &Model, options: &StepOptions) -> Outcome<[f64; S
 fn print(all: &[Measurement]) -> Outcome {
     let Some(first) = all.first() else { return Err(Failure::Other("nothing to measure".into())) };
     say(&first.device)?;
+    for m in all {
+        for note in m.notes.iter().filter(|note| note.changes_motion) {
+            say(format!("the motion of {} differs: {note}", m.model))?;
+        }
+    }
     say(table(
         [
             "model",

@@ -1,6 +1,6 @@
 //! What drives the actuators during a rollout.
 
-use super::failure::{Failure, Outcome};
+use super::failure::{Failure, Outcome, json_reason};
 use delassus::worlds::Random;
 use delassus::{Model, Worlds};
 use std::convert::Infallible;
@@ -107,7 +107,7 @@ fn read(path: &Path, model: &Model) -> Outcome<Vec<Vec<f64>>> {
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |message: String| Failure::Other(format!("{}:{}: {message}", path.display(), i + 1));
         let row: Vec<f64> = serde_json::from_str(line)
-            .map_err(|e| wrong(format!("a line of control must be a JSON array of numbers: {e}")))?;
+            .map_err(|e| wrong(format!("a line of control must be a JSON array of numbers: {}", json_reason(&e))))?;
         if row.len() != model.nu() {
             return Err(wrong(format!("control has {} numbers, the model has {} actuators", row.len(), model.nu())));
         }

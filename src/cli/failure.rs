@@ -39,10 +39,36 @@ impl Failure {
     }
 }
 
+/// The option that sets what the library calls by another name.
+fn option(argument: &str) -> Option<&'static str> {
+    Some(match argument {
+        "world_count" => "--worlds",
+        "dt" => "--dt",
+        "tolerance" => "--tolerance",
+        "iterations" => "--iterations",
+        "restitution" => "--restitution",
+        "keyframe" => "--keyframe",
+        "noise" => "--noise",
+        _ => return None,
+    })
+}
+
 impl From<delassus::Error> for Failure {
     fn from(error: delassus::Error) -> Self {
-        Self::Other(error.to_string())
+        Self::Other(match error {
+            delassus::Error::Argument { argument, message } => {
+                format!("{}: {message}", option(argument).unwrap_or(argument))
+            }
+            other => other.to_string(),
+        })
     }
+}
+
+/// What is wrong with one line of JSON; which line it is, the reader of the file knows.
+pub fn json_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("{what} at column {}", error.column())
 }
 
 /// Errors of stdout.

@@ -1,13 +1,14 @@
 //! `delassus inspect`: a model as tables, and what its states come to.
 
-use super::failure::{Failure, Outcome};
+use super::failure::{Failure, Outcome, json_reason};
 use super::options::ModelOptions;
 use super::table::{list, short, table};
 use super::{rollout, say, say_json};
 use clap::Args;
 use delassus::Model;
-use delassus::model::{Actuator, Geom, Joint, JointKind, PairFriction, Shape};
+use delassus::model::{Actuator, Geom, Joint, JointKind, Note, PairFriction, Shape};
 use delassus::query::{StateQuery, state_query};
+use delassus::worlds::pose_notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::BufRead;
@@ -39,7 +40,7 @@ pub fn run(a: &Arguments) -> Outcome {
     let model = a.model.load()?;
     match &a.states {
         Some(path) => states(&model, path),
-        None if a.json => say_json(&object(&model)),
+        None if a.json => say_json(&object(&model)?),
         None => tables(&model),
     }
 }
@@ -87,7 +88,7 @@ fn states(model: &Model, path: &Path) -> Outcome {
         }
         let wrong = |message: String| Failure::Other(format!("{}:{}: {message}", path.display(), i + 1));
         let state: State = serde_json::from_str(&line)
-            .map_err(|e| wrong(format!("a state must be {{\"q\": […], \"v\": […]}}: {e}")))?;
+            .map_err(|e| wrong(format!("a state must be {{\"q\": […], \"v\": […]}}: {}", json_reason(&e))))?;
         let answer = state_query(model, &state.q, &state.v).map_err(|e| wrong(e.to_string()))?;
         say_json(&StateLine::from(answer))?;
     }
@@ -174,7 +175,7 @@ fn tables(model: &Model) -> Outcome {
         [i.to_string(), e.name.clone(), e.active.to_string()]
     })?;
     say(format!("{} geom pairs are tested for contact", model.pairs.len()))?;
-    rollout::notes(model, true)
+    rollout::notes(&model.notes, &poses(model)?, true)
 }
 
 /// A titled table, or nothing if there is nothing in it.
@@ -259,8 +260,17 @@ fn size_json(shape: &Shape) -> Value {
     }
 }
 
+/// What is wrong with the rest position and the keyframes.
+fn poses(model: &Model) -> Outcome<Vec<Note>> {
+    let mut notes = pose_notes(model, &model.q0, "at rest")?;
+    for key in &model.keyframes {
+        notes.extend(pose_notes(model, &key.q, &format!("in keyframe \"{}\"", key.name))?);
+    }
+    Ok(notes)
+}
+
 /// The model for machines. References are indices; lengths in m, angles in rad.
-fn object(model: &Model) -> Value {
+fn object(model: &Model) -> Outcome<Value> {
     let quat = |r: &nalgebra::UnitQuaternion<f64>| [r.w, r.i, r.j, r.k];
     let bodies = model.bodies.iter().map(|b| {
         let inertia: Vec<Vec<f64>> = b.inertia.row_iter().map(|r| r.iter().copied().collect()).collect();
@@ -273,7 +283,7 @@ fn object(model: &Model) -> Value {
         json!({
             "name": j.name, "kind": kind(j), "body": j.body, "pos": j.anchor.as_slice(),
             "axis": has_axis(j).then(|| j.axis.as_slice()), "q_start": j.q_start, "v_start": j.v_start, "range": j.range,
-            "stiffness": j.stiffness, "damping": j.damping, "armature": j.armature, "friction_loss": j.friction_loss,
+            "margin": j.limit_margin, "stiffness": j.stiffness, "damping": j.damping, "armature": j.armature, "friction_loss": j.friction_loss,
             "reference": j.reference, "spring_reference": j.spring_reference,
         })
     });
@@ -304,11 +314,13 @@ fn object(model: &Model) -> Value {
         .keyframes
         .iter()
         .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control }));
-    json!({
+    let notes = [model.notes.clone(), poses(model)?].concat();
+    Ok(json!({
         "name": model.name, "timestep": model.timestep, "gravity": model.gravity.as_slice(),
         "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "moving_mass": model.moving_mass(), "q0": model.q0,
         "bodies": bodies.collect::<Vec<_>>(), "joints": joints.collect::<Vec<_>>(), "geoms": geoms.collect::<Vec<_>>(),
         "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
-        "keyframes": keyframes.collect::<Vec<_>>(), "notes": model.notes,
-    })
+        "keyframes": keyframes.collect::<Vec<_>>(), "notes": notes,
+        "fingerprint": format!("{:016x}", model.fingerprint()),
+    }))
 }

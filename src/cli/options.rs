@@ -27,24 +27,51 @@ impl ModelOptions {
     }
 }
 
-/// How worlds are stepped. What is not given is as [`Settings::default`] has it.
+/// How many worlds, where and in which number type.
 #[derive(Debug, Clone, Args)]
-pub struct StepOptions {
+pub struct BatchOptions {
     /// Number of worlds [default: 1024, verify: 16].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub worlds: Option<u64>,
-    /// Number of steps [default: 1000, verify: 200].
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
-    pub steps: Option<u64>,
-    /// Step, s [default: the model's].
-    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
-    pub dt: Option<f64>,
     /// Where the stages run; auto takes the CPU where there is no GPU.
     #[arg(long, default_value = "auto", value_parser = choice(BACKENDS))]
     pub backend: Backend,
     /// Number type of state and stages [default: f32, verify: f64].
     #[arg(long, value_parser = choice(PRECISIONS))]
     pub precision: Option<Precision>,
+}
+
+impl BatchOptions {
+    /// What was asked for, or else the command's own numbers.
+    pub fn or(&self, worlds: u64, precision: Precision) -> Batch {
+        Batch {
+            worlds: self.worlds.unwrap_or(worlds),
+            backend: self.backend,
+            precision: self.precision.unwrap_or(precision),
+        }
+    }
+}
+
+/// How many worlds, where and in which number type.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch {
+    /// Number of worlds.
+    pub worlds: u64,
+    /// Where the stages run.
+    pub backend: Backend,
+    /// Number type.
+    pub precision: Precision,
+}
+
+/// How worlds are stepped. What is not given is as [`Settings::default`] has it.
+#[derive(Debug, Clone, Args)]
+pub struct StepOptions {
+    /// Number of steps [default: 1000, verify: 200].
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub steps: Option<u64>,
+    /// Step, s [default: the model's].
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
+    pub dt: Option<f64>,
     /// Iteration that solves the contact problems; auto: pgs while it contracts, then Newton.
     #[arg(long, default_value = "auto", value_parser = choice(ALGORITHMS))]
     pub solver: Algorithm,
@@ -58,7 +85,7 @@ pub struct StepOptions {
     #[arg(long, value_name = "M/S", value_parser = positive, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Most sweeps a contact problem [default: 200].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub iterations: Option<u32>,
     /// Leave problems that missed the tolerance as they are instead of handing them to the exact solver.
     #[arg(long)]
@@ -83,11 +110,11 @@ pub struct StepOptions {
 
 impl StepOptions {
     /// The settings of the step.
-    pub fn settings(&self, precision: Precision) -> Settings {
+    pub fn settings(&self, batch: Batch) -> Settings {
         let default = Settings::default();
         Settings {
-            precision: self.precision.unwrap_or(precision),
-            backend: self.backend,
+            precision: batch.precision,
+            backend: batch.backend,
             dt: self.dt,
             friction: self.friction,
             algorithm: self.solver,
@@ -113,7 +140,7 @@ impl StepOptions {
 fn no_keyframe(name: &str, model: &Model) -> Failure {
     let names: Vec<String> = model.keyframes.iter().map(|k| format!("\"{}\"", k.name)).collect();
     Failure::Other(match names.as_slice() {
-        [] => format!("keyframe \"{name}\": the model has no keyframes"),
-        _ => format!("keyframe \"{name}\": the model has only {}", names.join(", ")),
+        [] => format!("--keyframe {name}: the model has no keyframes"),
+        _ => format!("--keyframe {name}: the model has only {}", names.join(", ")),
     })
 }

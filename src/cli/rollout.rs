@@ -1,7 +1,7 @@
 //! `delassus rollout`: worlds, steps, and what came out.
 
 use super::failure::Outcome;
-use super::options::{ModelOptions, StepOptions};
+use super::options::{BatchOptions, ModelOptions, StepOptions};
 use super::parse::{BACKENDS, PRECISIONS, name_of};
 use super::record::{Dump, Recorder};
 use super::run::Run;
@@ -9,6 +9,7 @@ use super::table::{facts, grouped, percent, short};
 use super::tally::{Summary, Tally};
 use super::{devices, progress, say, say_json};
 use clap::Args;
+use delassus::model::Note;
 use delassus::worlds::BlockRecord;
 use delassus::{Backend, Model, Precision};
 use serde::Serialize;
@@ -29,6 +30,8 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
+    batch: BatchOptions,
+    #[command(flatten)]
     step: StepOptions,
     /// Write one JSON object a step for chosen worlds: world, step, time, q, v, contacts and the report.
     #[arg(long, value_name = "FILE")]
@@ -42,7 +45,7 @@ pub struct Arguments {
     /// Print one JSON object and nothing else.
     #[arg(long)]
     json: bool,
-    /// List the notes on the model.
+    /// List all notes on the model and its start.
     #[arg(long, short)]
     verbose: bool,
 }
@@ -59,6 +62,8 @@ struct Output<'a> {
     dt: f64,
     seconds: f64,
     world_steps_per_second: f64,
+    /// What there is to know about the model, the start and the backend.
+    notes: Vec<Note>,
     #[serde(flatten)]
     summary: Summary,
 }
@@ -66,14 +71,14 @@ struct Output<'a> {
 /// Rolls out and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let model = a.model.load()?;
-    let mut run = Run::new(&model, &a.step, 1024, 1000, Precision::F32)?;
+    let mut run = Run::new(&model, a.batch.or(1024, Precision::F32), &a.step, 1000)?;
     let mut recorder = match &a.record {
         Some(path) => Some(Recorder::new(path, &a.record_worlds, &mut run.worlds)?),
         None => None,
     };
     let mut dump = a.dump_failed.as_deref().map(Dump::new).transpose()?;
     if !a.json {
-        introduce(&model, &run, a.step.backend, a.verbose)?;
+        introduce(&model, &run, a.batch.backend, a.verbose)?;
     }
 
     let mut tally = Tally::new(run.worlds.world_count());
@@ -99,7 +104,8 @@ pub fn run(a: &Arguments) -> Outcome {
     let dumped = dump.map(Dump::finish).transpose()?;
     let output = output(&model, &run, tally.summary());
     if a.json {
-        return say_json(&output);
+        say_json(&output)?;
+        return run.check_finite();
     }
     say(result(&output))?;
     for note in run.worlds.notes() {
@@ -108,7 +114,8 @@ pub fn run(a: &Arguments) -> Outcome {
     if let (Some(()), Some(path)) = (recorded, &a.record) {
         say(format!("record written to {}", path.display()))?;
     }
-    dumped.map_or(Ok(()), say)
+    dumped.map_or(Ok(()), say)?;
+    run.check_finite()
 }
 
 /// Says what runs where.
@@ -128,22 +135,32 @@ pub fn introduce(model: &Model, run: &Run, asked: Backend, verbose: bool) -> Out
         grouped(run.steps),
         worlds.dt()
     ))?;
-    notes(model, verbose)?;
+    notes(&model.notes, &worlds.start_notes(), verbose)?;
     if run.all_alike {
         say("note: all worlds start alike and get the same control; --noise or --control random sets them apart")?;
     }
     Ok(())
 }
 
-/// Says how many notes the model has, or lists them.
-pub fn notes(model: &Model, verbose: bool) -> Outcome {
-    if verbose {
-        return model.notes.iter().try_for_each(|note| say(format!("note: {note}")));
+/// Poses that are named without `-v`.
+const POSES_NAMED: usize = 3;
+
+/// Says what changes the motion, and what is wrong with a pose; counts what is harmless, or lists it too.
+pub fn notes(model: &[Note], poses: &[Note], verbose: bool) -> Outcome {
+    let (differing, harmless): (Vec<_>, Vec<_>) = model.iter().partition(|note| note.changes_motion);
+    differing.iter().try_for_each(|note| say(format!("the motion differs: {note}")))?;
+    let named = if verbose { poses.len() } else { POSES_NAMED };
+    poses.iter().take(named).try_for_each(|note| say(format!("note: {note}")))?;
+    if poses.len() > named {
+        say(format!("note: {} more like that (-v lists them)", poses.len() - named))?;
     }
-    match model.notes.len() {
+    if verbose {
+        return harmless.iter().try_for_each(|note| say(format!("note: {note}")));
+    }
+    match harmless.len() {
         0 => Ok(()),
-        1 => say("1 note on the model file (-v shows it)"),
-        n => say(format!("{n} notes on the model file (-v lists them)")),
+        1 => say("1 harmless note on the model file (-v shows it)"),
+        n => say(format!("{n} harmless notes on the model file (-v lists them)")),
     }
 }
 
@@ -159,6 +176,7 @@ fn output<'a>(model: &'a Model, run: &Run, summary: Summary) -> Output<'a> {
         dt: worlds.dt(),
         seconds,
         world_steps_per_second: worlds.world_count() as f64 * run.steps as f64 / seconds.max(f64::MIN_POSITIVE),
+        notes: run.notes(),
         summary,
     }
 }

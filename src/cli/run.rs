@@ -1,10 +1,11 @@
 //! A rollout, step by step.
 
 use super::control::Driver;
-use super::failure::Outcome;
-use super::options::StepOptions;
+use super::failure::{Failure, Outcome};
+use super::options::{Batch, StepOptions};
+use delassus::model::Note;
 use delassus::worlds::BlockRecord;
-use delassus::{Mask, Model, Precision, Worlds};
+use delassus::{Mask, Model, WorldStatus, Worlds};
 use std::time::{Duration, Instant};
 
 /// What sees every block of a step.
@@ -27,10 +28,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Worlds at their start. The defaults are the command's.
-    pub fn new(model: &Model, options: &StepOptions, worlds: u64, steps: u64, precision: Precision) -> Outcome<Self> {
-        let count = usize::try_from(options.worlds.unwrap_or(worlds)).unwrap_or(usize::MAX);
-        Self::of(Worlds::new(model, count, options.settings(precision))?, options, steps)
+    /// Worlds at their start; `steps`: how many to do if the options do not say.
+    pub fn new(model: &Model, batch: Batch, options: &StepOptions, steps: u64) -> Outcome<Self> {
+        let count = usize::try_from(batch.worlds).unwrap_or(usize::MAX);
+        Self::of(Worlds::new(model, count, options.settings(batch))?, options, steps)
     }
 
     /// Brings `worlds` to their start.
@@ -61,6 +62,24 @@ impl Run {
         }
         self.done += 1;
         Ok(self.done)
+    }
+
+    /// What there is to know about the model, the start and the backend.
+    pub fn notes(&self) -> Vec<Note> {
+        let backend = self.worlds.notes().into_iter().map(|text| Note { text, changes_motion: false });
+        self.worlds.model().notes.iter().cloned().chain(self.worlds.start_notes()).chain(backend).collect()
+    }
+
+    /// Nothing can be learnt from a run in which every world ended in a state that is not finite.
+    pub fn check_finite(&self) -> Outcome {
+        if self.worlds.reports().iter().any(|r| r.status != WorldStatus::NotFinite) {
+            return Ok(());
+        }
+        let message = format!(
+            "the state of every world of {} is infinite or not a number; a smaller --dt may help",
+            self.worlds.model().name
+        );
+        Err(Failure::Other(message))
     }
 }
 

@@ -33,8 +33,14 @@ pub struct Arguments {
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Most sweeps, pivots or steps, as the solver counts them.
-    #[arg(long, value_name = "N", default_value_t = SolveSettings::default().iterations)]
-    iterations: usize,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = SolveSettings::default().iterations as u64,
+        value_parser = clap::value_parser!(u64).range(1..),
+        allow_negative_numbers = true
+    )]
+    iterations: u64,
     /// Where the problems are solved.
     #[arg(long, default_value = "cpu")]
     backend: Backend,
@@ -88,6 +94,9 @@ struct Answered {
 /// Solves and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let records = file::read_file(&a.file)?;
+    if records.is_empty() {
+        return Err(Failure::Other(format!("{}: the file holds no contact problem", a.file.display())));
+    }
     let mut scores: BTreeMap<(String, usize), Score> = BTreeMap::new();
     let bar = progress::bar((records.len() * a.solver.len()) as u64, "problems", a.json);
     match a.backend {
@@ -108,8 +117,14 @@ pub fn run(a: &Arguments) -> Outcome {
         }
     }
     bar.finish_and_clear();
+    let solved: usize = scores.values().map(|score| score.solved).sum();
+    let outcome = if solved > 0 {
+        Ok(())
+    } else {
+        Err(Failure::Other(format!("none of the {} contact problems was solved", records.len())))
+    };
     if a.json {
-        return Ok(());
+        return outcome;
     }
     let header = ["family", "solver", "problems", "solved", "not treated", "worst residual_rel", "time, s"];
     say(table(
@@ -125,14 +140,19 @@ pub fn run(a: &Arguments) -> Outcome {
                 short(s.seconds),
             ]
         }),
-    ))
+    ))?;
+    outcome
 }
 
 /// One problem, in f64.
 fn on_cpu(a: &Arguments, record: &Record, solver: Solver) -> Answered {
     let size = record.problem.bias.amax();
     let tolerance = a.tolerance.unwrap_or(1e-8) * if size > 0.0 { size } else { 1.0 };
-    let settings = SolveSettings { tolerance, iterations: a.iterations, ..SolveSettings::default() };
+    let settings = SolveSettings {
+        tolerance,
+        iterations: usize::try_from(a.iterations).unwrap_or(usize::MAX),
+        ..SolveSettings::default()
+    };
     let start = Instant::now();
     let solution = solve(&record.problem, solver, &settings, None);
     Answered { solution, time_s: start.elapsed().as_secs_f64() }

@@ -1,7 +1,7 @@
 //! `delassus verify`: every contact problem of a rollout solved again, by a method that shares nothing with the first.
 
 use super::failure::{Failure, Outcome};
-use super::options::{ModelOptions, StepOptions};
+use super::options::{BatchOptions, ModelOptions, StepOptions};
 use super::parse::positive;
 use super::run::Run;
 use super::table::{facts, grouped, short};
@@ -37,6 +37,8 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
+    batch: BatchOptions,
+    #[command(flatten)]
     step: StepOptions,
     /// Largest disagreement in contact velocity, m/s (rad/s).
     #[arg(long, value_name = "M/S", default_value_t = 1e-4, value_parser = positive, allow_negative_numbers = true)]
@@ -44,7 +46,7 @@ pub struct Arguments {
     /// Print one JSON object and nothing else.
     #[arg(long)]
     json: bool,
-    /// List the notes on the model.
+    /// List all notes on the model and its start.
     #[arg(long, short)]
     verbose: bool,
 }
@@ -142,9 +144,9 @@ impl Findings {
 /// Rolls out, checks and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let model = a.model.load()?;
-    let mut run = Run::new(&model, &a.step, 16, 200, Precision::F64)?;
+    let mut run = Run::new(&model, a.batch.or(16, Precision::F64), &a.step, 200)?;
     if !a.json {
-        rollout::introduce(&model, &run, a.step.backend, a.verbose)?;
+        rollout::introduce(&model, &run, a.batch.backend, a.verbose)?;
     }
     let findings = Mutex::new(Findings::default());
     let bar = progress::bar(run.steps, "steps", a.json);
@@ -186,7 +188,7 @@ pub fn run(a: &Arguments) -> Outcome {
     }
     let bad = f.disagreeing + f.not_verifiable;
     if bad == 0 {
-        return Ok(());
+        return run.check_finite();
     }
     Err(Failure::Other(format!(
         "{} of {} contact problems disagree by more than {} m/s, {} could not be verified; first: {}",

@@ -38,7 +38,7 @@ pub struct Contacts<R> {
     pub position: Vec<Vec3<R>>,
     /// Unit normal from the first geom of the pair to the second, shape \[slot\].
     pub normal: Vec<Vec3<R>>,
-    /// Signed distance along the normal, m, negative = overlap, shape \[slot\].
+    /// Signed distance along the normal less the pair's margin, m, negative = overlap of the surfaces with their margins, shape \[slot\].
     pub gap: Vec<R>,
     /// Index of the pair in the model, shape \[slot\]\[lane\].
     pub pair: Vec<u32>,
@@ -53,7 +53,7 @@ pub struct Contacts<R> {
 struct Near<R> {
     pair: usize,
     point: Candidate<R>,
-    /// Gap after the free motion towards it, less the pair's margin, m; infinite where there is no such point.
+    /// Gap after the free motion towards it, m; infinite where there is no such point.
     gap: R,
 }
 
@@ -189,7 +189,7 @@ struct PairPlan {
     a: usize,
     b: usize,
     kind: Kind,
-    /// Distance within which contacts are looked for, m.
+    /// Distance between the shapes at which they touch, m.
     margin: f64,
     /// Sum of the bounding radii, m; that of the second geom alone if the first is a plane.
     bounding: f64,
@@ -254,7 +254,7 @@ impl CollidePlan {
 /// - `geoms`: world poses, shape \[geom\].
 /// - `drift`: the free motion of each geom in this step, shape \[geom\].
 /// - `reach`: how much impulses may close a gap in this step whatever happens, m. A point is kept whose gap after the free motion towards it, to
-///   first order, would be less than the pair's margin plus this plus the deepest overlap that the free motion would make in its world: what
+///   first order, would be less than this plus the deepest overlap that the free motion would make in its world: what
 ///   stops that motion may throw other parts as far.
 /// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
 ///
@@ -286,11 +286,13 @@ pub fn collide<R: Real>(
         for point in &points {
             let kept = point.gap.lt(threshold);
             if kept.any() {
+                // Margins thicken the surfaces.
+                let point = Candidate { gap: point.gap - margin, ..*point };
                 let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
                 let overlap = -(point.gap.max(R::zero()) + closing);
                 deepest = R::select(kept, deepest.max(overlap), deepest);
-                let gap = R::select(kept, point.gap + closing.min(R::zero()) - margin, R::constant(f64::INFINITY));
-                contacts.candidates.push(Near { pair: index, point: *point, gap });
+                let gap = R::select(kept, point.gap + closing.min(R::zero()), R::constant(f64::INFINITY));
+                contacts.candidates.push(Near { pair: index, point, gap });
             }
         }
     }

@@ -111,6 +111,8 @@ fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
 }
 
 /// Every device of this machine, best first; software ones last and marked as such. Empty where no driver is installed.
+///
+/// Mesa's drivers complain to stderr where `XDG_RUNTIME_DIR` is not set; the command sets it, a library must not.
 pub fn list_devices() -> Vec<DeviceInfo> {
     adapters().into_iter().map(|(_, info)| info).collect()
 }

@@ -150,8 +150,10 @@ fn parse(text: &[u8], place: &str, number: usize) -> Result<Record> {
         "" => format!("{place}:{number}"),
         _ => format!("{place}:{number} {name:?}"),
     };
-    let line: Line = serde_json::from_slice(text)
-        .map_err(|error| Error::Problem { place: at(""), message: format!("malformed JSON line: {error}") })?;
+    let line: Line = serde_json::from_slice(text).map_err(|error| Error::Problem {
+        place: at(""),
+        message: format!("malformed JSON line: {}", reason(&error)),
+    })?;
     let wrong = |message: String| Error::Problem { place: at(&line.name), message };
     if !line.format.is_empty() && line.format != FORMAT {
         return Err(wrong(format!("format is {:?}, expected {FORMAT:?}", line.format)));
@@ -185,6 +187,13 @@ fn parse(text: &[u8], place: &str, number: usize) -> Result<Record> {
         kind: line.kind,
         line: number,
     })
+}
+
+/// What is wrong with a line of JSON; its own line number would always be 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("{what} at column {}", error.column())
 }
 
 fn matrix(matrix: &Matrix, n: usize) -> std::result::Result<DMatrix<f64>, String> {

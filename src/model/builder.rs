@@ -1,8 +1,8 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, Dof, Equality, Geom, Joint, JointKind, Keyframe, Model, Sensor, Shape, Site, Tree,
-    check, pairs,
+    Actuator, Body, CollisionPair, Dof, Equality, Geom, Joint, JointKind, Keyframe, Model, Note, Sensor, Shape, Site,
+    Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -224,9 +224,9 @@ impl ModelBuilder {
         self.model.sensors.push(sensor);
         self
     }
-    /// Records something that the source of the model says and that is not used.
-    pub fn note(&mut self, note: impl Into<String>) -> &mut Self {
-        self.model.notes.push(note.into());
+    /// Records something that the source of the model says and that is not done, or done in another way.
+    pub fn note(&mut self, note: Note) -> &mut Self {
+        self.model.notes.push(note);
         self
     }
 
@@ -237,10 +237,10 @@ impl ModelBuilder {
     pub fn build(mut self) -> Result<Model> {
         check::parts(&self.model)?;
         self.sort_joints()?;
-        self.number_coordinates();
-        self.find_trees();
-        check::moving_masses(&self.model)?;
+        self.model.derive();
+        check::moving_parts(&self.model)?;
         pairs::fill(&mut self)?;
+        check::pairs(&self.model)?;
         check::states(&self.model)?;
         Ok(self.model)
     }
@@ -271,10 +271,25 @@ impl ModelBuilder {
         }
         Ok(())
     }
+}
+
+impl Model {
+    /// Fills what follows from bodies and joints: degrees of freedom, trees, ranges of bodies, rest position. Joints stand in the order of
+    /// their bodies.
+    pub(super) fn derive(&mut self) {
+        for body in &mut self.bodies {
+            (body.joints, body.dofs, body.tree) = (0..0, 0..0, None);
+        }
+        self.dofs.clear();
+        self.trees.clear();
+        self.q0.clear();
+        self.number_coordinates();
+        self.find_trees();
+    }
 
     /// Numbers q and v, fills `q0`, the joint and dof ranges of bodies, and the dofs with their ancestors.
     fn number_coordinates(&mut self) {
-        let m = &mut self.model;
+        let m = self;
         let (mut nq, mut nv) = (0, 0);
         for (j, joint) in m.joints.iter_mut().enumerate() {
             (joint.q_start, joint.v_start) = (nq, nv);
@@ -312,7 +327,7 @@ impl ModelBuilder {
 
     /// A tree starts at every body with joints that hangs from something that cannot move.
     fn find_trees(&mut self) {
-        let m = &mut self.model;
+        let m = self;
         for b in 1..m.bodies.len() {
             let inherited = m.bodies[m.bodies[b].parent].tree;
             let dofs = m.bodies[b].dofs.clone();

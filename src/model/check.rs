@@ -1,20 +1,42 @@
 //! Everything that must hold for a model before it can be simulated.
 
-use super::{Joint, JointKind, Model, Shape};
+use super::{EqualityKind, Joint, JointKind, Model, PairFriction, Shape};
 use crate::error::{Error, Result};
-use nalgebra::Vector3;
+use nalgebra::{UnitQuaternion, Vector3};
 
 fn finite(v: &Vector3<f64>) -> bool {
     v.iter().all(|x| x.is_finite())
 }
 
 /// How errors name a part.
-pub(super) fn label(kind: &str, index: usize, name: &str) -> String {
+pub(crate) fn label(kind: &str, index: usize, name: &str) -> String {
     if name.is_empty() { format!("{kind} {index}") } else { format!("{kind} \"{name}\"") }
+}
+
+fn is_turn(r: &UnitQuaternion<f64>) -> bool {
+    (r.coords.norm() - 1.0).abs() < 1e-6
 }
 
 fn range_ok(range: Option<[f64; 2]>) -> bool {
     range.is_none_or(|[lo, hi]| !lo.is_nan() && !hi.is_nan() && lo <= hi)
+}
+
+impl Model {
+    /// Checks everything that must hold for a model before it can be simulated, as [`super::ModelBuilder::build`] does. A model that was made
+    /// by a builder or a reader passes; its fields are public, so one that was changed since may not. Whatever takes a model asks for this first.
+    ///
+    /// What follows from bodies and joints (`dofs`, `trees`, coordinates, ranges) must be what a builder would derive: to change the structure,
+    /// build the model anew.
+    ///
+    /// # Errors
+    /// [`Error::Model`] that names the part, what is wrong and what to do.
+    pub fn validate(&self) -> Result<()> {
+        parts(self)?;
+        derived(self)?;
+        moving_parts(self)?;
+        pairs(self)?;
+        states(self)
+    }
 }
 
 /// Values and references of all parts.
@@ -25,12 +47,13 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     let name = || format!("model \"{}\"", m.name);
     check(m.timestep > 0.0 && m.timestep.is_finite(), &name, "the time step must be a positive number of seconds")?;
     check(finite(&m.gravity), &name, "gravity must be finite")?;
+    check(m.bodies.first().is_some_and(|b| b.parent == 0), &name, "body 0 must be the world")?;
     for (i, b) in m.bodies.iter().enumerate() {
         let el = || label("body", i, &b.name);
         check(i == 0 || b.parent < i, &el, "its parent must stand before it")?;
         check(b.mass >= 0.0 && b.mass.is_finite(), &el, "the mass must be finite and not negative")?;
         check(finite(&b.position) && finite(&b.com), &el, "position and centre of mass must be finite")?;
-        check(b.orientation.coords.iter().all(|x| x.is_finite()), &el, "the orientation must be finite")?;
+        check(is_turn(&b.orientation), &el, "the orientation must be a unit quaternion")?;
         check(b.inertia.iter().all(|x| x.is_finite()), &el, "the inertia must be finite")?;
         if b.mass > 0.0 || b.inertia.norm() > 0.0 {
             let symmetric = (b.inertia - b.inertia.transpose()).norm() <= 1e-9 * b.inertia.norm();
@@ -55,7 +78,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     for (i, g) in m.geoms.iter().enumerate() {
         let el = || label("geom", i, &g.name);
         check(g.body < m.bodies.len(), &el, "belongs to a body that does not exist")?;
-        check(finite(&g.position), &el, "the position must be finite")?;
+        check(finite(&g.position) && is_turn(&g.orientation), &el, "position and orientation must be finite")?;
         let positive = |x: &[f64]| x.iter().all(|x| *x > 0.0 && x.is_finite());
         let sized = match &g.shape {
             Shape::Plane => true,
@@ -66,7 +89,9 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             Shape::Cylinder { radius, half_length } => positive(&[*radius, *half_length]),
             Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => positive(v.as_slice()),
             Shape::Hull(hull) => {
-                hull.vertices.len() >= 4 && hull.vertices.iter().all(finite) && !hull.triangles.is_empty()
+                let corners = hull.vertices.len();
+                let exist = hull.triangles.iter().flatten().all(|&corner| corner < corners);
+                corners >= 4 && hull.vertices.iter().all(finite) && !hull.triangles.is_empty() && exist
             }
         };
         check(
@@ -84,7 +109,9 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         )?;
     }
     for (i, s) in m.sites.iter().enumerate() {
-        check(s.body < m.bodies.len(), &|| label("site", i, &s.name), "belongs to a body that does not exist")?;
+        let el = || label("site", i, &s.name);
+        check(s.body < m.bodies.len(), &el, "belongs to a body that does not exist")?;
+        check(finite(&s.position) && is_turn(&s.orientation), &el, "position and orientation must be finite")?;
     }
     for (i, a) in m.actuators.iter().enumerate() {
         let el = || label("actuator", i, &a.name);
@@ -106,16 +133,20 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     }
     for (i, e) in m.equalities.iter().enumerate() {
         let el = || label("equality", i, &e.name);
-        match &e.kind {
-            super::EqualityKind::Connect { body_a, body_b, .. } | super::EqualityKind::Weld { body_a, body_b, .. } => {
+        let numbers_ok = match &e.kind {
+            EqualityKind::Connect { body_a, body_b, anchor } | EqualityKind::Weld { body_a, body_b, anchor, .. } => {
                 let exist = *body_a < m.bodies.len() && *body_b < m.bodies.len();
                 check(exist && body_a != body_b, &el, "needs two different bodies that exist")?;
+                let relative = if let EqualityKind::Weld { relative, .. } = &e.kind { relative.as_ref() } else { None };
+                finite(anchor) && relative.is_none_or(|(p, r)| finite(p) && is_turn(r))
             }
-            super::EqualityKind::Joint { joint_a, joint_b, .. } => {
+            EqualityKind::Joint { joint_a, joint_b, polynomial } => {
                 let scalar = |j: usize| m.joints.get(j).is_some_and(|j| j.kind.nq() == 1);
                 check(scalar(*joint_a) && joint_b.is_none_or(scalar), &el, "couples hinge and slide joints only")?;
+                polynomial.iter().all(|x| x.is_finite())
             }
-        }
+        };
+        check(numbers_ok, &el, "anchor, relative pose and coefficients must be finite")?;
     }
     Ok(())
 }
@@ -148,8 +179,78 @@ fn joint(m: &Model, j: &Joint, joint_counts: &[usize], el: &dyn Fn() -> String) 
     check(j.reference.is_finite() && j.spring_reference.is_finite(), "reference positions must be finite")
 }
 
-/// Every degree of freedom must move some mass, or the mass matrix has no inverse.
-pub(super) fn moving_masses(m: &Model) -> Result<()> {
+/// What a builder derives from bodies and joints must be what stands there.
+fn derived(m: &Model) -> Result<()> {
+    let mut again = Model { bodies: m.bodies.clone(), joints: m.joints.clone(), ..super::ModelBuilder::new("").model };
+    let in_order = m.joints.is_sorted_by_key(|j| j.body);
+    if in_order {
+        again.derive();
+    }
+    let same_bodies = m.bodies.iter().zip(&again.bodies);
+    let same_joints = m.joints.iter().zip(&again.joints);
+    let same = in_order
+        && m.dofs == again.dofs
+        && m.trees == again.trees
+        && same_bodies.into_iter().all(|(a, b)| (&a.joints, &a.dofs, a.tree) == (&b.joints, &b.dofs, b.tree))
+        && same_joints.into_iter().all(|(a, b)| (a.q_start, a.v_start) == (b.q_start, b.v_start));
+    let element = || format!("model \"{}\"", m.name);
+    if !same {
+        let message = "coordinates, degrees of freedom, trees and ranges do not follow from bodies and joints; build a model of another structure anew";
+        return Err(Error::model(element(), message));
+    }
+    if m.q0.len() != again.q0.len() {
+        let message = format!("q0 has {} numbers, its joints need {}", m.q0.len(), again.q0.len());
+        return Err(Error::model(element(), message));
+    }
+    match coordinates(m, &m.q0) {
+        None => Ok(()),
+        Some(message) => Err(Error::model(element(), format!("q0: {message}"))),
+    }
+}
+
+/// What is wrong with a position of the right length, if anything.
+fn coordinates(m: &Model, q: &[f64]) -> Option<String> {
+    if !q.iter().all(|x| x.is_finite()) {
+        return Some("every number must be finite".into());
+    }
+    let turn = |j: &Joint| match j.kind {
+        JointKind::Free => Some(j.q_start + 3),
+        JointKind::Ball => Some(j.q_start),
+        JointKind::Hinge | JointKind::Slide => None,
+    };
+    let zero = |start: usize| q[start..start + 4].iter().all(|x| *x == 0.0);
+    let wrong = m.joints.iter().position(|j| turn(j).is_some_and(zero))?;
+    Some(format!("the quaternion of {} is zero", label("joint", wrong, &m.joints[wrong].name)))
+}
+
+/// The pairs of geoms that may touch.
+pub(super) fn pairs(m: &Model) -> Result<()> {
+    for p in &m.pairs {
+        let check = |ok: bool, message: &str| {
+            if ok { Ok(()) } else { Err(Error::model(format!("contact pair ({}, {})", p.geom_a, p.geom_b), message)) }
+        };
+        let exist = p.geom_a < m.geoms.len() && p.geom_b < m.geoms.len() && p.geom_a != p.geom_b;
+        check(exist, "needs two different geoms that exist")?;
+        let (a, b) = (m.geoms[p.geom_a].shape.rank(), m.geoms[p.geom_b].shape.rank());
+        check(a <= b && b > 0, "the first geom must have the lower `Shape::rank`, and two planes cannot touch")?;
+        let fixed_ok = !matches!(p.friction, PairFriction::Fixed(mu) if !(mu >= 0.0 && mu.is_finite()));
+        check(fixed_ok, "friction must be finite and not negative")?;
+        check(matches!(p.condim, 1 | 3 | 4 | 6), "condim must be 1, 3, 4 or 6")?;
+        check(p.margin.is_finite() && p.margin >= 0.0, "the margin must be finite and not negative")?;
+        let restitution_ok = p.restitution.is_none_or(|e| (0.0..=1.0).contains(&e));
+        check(restitution_ok, "restitution must lie between 0 (no bounce) and 1 (no loss)")?;
+    }
+    Ok(())
+}
+
+/// Every degree of freedom must move some mass, or the mass matrix has no inverse; planes, which have no end, must not move.
+pub(super) fn moving_parts(m: &Model) -> Result<()> {
+    let moving_plane = (m.geoms.iter().enumerate())
+        .find(|(_, geom)| matches!(geom.shape, Shape::Plane) && m.bodies[geom.body].tree.is_some());
+    if let Some((g, geom)) = moving_plane {
+        let message = "a plane must not move; fix it to the world, or use a box";
+        return Err(Error::model(label("geom", g, &geom.name), message));
+    }
     // Masses of a body and of everything that hangs from it.
     let mut mass: Vec<f64> = m.bodies.iter().map(|b| b.mass).collect();
     let mut inertia: Vec<f64> = m.bodies.iter().map(|b| b.inertia.trace()).collect();
@@ -190,8 +291,10 @@ pub(super) fn states(m: &Model) -> Result<()> {
                 ));
             }
         }
-        if !k.q.iter().chain(&k.v).chain(&k.control).all(|x| x.is_finite()) {
-            return Err(Error::model(label("keyframe", i, &k.name), "every number must be finite"));
+        let others_ok = k.v.iter().chain(&k.control).all(|x| x.is_finite()) && k.time.is_finite();
+        let wrong = if others_ok { coordinates(m, &k.q) } else { Some("every number must be finite".into()) };
+        if let Some(message) = wrong {
+            return Err(Error::model(label("keyframe", i, &k.name), message));
         }
     }
     Ok(())

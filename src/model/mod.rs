@@ -1,7 +1,8 @@
 //! What is simulated: bodies in a tree, their joints and shapes, actuators, and which pairs may touch.
 //!
-//! A [`Model`] is checked once, when it is made, and constant from then on; all worlds of a batch share it. It is made by
-//! [`Model::from_mjcf_file`], [`Model::from_mjcf_str`] or a [`ModelBuilder`]. Units are SI, angles are rad, z is up.
+//! A [`Model`] is made by [`Model::from_mjcf_file`], [`Model::from_mjcf_str`] or a [`ModelBuilder`], which check it; its fields are public, so it is
+//! checked again ([`Model::validate`]) before anything is done with it, and constant from then on: all worlds of a batch share it. Units are SI,
+//! angles are rad, z is up.
 //!
 //! Conventions are MuJoCo's, so that numbers can be compared: quaternions are w x y z; a free joint has q = position (3) and
 //! quaternion (4), and v = linear velocity in world axes, then angular velocity in body axes; a ball joint has q = quaternion and
@@ -9,10 +10,13 @@
 
 mod builder;
 mod check;
+mod fingerprint;
 mod mjcf;
 mod pairs;
 
 pub use builder::{ModelBuilder, solid_inertia};
+pub(crate) use check::label;
+pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -52,8 +56,23 @@ pub struct Model {
     pub sensors: Vec<Sensor>,
     /// Position at rest, shape nq.
     pub q0: Vec<f64>,
-    /// What the model file says that this crate reads but does not use, one sentence each.
-    pub notes: Vec<String>,
+    /// What the model file says that this crate does not do, or does in another way: first what changes the motion.
+    pub notes: Vec<Note>,
+}
+
+/// Something to know about a model before its motion is believed.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Note {
+    /// One sentence, with its place in the file if it is about one.
+    pub text: String,
+    /// Whether the motion differs for it from the one that the file asks for: something that acts is left out, or done in another way.
+    pub changes_motion: bool,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// A rigid body.
@@ -132,7 +151,7 @@ pub struct Joint {
     pub v_start: usize,
     /// Lower and upper limit (rad or m; for a ball joint 0 and the largest rotation angle), if limited.
     pub range: Option<[f64; 2]>,
-    /// Distance from a limit within which it is looked at, rad or m.
+    /// How far before either end of `range` the limit stands, rad or m: forces act from there on, as in MuJoCo 4.0.
     pub limit_margin: f64,
     /// Spring stiffness, N·m/rad or N/m.
     pub stiffness: f64,
@@ -151,7 +170,7 @@ pub struct Joint {
 }
 
 /// One degree of freedom, an entry of v.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dof {
     /// The joint that it belongs to.
     pub joint: usize,
@@ -168,7 +187,7 @@ pub struct Dof {
 }
 
 /// Bodies that hang from one root; the unit of islands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// The first body; its origin is the reference point O of all spatial quantities of the tree.
     pub root: usize,
@@ -285,9 +304,10 @@ pub struct Geom {
     pub contype: u32,
     /// Contact bits.
     pub conaffinity: u32,
-    /// Distance within which contacts are looked for, m.
+    /// Thickness of the layer around the shape in which contacts carry force already, m: two geoms rest at the sum of their margins, as in
+    /// MuJoCo 4.0.
     pub margin: f64,
-    /// Part of `margin` that makes a contact known without force, m.
+    /// Distance beyond `margin` within which MuJoCo 4.0 lists contacts that carry no force, m; it changes no motion and is not used.
     pub gap: f64,
     /// Of two geoms the one with the higher priority gives friction, condim and restitution.
     pub priority: i32,
@@ -386,7 +406,7 @@ pub struct CollisionPair {
     pub friction: PairFriction,
     /// 1: no friction; 3: sliding friction.
     pub condim: usize,
-    /// Distance within which contacts are looked for, m.
+    /// Distance between the two shapes at which they touch and contacts carry force, m.
     pub margin: f64,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
     pub restitution: Option<f64>,

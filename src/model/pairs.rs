@@ -70,7 +70,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins: the larger.
+/// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins add up.
 pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
         std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
@@ -83,5 +83,5 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
             (PairFriction::Larger, ga.condim.max(gb.condim), restitution)
         }
     };
-    CollisionPair { geom_a: a, geom_b: b, friction, condim, margin: ga.margin.max(gb.margin), restitution }
+    CollisionPair { geom_a: a, geom_b: b, friction, condim, margin: ga.margin + gb.margin, restitution }
 }

@@ -30,7 +30,7 @@ pub struct ContactRecord {
     pub position: Vector3<f64>,
     /// Normal from the first geom to the second, then two tangents.
     pub frame: [Vector3<f64>; 3],
-    /// Gap before the step, m, negative = overlap.
+    /// Gap between the surfaces with their margins before the step, m, negative = overlap.
     pub gap: f64,
     /// Impulse on the second geom along the axes of the frame, N·s.
     pub impulse: [f64; 3],

@@ -162,10 +162,10 @@ impl<R: Real> Worker<R> {
         true
     }
 
-    /// Positions move by the velocity answer: where that is solved and nothing else was found, or where it misses the position problem, by the push-out that it
-    /// denies, by less than the answer so far.
+    /// Positions move by the velocity answer, for want of anything better; without the exact solver only where it misses the position problem, by the push-out that
+    /// it denies, by less than the answer so far.
     fn deny_all(&mut self, settings: &Settings, q: Question, world: usize) {
-        let [velocity, position] = [false, true].map(|position| self.certificate(q.tile, q.block, position));
+        let residual = self.certificate(q.tile, q.block, true).residual;
         let (tile, lane, group) = self.home(q.tile, q.block);
         let group = &mut self.batch.groups[group];
         let n = group.size.row_count();
@@ -176,7 +176,7 @@ impl<R: Real> Worker<R> {
             denied = denied.max(push.to_f64().abs());
         }
         // what is not a number is not less than anything
-        if !(settings.fallback && velocity.solved || denied < position.residual) {
+        if !(settings.fallback || denied < residual) {
             return;
         }
         for row in rows {

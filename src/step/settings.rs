@@ -128,6 +128,7 @@ impl Settings {
         let not_negative = |x: f64| x >= 0.0 && x.is_finite();
         check(self.dt.is_none_or(positive), "dt", "a positive number of seconds")?;
         check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
+        check(self.iterations > 0, "iterations", "at least 1")?;
         check(self.check_every > 0, "check_every", "at least 1")?;
         check(self.speed_limit > 0.0, "speed_limit", "a positive speed")?;
         check((0.0..=1.0).contains(&self.restitution), "restitution", "between 0 and 1")?;

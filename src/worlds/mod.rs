@@ -4,11 +4,13 @@
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
 mod core;
+mod pose;
 mod random;
 mod snapshot;
 
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings, Stage, StageTimes};
+pub use pose::pose_notes;
 pub use random::Random;
 pub use snapshot::Snapshot;
 
@@ -17,7 +19,7 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::Wide;
 use crate::lane::{Counted, F32x16, F64x8, Level};
-use crate::model::Model;
+use crate::model::{Model, Note};
 use std::sync::Arc;
 
 /// Which worlds an operation concerns.
@@ -57,6 +59,16 @@ pub enum Parameter {
     Friction,
     /// Factor on gain and bias of every actuator, shape \[nu\].
     GainScale,
+}
+
+impl Parameter {
+    fn allows(self, x: f64) -> bool {
+        match self {
+            Self::Gravity => x.is_finite(),
+            Self::MassScale => x > 0.0 && x.is_finite(),
+            Self::Friction | Self::GainScale => x >= 0.0 && x.is_finite(),
+        }
+    }
 }
 
 /// How worlds start.
@@ -160,8 +172,9 @@ impl Worlds {
     /// `world_count` worlds of `model` at its rest position.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a wrong setting, no worlds or more than memory holds; [`Error::Unsupported`] for a model or backend that this
-    /// version does not step; [`Error::Device`] if the backend `hybrid` finds no device.
+    /// [`Error::Argument`] for a wrong setting, no worlds or more than memory holds; [`Error::Model`] for a model that was changed into an invalid
+    /// one ([`Model::validate`]); [`Error::Unsupported`] for a model or backend that this version does not step; [`Error::Device`] if the backend
+    /// `hybrid` finds no device.
     pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
         Self::with_engine(model, world_count, settings, engine)
     }
@@ -185,6 +198,7 @@ impl Worlds {
         engine: impl Fn(&Arc<Model>, usize, &Settings) -> Result<Box<dyn Engine>>,
     ) -> Result<Self> {
         settings.validate()?;
+        model.validate()?;
         if model.nv() == 0 {
             return Err(Error::Unsupported("the model has no joint: nothing can move".into()));
         }
@@ -275,6 +289,16 @@ impl Worlds {
         }
         self.start = start;
         Ok(())
+    }
+
+    /// What is wrong with the pose that worlds start from, noise left out, see [`pose_notes`].
+    pub fn start_notes(&self) -> Vec<Note> {
+        let (q, pose) = match self.start.keyframe.map(|k| &self.model.keyframes[k]) {
+            Some(key) => (&key.q, format!("in keyframe \"{}\"", key.name)),
+            None => (&self.model.q0, "at rest".into()),
+        };
+        // The model and its keyframes were checked when the worlds were made.
+        pose_notes(&self.model, q, &pose).unwrap_or_default()
     }
 
     /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force and warm start.
@@ -432,15 +456,10 @@ impl Worlds {
                 ),
             ));
         }
-        let ok = |x: &f64| match parameter {
-            Parameter::Gravity => x.is_finite(),
-            Parameter::MassScale => *x > 0.0 && x.is_finite(),
-            Parameter::Friction | Parameter::GainScale => *x >= 0.0 && x.is_finite(),
-        };
         let chosen = || (0..self.world_count).filter(|&w| mask.contains(w));
         // All are checked before any is set.
         for world in chosen() {
-            if let Some(x) = values[world * k..(world + 1) * k].iter().find(|x| !ok(x)) {
+            if let Some(x) = values[world * k..(world + 1) * k].iter().find(|x| !parameter.allows(**x)) {
                 return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
             }
         }
@@ -501,7 +520,9 @@ impl Worlds {
     /// Takes the worlds back to a snapshot: the same future, to the bit.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the snapshot is of another model or another number of worlds.
+    /// [`Error::Argument`] that says what differs if the snapshot is of another model ([`Model::fingerprint`]) or another number of worlds, and what
+    /// is wrong if it holds a parameter that [`Worlds::set_parameter`] refuses, or numbers that no snapshot can hold. Settings are not part of a
+    /// snapshot.
     pub fn load(&mut self, snapshot: &Snapshot) -> Result<()> {
         snapshot::load(self, snapshot)
     }

@@ -2,6 +2,7 @@
 
 use super::{Parameter, Worlds};
 use crate::error::{Error, Result};
+use crate::model::{Model, ModelPart};
 
 const PARAMETERS: [Parameter; 4] =
     [Parameter::Gravity, Parameter::MassScale, Parameter::Friction, Parameter::GainScale];
@@ -12,6 +13,8 @@ const PARAMETERS: [Parameter; 4] =
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Snapshot {
     model: String,
+    /// [`Model::fingerprint_of`] every part, in hexadecimal digits (readers of JSON may round numbers of 64 bits), shape \[part\].
+    fingerprint: Vec<String>,
     world_count: usize,
     #[serde(with = "any_number")]
     q: Vec<f64>,
@@ -26,10 +29,21 @@ pub struct Snapshot {
     memory: Vec<Vec<(u64, [f64; 3])>>,
 }
 
+fn fingerprint(model: &Model) -> Vec<String> {
+    ModelPart::ALL.iter().map(|&part| format!("{:016x}", model.fingerprint_of(part))).collect()
+}
+
 pub(super) fn save(worlds: &Worlds) -> Snapshot {
     let (q, v) = worlds.state();
+    // What is not finite is no first guess; a world that holds such starts its next solve from nothing.
+    let memory = |w: usize| {
+        let mut memory = worlds.engine.memory(w);
+        memory.retain(|(_, impulse)| impulse.iter().all(|x| x.is_finite()));
+        memory
+    };
     Snapshot {
         model: worlds.model.name.clone(),
+        fingerprint: fingerprint(&worlds.model),
         world_count: worlds.world_count,
         q,
         v,
@@ -37,32 +51,15 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         external: worlds.external.clone(),
         time: worlds.time.clone(),
         parameters: PARAMETERS.iter().map(|&p| worlds.parameter(p)).collect(),
-        memory: (0..worlds.world_count).map(|w| worlds.engine.memory(w)).collect(),
+        memory: (0..worlds.world_count).map(memory).collect(),
     }
 }
 
+/// Loads all or nothing.
 pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
-    let sizes_match = s.model == worlds.model.name
-        && s.world_count == worlds.world_count
-        && s.q.len() == worlds.world_count * worlds.model.nq()
-        && s.v.len() == worlds.world_count * worlds.model.nv()
-        && s.control.len() == worlds.control.len()
-        && s.external.len() == worlds.external.len()
-        && s.time.len() == worlds.world_count
-        && s.memory.len() == worlds.world_count
-        && s.parameters.len() == PARAMETERS.len()
-        && PARAMETERS
-            .iter()
-            .zip(&s.parameters)
-            .all(|(&p, values)| values.len() == worlds.world_count * super::parameter_len(&worlds.model, p));
-    if !sizes_match {
-        return Err(Error::argument(
-            "snapshot",
-            format!(
-                "is of {} worlds of \"{}\"; these are {} of \"{}\"",
-                s.world_count, s.model, worlds.world_count, worlds.model.name
-            ),
-        ));
+    let wrong = differences(worlds, s).into_iter().chain(mistakes(worlds, s)).collect::<Vec<_>>();
+    if !wrong.is_empty() {
+        return Err(Error::argument("snapshot", wrong.join("; ")));
     }
     let (nq, nv) = (worlds.model.nq(), worlds.model.nv());
     for world in 0..worlds.world_count {
@@ -77,6 +74,68 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     worlds.external.clone_from(&s.external);
     worlds.time.clone_from(&s.time);
     Ok(())
+}
+
+/// In what the snapshot's worlds are others.
+fn differences(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
+    let (model, count) = (&*worlds.model, worlds.world_count);
+    let mut found = Vec::new();
+    if s.model != model.name {
+        found.push(format!("is of the model \"{}\", these worlds are of \"{}\"", s.model, model.name));
+    }
+    if s.world_count != count {
+        found.push(format!("is of {} worlds, these are {count}", s.world_count));
+    }
+    let own = fingerprint(model);
+    if s.fingerprint != own {
+        let other = |(k, part): (usize, &ModelPart)| (s.fingerprint.get(k) != own.get(k)).then(|| part.name());
+        let parts: Vec<&str> = ModelPart::ALL.iter().enumerate().filter_map(other).collect();
+        found.push(format!("its model has other {}", parts.join(", ")));
+    }
+    let sizes = [("q", s.q.len(), model.nq()), ("v", s.v.len(), model.nv()), ("control", s.control.len(), model.nu())];
+    for (name, len, wanted) in sizes {
+        let wanted = s.world_count.saturating_mul(wanted);
+        if len != wanted {
+            found.push(format!("{name} has {len} numbers, {} worlds of this model need {wanted}", s.world_count));
+        }
+    }
+    found
+}
+
+/// What no snapshot of these worlds can hold; nothing is said twice, so only looked for where sizes are right.
+fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
+    let (model, count) = (&*worlds.model, worlds.world_count);
+    if !differences(worlds, s).is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let sizes = [
+        ("external", s.external.len(), count * model.nv()),
+        ("time", s.time.len(), count),
+        ("memory", s.memory.len(), count),
+        ("parameters", s.parameters.len(), PARAMETERS.len()),
+    ];
+    for (name, len, wanted) in sizes {
+        if len != wanted {
+            found.push(format!("{name} has {len} entries, needs {wanted}"));
+        }
+    }
+    for (p, values) in PARAMETERS.into_iter().zip(&s.parameters) {
+        let k = super::parameter_len(model, p);
+        if values.len() != count * k {
+            found.push(format!("{p:?} has {} numbers, needs {}", values.len(), count * k));
+        } else if let Some(i) = values.iter().position(|x| !p.allows(*x)) {
+            found.push(format!("{} is no {p:?} (world {})", values[i], i / k));
+        }
+    }
+    if let Some(world) = s.time.iter().position(|t| !t.is_finite()) {
+        found.push(format!("the time of world {world} is {}", s.time[world]));
+    }
+    let finite = |memory: &Vec<(u64, [f64; 3])>| memory.iter().all(|(_, x)| x.iter().all(|x| x.is_finite()));
+    if let Some(world) = s.memory.iter().position(|memory| !finite(memory)) {
+        found.push(format!("the warm start of world {world} is not finite"));
+    }
+    found
 }
 
 /// Numbers of which some may not be finite: those as text.

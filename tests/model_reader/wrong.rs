@@ -49,7 +49,11 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<compiler eulerseq="xyq"/>"#), "eulerseq"),
         (file(r#"<option viscosity="0.1"/>"#), "drag"),
         (file(r#"<option timestep="0"/>"#), "positive"),
-        (file(r#"<option><flag constraint="disable"/></option>"#), "not supported"),
+        (file(r#"<option><flag override="enable"/></option>"#), "not supported"),
+        (file("<deformable><flex/></deformable>"), "deformable"),
+        (file("\n\n<worldbody>\n<body>\n"), "mjcf:5: "),
+        ("<mujoco>\n<worldbody>\n<body>\n<geom size=\"1".into(), "mjcf:4: not well-formed"),
+        ("<mujoco>\n<worldbody>\n</worldbody>\n".into(), "mjcf:3: not well-formed"),
         (file(r#"<default class="other"/>"#), "main"),
         (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
@@ -101,9 +105,21 @@ fn lenient_reading_lists_what_it_leaves_out() {
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     assert_eq!((model.nv(), model.nu()), (1, 1));
     for word in ["density", "sparkle", "composite", "muscle", "tendon"] {
-        let listed = model.notes.iter().any(|note| note.starts_with("ignored: ") && note.contains(word));
+        let listed = model
+            .notes
+            .iter()
+            .any(|note| note.text.starts_with("ignored: ") && note.text.contains(word) && note.changes_motion);
         assert!(listed, "{word}: {:?}", model.notes);
     }
+    // What cannot change the motion is told apart from what does, and comes after it.
+    let text = file(&format!(
+        r#"<worldbody><geom size="1" solref="0.1 1"/>{BALL}</worldbody><sensor><sonar/></sensor>
+           <tendon><fixed name="t" stiffness="1"><joint joint="j"/></fixed></tendon>"#
+    ));
+    let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
+    let told: Vec<bool> = model.notes.iter().map(|note| note.changes_motion).collect();
+    assert_eq!(told, [true, false, false], "{:?}", model.notes);
+    assert!(model.notes[0].text.contains("tendons with stiffness"), "{:?}", model.notes);
     // Lenient is not careless: what is wrong stays an error.
     let wrong = world(r#"<geom size="-1"/>"#);
     assert!(Model::from_mjcf_str_with(&wrong, &ReadOptions { lenient: true }).is_err());

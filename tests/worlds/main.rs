@@ -7,6 +7,7 @@ use delassus::worlds::{BlockRecord, Parameter, Random, Start};
 use delassus::{Backend, Error, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
 use std::sync::Mutex;
 
+mod meaning;
 mod motion;
 
 fn text(name: &str) -> String {
@@ -324,9 +325,64 @@ fn a_snapshot_of_other_worlds_is_refused() {
     let mut fewer = worlds(&example("ant"), 2, Settings::default());
     let mut other = worlds(&example("biped"), 3, Settings::default());
     let before = other.save();
-    assert!(message(fewer.load(&ant)).contains("is of 3 worlds of \"ant\"; these are 2 of \"ant\""));
-    assert!(message(other.load(&ant)).contains("these are 3 of \"biped\""));
+    assert_eq!(message(fewer.load(&ant)), "snapshot: is of 3 worlds, these are 2");
+    let refusal = message(other.load(&ant));
+    for part in [
+        "is of the model \"ant\", these worlds are of \"biped\"",
+        "its model has other time step or gravity, bodies, joints, geoms, actuators",
+        "q has 45 numbers, 3 worlds of this model need 51",
+        "v has 42 numbers, 3 worlds of this model need 48",
+        "control has 24 numbers, 3 worlds of this model need 30",
+    ] {
+        assert!(refusal.contains(part), "no {part:?} in {refusal}");
+    }
+    assert!(!refusal.contains("worlds, these"), "{refusal}");
     assert_eq!(other.save(), before);
+}
+
+/// Another mass is another model, though name and sizes are the same; what does not enter the motion is none.
+#[test]
+fn a_snapshot_knows_its_model_by_all_that_enters_the_motion() {
+    let saved = worlds(&example("quadruped"), 2, Settings::default()).save();
+    let changed = |from: &str, to: &str| {
+        let model = Model::from_mjcf_str(&text("quadruped").replace(from, to)).expect("a model");
+        worlds(&model, 2, Settings::default()).load(&saved)
+    };
+    for (from, to, part) in [
+        ("mass=\"5.6\"", "mass=\"9.6\"", "bodies"),
+        ("damping=\"0.6\"", "damping=\"0.7\"", "joints"),
+        ("friction=\"0.8\"", "friction=\"0.9\"", "geoms"),
+        ("kp=\"60\"", "kp=\"61\"", "actuators"),
+        ("timestep=\"0.004\"", "timestep=\"0.003\"", "time step or gravity"),
+    ] {
+        assert_eq!(message(changed(from, to)), format!("snapshot: its model has other {part}"));
+    }
+    changed("name=\"trunk\" type", "name=\"belly\" type").expect("names do not enter the motion");
+}
+
+/// What a snapshot carries is checked as `set_parameter` checks it, and nothing is loaded if anything is wrong.
+#[test]
+fn a_spoilt_snapshot_is_refused() {
+    let mut w = noisy(&example("ant"), 2, f64_settings());
+    roll(&mut w, 40);
+    let before = w.save();
+    let json = serde_json::to_value(&before).expect("JSON");
+    let mut spoil = |pointer: &str, value: serde_json::Value| {
+        let mut json = json.clone();
+        *json.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
+        let snapshot: Snapshot = serde_json::from_value(json).expect("a snapshot");
+        message(w.load(&snapshot))
+    };
+    assert_eq!(spoil("/parameters/1/12", (-1.0).into()), "snapshot: -1 is no MassScale (world 1)");
+    assert_eq!(spoil("/parameters/2/0", (-0.5).into()), "snapshot: -0.5 is no Friction (world 0)");
+    assert_eq!(spoil("/parameters/3", serde_json::json!([1.0])), "snapshot: GainScale has 1 numbers, needs 16");
+    assert_eq!(spoil("/parameters", serde_json::json!([])), "snapshot: parameters has 0 entries, needs 4");
+    assert_eq!(spoil("/memory", serde_json::json!([])), "snapshot: memory has 0 entries, needs 2");
+    assert_eq!(spoil("/external", serde_json::json!([])), "snapshot: external has 0 entries, needs 28");
+    assert_eq!(spoil("/time", serde_json::json!([0.0])), "snapshot: time has 1 entries, needs 2");
+    assert_eq!(spoil("/q", serde_json::json!([0.0])), "snapshot: q has 1 numbers, 2 worlds of this model need 30");
+    assert_eq!(spoil("/fingerprint", serde_json::json!([])).matches("other").count(), 1);
+    assert_eq!(w.save(), before);
 }
 
 /// An overflow is reported with the capacity that holds everything; growing to it, loading and stepping again is as if it had been there.

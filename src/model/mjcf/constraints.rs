@@ -4,7 +4,7 @@ use super::Reader;
 use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Equality, EqualityKind, PairFriction, check, pairs};
+use crate::model::{CollisionPair, Equality, EqualityKind, PairFriction, check, pairs};
 use nalgebra::Vector3;
 
 impl Reader {
@@ -17,22 +17,23 @@ impl Reader {
         }
         let e = &self.defaults.complete(e, "pair", "main")?;
         let (a, b) = (self.find_required(e, "geom1", "geom")?, self.find_required(e, "geom2", "geom")?);
-        let geoms = &self.builder.model.geoms;
-        let mut pair = pairs::mix(a, b, &geoms[a], &geoms[b]);
-        pair.condim = self.condim(e)?.unwrap_or(pair.condim);
-        pair.margin = e.magnitude("margin")?.unwrap_or(pair.margin);
-        if e.attribute("friction").is_some() {
-            // Two sliding, one torsional and two rolling coefficients.
-            let friction = e.leading_numbers("friction", [1.0, 1.0, 0.005, 0.0001, 0.0001])?;
-            if friction.iter().any(|x| *x < 0.0) {
-                return Err(e.error("friction must not be negative"));
-            }
-            let given = e.list("friction")?.map_or(0, |list| list.len());
-            if given > 1 && friction[0] != friction[1] {
-                self.notes.add(e, "the two sliding coefficients differ: the first is used along both tangents");
-            }
-            pair.friction = PairFriction::Fixed(friction[0]);
+        // Two sliding, one torsional and two rolling coefficients.
+        let friction = e.leading_numbers("friction", [1.0, 1.0, 0.005, 0.0001, 0.0001])?;
+        if friction.iter().any(|x| *x < 0.0) {
+            return Err(e.error("friction must not be negative"));
         }
+        if friction[0] != friction[1] {
+            self.notes.differs(e, "the two sliding coefficients differ: the first is used along both tangents");
+        }
+        // What a pair does not say is as in MuJoCo: its own defaults, nothing of the geoms'. Restitution, which MJCF lacks, is the geoms'.
+        let condim = self.condim(e)?.unwrap_or(3);
+        let geoms = &self.builder.model.geoms;
+        let pair = CollisionPair {
+            friction: PairFriction::Fixed(friction[0]),
+            condim,
+            margin: e.magnitude("margin")?.unwrap_or(0.0),
+            ..pairs::mix(a, b, &geoms[a], &geoms[b])
+        };
         self.places.insert(format!("contact pair ({a}, {b})"), e.place());
         self.builder.add_pair(pair);
         Ok(())

@@ -67,7 +67,7 @@ impl Reader {
             Some("3") => Some(3),
             Some(high) => {
                 let sentence = format!("condim {high} is treated as 3: torsional and rolling friction are not used");
-                self.notes.add(e, &sentence);
+                self.notes.differs(e, &sentence);
                 Some(if high == "4" { 4 } else { 6 })
             }
             None => None,

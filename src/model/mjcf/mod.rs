@@ -5,6 +5,9 @@
 //! Checks of values are the builder's, so that a model is judged by the same rules wherever it comes from; an error of the builder
 //! is traced back to the line that it came from.
 //!
+//! A file means what it means in MuJoCo 4.0: `margin` thickens a surface (two geoms rest at the sum of their margins, a joint its margin before its
+//! limit), `gap` changes no motion, and a contact `<pair>` takes nothing from its geoms (friction 1, condim 3, margin 0 unless it says so).
+//!
 //! Contact and joint limits are hard here, so MuJoCo's parameters of softness (`solref`, `solimp` and so on) have no meaning; they,
 //! and settings of MuJoCo's own solver and integrator, are accepted and listed in [`Model::notes`].
 
@@ -22,7 +25,7 @@ mod values;
 mod vocabulary;
 mod xml;
 
-use super::{Model, ModelBuilder, Shape, check};
+use super::{Model, ModelBuilder, check};
 use crate::error::{Error, Result};
 use defaults::Defaults;
 use notes::Notes;
@@ -36,6 +39,7 @@ use xml::{Element, Loader};
 pub struct ReadOptions {
     /// What to do with elements and attributes that are not known, or that would change the motion and are not done here: an error
     /// that names the line (false, the default), or leave them out and list each in [`Model::notes`] as `ignored: …` (true).
+    /// [`super::Note::changes_motion`] says whether the motion is another for it.
     pub lenient: bool,
 }
 
@@ -210,15 +214,6 @@ impl Reader {
         // Keyframes still need the reader, so the builder is taken out of it.
         let builder = std::mem::replace(builder, ModelBuilder::new(""));
         let mut model = builder.build().map_err(traced)?;
-        let moving_plane = model
-            .geoms
-            .iter()
-            .enumerate()
-            .find(|(_, geom)| matches!(geom.shape, Shape::Plane) && model.bodies[geom.body].tree.is_some());
-        if let Some((g, geom)) = moving_plane {
-            let message = "a plane must not move; fix it to the world, or use a box";
-            return Err(traced(Error::model(check::label("geom", g, &geom.name), message)));
-        }
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);
         }

@@ -2,6 +2,7 @@
 
 use super::xml::Element;
 use crate::error::Result;
+use crate::model::Note;
 use std::collections::BTreeMap;
 
 /// Collects notes while a file is read.
@@ -9,10 +10,10 @@ use std::collections::BTreeMap;
 pub(super) struct Notes {
     /// Whether things that are not known or not done are listed instead of refused.
     lenient: bool,
-    /// (tag, sentence) → the first element that it is about, and how many there are.
-    counted: BTreeMap<(String, String), (String, usize)>,
+    /// (harmless, tag, sentence) → the first element that it is about, and how many there are.
+    counted: BTreeMap<(bool, String, String), (String, usize)>,
     /// What was left out in lenient reading.
-    ignored: Vec<String>,
+    ignored: Vec<Note>,
 }
 
 impl Notes {
@@ -26,28 +27,47 @@ impl Notes {
         self.add(element, &format!("\"{attribute}\" is not used"));
     }
 
-    /// A sentence about an element; the same sentence about others with its tag is counted only.
+    /// A sentence about an element that makes no difference to the motion; the same about others with its tag is counted only.
     pub fn add(&mut self, element: &Element, sentence: &str) {
-        let key = (element.tag.clone(), sentence.to_owned());
+        self.count(true, element, sentence);
+    }
+
+    /// As [`Notes::add`], about something that is done in another way: the motion differs a little.
+    pub fn differs(&mut self, element: &Element, sentence: &str) {
+        self.count(false, element, sentence);
+    }
+
+    fn count(&mut self, harmless: bool, element: &Element, sentence: &str) {
+        let key = (harmless, element.tag.clone(), sentence.to_owned());
         self.counted.entry(key).or_insert_with(|| (element.place(), 0)).1 += 1;
     }
 
-    /// Something that would change the motion and is not done: an error, or a note when lenient.
+    /// Something that changes the motion, or may, and is not done: an error, or a note when lenient.
     pub fn refuse(&mut self, element: &Element, message: impl Into<String>) -> Result<()> {
-        let message = message.into();
+        self.leave_out(element, message.into(), true)
+    }
+
+    /// Something that is not known and cannot change the motion: an error, or a note when lenient.
+    pub fn refuse_harmless(&mut self, element: &Element, message: impl Into<String>) -> Result<()> {
+        self.leave_out(element, message.into(), false)
+    }
+
+    fn leave_out(&mut self, element: &Element, message: String, changes_motion: bool) -> Result<()> {
         if !self.lenient {
             return Err(element.error(message));
         }
-        self.ignored.push(format!("ignored: {}: {message}", element.place()));
+        self.ignored.push(Note { text: format!("ignored: {}: {message}", element.place()), changes_motion });
         Ok(())
     }
 
-    /// All notes, one sentence each: first what was left out.
-    pub fn finish(self) -> Vec<String> {
-        let counted = self.counted.into_iter().map(|((_, sentence), (place, count))| match count {
-            1 => format!("{place}: {sentence}"),
-            _ => format!("{place}: {sentence} ({count} times in the file)"),
+    /// All notes: first what changes the motion, and of that first what was left out.
+    pub fn finish(self) -> Vec<Note> {
+        let counted = self.counted.into_iter().map(|((harmless, _, sentence), (place, count))| {
+            let times = if count == 1 { String::new() } else { format!(" ({count} times in the file)") };
+            Note { text: format!("{place}: {sentence}{times}"), changes_motion: !harmless }
         });
-        self.ignored.into_iter().chain(counted).collect()
+        let mut notes: Vec<Note> = self.ignored.into_iter().chain(counted).collect();
+        notes.sort_by_key(|note| !note.changes_motion);
+        notes
     }
 }

@@ -94,6 +94,7 @@ pub(super) struct Flags {
     damper: bool,
     equality: bool,
     control_clamp: bool,
+    actuation: bool,
     gravity: bool,
     parent_filter: bool,
 }
@@ -131,7 +132,7 @@ impl Reader {
             Ok(())
         };
         let flags = &mut self.flags;
-        let mut passive = false;
+        let (mut constraint, mut passive, mut implicit_damping_off) = (false, false, false);
         off("contact", &mut flags.contact)?;
         off("limit", &mut flags.limit)?;
         off("frictionloss", &mut flags.friction_loss)?;
@@ -140,20 +141,19 @@ impl Reader {
         off("passive", &mut passive)?;
         off("equality", &mut flags.equality)?;
         off("clampctrl", &mut flags.control_clamp)?;
+        off("actuation", &mut flags.actuation)?;
         off("gravity", &mut flags.gravity)?;
         off("filterparent", &mut flags.parent_filter)?;
-        flags.spring |= passive;
-        flags.damper |= passive;
-        let (mut constraint, mut actuation) = (false, false);
         off("constraint", &mut constraint)?;
-        off("actuation", &mut actuation)?;
-        if constraint {
-            let advice = "constraint=\"disable\" is not supported; disable contact, limit, frictionloss and equality";
-            self.notes.refuse(e, advice)?;
+        off("eulerdamp", &mut implicit_damping_off)?;
+        for part in [&mut flags.spring, &mut flags.damper] {
+            *part |= passive;
         }
-        if actuation {
-            self.notes
-                .refuse(e, "actuation=\"disable\" is not supported; remove the actuators or leave controls at 0")?;
+        for part in [&mut flags.contact, &mut flags.limit, &mut flags.friction_loss, &mut flags.equality] {
+            *part |= constraint;
+        }
+        if implicit_damping_off {
+            self.notes.differs(e, "eulerdamp=\"disable\" is not done: joint damping is implicit in every step");
         }
         if e.word("override", &["enable", "disable"])? == Some("enable") {
             self.notes.refuse(e, "override=\"enable\" is not supported; set margin and friction on the geoms")?;
@@ -184,6 +184,11 @@ impl Reader {
         }
         if flags.control_clamp {
             model.actuators.iter_mut().for_each(|actuator| actuator.control_range = None);
+        }
+        if flags.actuation {
+            // The actuators stay, so that controls keep their places; they have no force.
+            model.actuators.iter_mut().for_each(|actuator| (actuator.gain, actuator.bias) = ([0.0; 3], [0.0; 3]));
+            self.damping_ratios.clear();
         }
     }
 

@@ -14,6 +14,7 @@ pub(super) enum Place {
     Options,
     Defaults,
     Assets,
+    Deformables,
     Tree,
     Contacts,
     Equalities,
@@ -33,6 +34,8 @@ enum Use {
     Read(Place, Attributes),
     /// Nothing in it changes the physics: skip it and everything below it.
     Skip,
+    /// The same, with a note.
+    Note(&'static str),
     /// It changes the physics and is not done here.
     Refuse(&'static str),
 }
@@ -44,6 +47,8 @@ struct Attributes {
     read: &'static str,
     /// Not used, because contact and limits are hard here, or because they concern MuJoCo's own solver: noted.
     noted: &'static str,
+    /// Done in another way here, so that the motion differs a little: noted as such.
+    differing: &'static str,
     /// For people and graphics: skipped without a word.
     skipped: &'static str,
     /// Change the physics and are not done here.
@@ -55,6 +60,8 @@ const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange
 const ACTUATOR_SKIPPED: &str = "group user lengthrange actlimited actrange nsample interp delay";
 const ACTUATOR_REFUSED: &str =
     "jointinparent tendon cranksite slidersite cranklength site refsite body actdim actearly plugin";
+
+const SKIN: &str = "a skin is for graphics: it is not used";
 
 /// Sensors that can be recorded.
 const SENSORS: &str = "touch accelerometer velocimeter gyro force torque magnetometer rangefinder camprojection jointpos jointvel \
@@ -79,9 +86,16 @@ fn check_children(parent: &mut Element, place: Place, notes: &mut Notes) -> Resu
                 kept.push(child);
             }
             Some(Use::Skip) => {}
+            Some(Use::Note(sentence)) => notes.add(&child, sentence),
             Some(Use::Refuse(advice)) => notes.refuse(&child, advice)?,
-            None => notes
-                .refuse(&child, format!("is not known inside <{}>; remove it, or read with `lenient`", parent.tag))?,
+            None => {
+                let message = format!("is not known inside <{}>; remove it, or read with `lenient`", parent.tag);
+                if place == Place::Sensors {
+                    notes.refuse_harmless(&child, message)?;
+                } else {
+                    notes.refuse(&child, message)?;
+                }
+            }
         }
     }
     parent.children = kept;
@@ -94,6 +108,8 @@ fn check_attributes(element: &mut Element, known: &Attributes, notes: &mut Notes
     for (name, _) in &element.attributes {
         if among(known.noted, name) {
             notes.unused(element, name);
+        } else if among(known.differing, name) {
+            notes.differs(element, &format!("\"{name}\" is not used"));
         } else if among(known.refused, name) {
             notes.refuse(
                 element,
@@ -129,7 +145,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                        balanceinertia settotalmass meshdir assetdir strippath alignfree",
                 skipped: "texturedir usethread",
                 noted: "discardvisual fusestatic convexhull fitaabb saveinertial exactmeshinertia",
-                refused: "",
+                ..none()
             },
         ),
         (Place::Root, "option") => Use::Read(
@@ -148,9 +164,10 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "constraint equality frictionloss limit contact passive spring damper gravity clampctrl filterparent \
-                       actuation override",
-                noted: "warmstart refsafe sensor midphase nativeccd eulerdamp autoreset island multiccd fwdinv invdiscrete \
-                        sleep energy",
+                       actuation override eulerdamp",
+                // How MuJoCo's own solver, collision detection, sensors and bookkeeping work.
+                noted: "warmstart refsafe sensor midphase nativeccd autoreset island multiccd fwdinv invdiscrete sleep energy \
+                        diagexact speculative ipc",
                 ..none()
             },
         ),
@@ -165,7 +182,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Root, "keyframe") => Use::Read(Place::Keyframes, none()),
         (Place::Root, "custom") => Use::Read(Place::Custom, none()),
         (Place::Root, "size" | "statistic" | "visual") => Use::Skip,
-        (Place::Root, "deformable") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
+        (Place::Root, "deformable") => Use::Read(Place::Deformables, none()),
         (Place::Root, "extension") => Use::Refuse("plugins are not supported; remove them"),
 
         (Place::Defaults, "light" | "camera" | "material" | "mesh" | "geom" | "joint" | "site") => {
@@ -184,13 +201,16 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Attributes {
                 read: "name class file vertex face scale refpos refquat inertia",
                 skipped: "normal texcoord smoothnormal content_type material",
-                noted: "maxhullvert octree_maxdepth needsdf",
+                noted: "octree_maxdepth needsdf",
+                // A hull keeps all its corners.
+                differing: "maxhullvert",
                 refused: "builtin params",
             },
         ),
         (Place::Assets, "texture" | "material") => Use::Skip,
         (Place::Assets, "hfield") => Use::Refuse("height fields are not supported; use boxes or a mesh"),
-        (Place::Assets, "skin") => Use::Refuse("skins are not supported; remove it (it does not change the motion)"),
+        (Place::Assets | Place::Deformables, "skin") => Use::Note(SKIN),
+        (Place::Deformables, "flex") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
         (Place::Assets, "model") => Use::Refuse("attached models are not supported; use <include>"),
 
         (Place::Tree, "body") => Use::Read(
@@ -221,6 +241,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 noted: "solmix solref solimp fluidshape fluidcoef",
                 skipped: "material rgba user",
                 refused: "hfield fitscale",
+                ..none()
             },
         ),
         (Place::Tree, "site") => Use::Read(
@@ -301,6 +322,6 @@ fn equality(read: &'static str, refused: &'static str) -> Use {
 }
 
 fn actuator(read: &'static str) -> Use {
-    let attributes = Attributes { read, noted: "", skipped: ACTUATOR_SKIPPED, refused: ACTUATOR_REFUSED };
+    let attributes = Attributes { read, skipped: ACTUATOR_SKIPPED, refused: ACTUATOR_REFUSED, ..Attributes::default() };
     Use::Read(Place::Leaf, attributes)
 }

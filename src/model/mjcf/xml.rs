@@ -92,9 +92,16 @@ impl Loader {
 
     fn parse(&mut self, text: &str, file: &str, depth: usize) -> Result<Element> {
         let options = roxmltree::ParsingOptions { nodes_limit: NODE_LIMIT, ..Default::default() };
-        let document = roxmltree::Document::parse_with_options(text, options).map_err(|e| Error::ModelFile {
-            place: format!("{file}:{}", e.pos().row),
-            message: format!("not well-formed XML: {e}"),
+        let document = roxmltree::Document::parse_with_options(text, options).map_err(|e| {
+            use roxmltree::Error as E;
+            // What is missing is missing at the end.
+            let (row, end) = match e {
+                E::UnclosedRootNode | E::UnexpectedEndOfStream | E::NoRootNode => {
+                    (text.lines().count().max(1), ", at the end of the file")
+                }
+                _ => (e.pos().row as usize, ""),
+            };
+            Error::ModelFile { place: format!("{file}:{row}"), message: format!("not well-formed XML: {e}{end}") }
         })?;
         let line_starts: Vec<usize> =
             std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();

@@ -1,0 +1,204 @@
+//! A number that tells models apart by what enters their motion.
+
+use super::{CollisionPair, EqualityKind, JointKind, Model, PairFriction, Shape};
+use nalgebra::{UnitQuaternion, Vector3};
+
+/// A part of a model that has a fingerprint of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelPart {
+    /// Time step and gravity.
+    Options,
+    /// Bodies: parents, poses, masses, inertias.
+    Bodies,
+    /// Joints, and the rest position.
+    Joints,
+    /// Geoms and the pairs of them that may touch.
+    Geoms,
+    /// Actuators.
+    Actuators,
+    /// Equality constraints.
+    Equalities,
+}
+
+impl ModelPart {
+    /// All parts, in the order in which [`Model::fingerprint`] takes them.
+    pub const ALL: [Self; 6] =
+        [Self::Options, Self::Bodies, Self::Joints, Self::Geoms, Self::Actuators, Self::Equalities];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Options => "time step or gravity",
+            Self::Bodies => "bodies",
+            Self::Joints => "joints",
+            Self::Geoms => "geoms",
+            Self::Actuators => "actuators",
+            Self::Equalities => "equality constraints",
+        }
+    }
+}
+
+/// The hash FNV-1a of 64 bits (Fowler, Noll, Vo), over words of eight bytes, lowest byte first.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+    fn word(&mut self, word: u64) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    fn index(&mut self, index: usize) {
+        self.word(index as u64);
+    }
+    fn indices(&mut self, indices: &[usize]) {
+        for &index in indices {
+            self.index(index);
+        }
+    }
+    /// Both zeros are the same number.
+    fn number(&mut self, x: f64) {
+        self.word((x + 0.0).to_bits());
+    }
+    fn numbers<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f64>) {
+        numbers.into_iter().for_each(|x| self.number(*x));
+    }
+    /// How many there are, then each.
+    fn list(&mut self, numbers: &[f64]) {
+        self.index(numbers.len());
+        self.numbers(numbers);
+    }
+    /// Nothing and zero are told apart.
+    fn optional(&mut self, numbers: Option<&[f64]>) {
+        self.word(u64::from(numbers.is_some()));
+        self.numbers(numbers.unwrap_or_default());
+    }
+    fn pose(&mut self, position: &Vector3<f64>, orientation: &UnitQuaternion<f64>) {
+        self.numbers(position.iter());
+        self.numbers(orientation.coords.iter());
+    }
+    fn shape(&mut self, shape: &Shape) {
+        self.index(shape.rank());
+        match shape {
+            Shape::Plane => {}
+            Shape::Sphere { radius } => self.number(*radius),
+            Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+                self.numbers([radius, half_length]);
+            }
+            Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => self.numbers(v.iter()),
+            Shape::Hull(hull) => {
+                self.index(hull.vertices.len());
+                hull.vertices.iter().for_each(|v| self.numbers(v.iter()));
+                self.index(hull.triangles.len());
+                self.indices(hull.triangles.as_flattened());
+            }
+        }
+    }
+    fn pair(&mut self, pair: &CollisionPair) {
+        self.index(pair.geom_a);
+        self.index(pair.geom_b);
+        let (kind, friction) = match pair.friction {
+            PairFriction::Larger => (0, 0.0),
+            PairFriction::First => (1, 0.0),
+            PairFriction::Second => (2, 0.0),
+            PairFriction::Fixed(friction) => (3, friction),
+        };
+        self.index(kind);
+        self.number(friction);
+        self.index(pair.condim);
+        self.number(pair.margin);
+        self.optional(pair.restitution.as_ref().map(std::slice::from_ref));
+    }
+}
+
+impl Model {
+    /// A number that two models share if the same state and inputs make them move alike: a 64-bit FNV-1a hash over the bits of every number and
+    /// index that enters the motion, part by part ([`ModelPart::ALL`]). Names, notes, sensors, sites, keyframes, and what only decides which pairs there
+    /// are, do not enter. The same file gives the same number wherever the system computes sines and roots to the same bits.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash::new();
+        for part in ModelPart::ALL {
+            hash.word(self.fingerprint_of(part));
+        }
+        hash.0
+    }
+
+    /// The same of one part, to say where two models differ.
+    pub fn fingerprint_of(&self, part: ModelPart) -> u64 {
+        let mut hash = Hash::new();
+        match part {
+            ModelPart::Options => {
+                hash.number(self.timestep);
+                hash.numbers(self.gravity.iter());
+            }
+            ModelPart::Bodies => self.bodies.iter().for_each(|b| {
+                hash.index(b.parent);
+                hash.pose(&b.position, &b.orientation);
+                hash.number(b.mass);
+                hash.numbers(b.com.iter());
+                hash.numbers(b.inertia.iter());
+            }),
+            ModelPart::Joints => {
+                for j in &self.joints {
+                    hash.index(match j.kind {
+                        JointKind::Free => 0,
+                        JointKind::Ball => 1,
+                        JointKind::Hinge => 2,
+                        JointKind::Slide => 3,
+                    });
+                    hash.index(j.body);
+                    hash.numbers(j.anchor.iter());
+                    hash.numbers(j.axis.iter());
+                    hash.optional(j.range.as_ref().map(|r| &r[..]));
+                    hash.numbers([&j.limit_margin, &j.stiffness, &j.spring_reference, &j.reference]);
+                    hash.numbers([&j.damping, &j.armature, &j.friction_loss]);
+                    hash.optional(j.actuator_force_range.as_ref().map(|r| &r[..]));
+                }
+                hash.list(&self.q0);
+            }
+            ModelPart::Geoms => {
+                for g in &self.geoms {
+                    hash.index(g.body);
+                    hash.shape(&g.shape);
+                    hash.pose(&g.position, &g.orientation);
+                    hash.number(g.friction[0]);
+                }
+                hash.index(self.pairs.len());
+                self.pairs.iter().for_each(|pair| hash.pair(pair));
+            }
+            ModelPart::Actuators => self.actuators.iter().for_each(|a| {
+                hash.index(a.joint);
+                hash.numbers(&a.gear);
+                hash.optional(a.control_range.as_ref().map(|r| &r[..]));
+                hash.optional(a.force_range.as_ref().map(|r| &r[..]));
+                hash.numbers(a.gain.iter().chain(&a.bias));
+            }),
+            ModelPart::Equalities => {
+                for e in &self.equalities {
+                    hash.word(u64::from(e.active));
+                    match &e.kind {
+                        EqualityKind::Connect { body_a, body_b, anchor } => {
+                            hash.indices(&[0, *body_a, *body_b]);
+                            hash.numbers(anchor.iter());
+                        }
+                        EqualityKind::Weld { body_a, body_b, anchor, relative } => {
+                            hash.indices(&[1, *body_a, *body_b]);
+                            hash.numbers(anchor.iter());
+                            hash.word(u64::from(relative.is_some()));
+                            if let Some((position, orientation)) = relative {
+                                hash.pose(position, orientation);
+                            }
+                        }
+                        EqualityKind::Joint { joint_a, joint_b, polynomial } => {
+                            hash.indices(&[2, *joint_a, joint_b.map_or(0, |j| j + 1)]);
+                            hash.numbers(polynomial);
+                        }
+                    }
+                }
+            }
+        }
+        hash.0
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a pose is one that the bodies can be in: overlaps and violated limits, with numbers.
+
+use crate::contact::{CollidePlan, Contacts, Drift, collide};
+use crate::error::{Error, Result};
+use crate::kinematics::{Kinematics, kinematics};
+use crate::limit::{JointRow, Limits, joint_rows, limits};
+use crate::model::{JointKind, Model, Note, label};
+
+/// Overlaps and violations below this are not worth a word, m or rad: poses are written with four digits.
+const NEGLIGIBLE: f64 = 1e-4;
+
+/// What is wrong with the position `q` (shape \[nq\]) of `model`: geoms that overlap and joints beyond their limits, by more than 0.1 mm or
+/// 0.1 mrad, the worst first. `pose` begins each sentence, as in "at rest, geom "a" and geom "b" overlap by 0.087 m".
+///
+/// A rollout may start there: overlaps are pushed out, within [`super::Settings::push_speed`], and never become speed.
+///
+/// # Errors
+/// [`Error::Model`] if the model was changed into an invalid one, [`Error::Argument`] if `q` has the wrong length.
+pub fn pose_notes(model: &Model, q: &[f64], pose: &str) -> Result<Vec<Note>> {
+    model.validate()?;
+    if q.len() != model.nq() {
+        return Err(Error::argument("q", format!("has {} numbers, the model needs {}", q.len(), model.nq())));
+    }
+    let mut found = overlaps(model, q);
+    found.extend(violations(model, q));
+    found.retain(|(depth, _)| *depth > NEGLIGIBLE);
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let note = |(_, sentence)| Note { text: format!("{pose}, {sentence}"), changes_motion: false };
+    Ok(found.into_iter().map(note).collect())
+}
+
+/// A length or an angle with two digits.
+fn short(x: f64) -> String {
+    if x < 0.01 { format!("{x:.1e}") } else { format!("{x:.3}") }
+}
+
+/// The deepest overlap of every pair of geoms that overlap, m, and a sentence on it.
+fn overlaps(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
+    let mut k = Kinematics::<f64>::new(model);
+    kinematics(model, q, &mut k);
+    let mut contacts = Contacts::default();
+    let at_rest = vec![Drift::none(); model.geoms.len()];
+    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, 0.0, None, &mut contacts);
+    let mut deepest: Vec<(usize, f64)> = Vec::new();
+    // The contacts of a pair stand together.
+    for (&pair, &gap) in contacts.pair.iter().zip(&contacts.gap) {
+        match deepest.last_mut() {
+            Some((last, depth)) if *last == pair as usize => *depth = depth.max(-gap),
+            _ => deepest.push((pair as usize, -gap)),
+        }
+    }
+    let sentence = |(pair, depth): (usize, f64)| {
+        let pair = &model.pairs[pair];
+        let [a, b] = [pair.geom_a, pair.geom_b].map(|g| label("geom", g, &model.geoms[g].name));
+        let margins =
+            if pair.margin > 0.0 { format!(", margins of {} m included", pair.margin) } else { String::new() };
+        (depth, format!("{a} and {b} overlap by {} m{margins}", short(depth)))
+    };
+    deepest.into_iter().map(sentence).collect()
+}
+
+/// How far joints are beyond their limits, rad or m, and a sentence on it.
+fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
+    let (rows, at_rest) = (joint_rows(model), vec![0.0; model.nv()]);
+    let mut found = Limits::default();
+    // Within no time, at no speed: only what is violated already.
+    limits(model, &rows, 1, 0.0, 0.0, q, &at_rest, &at_rest, &mut found);
+    let sentence = |(&row, &gap): (&u32, &f64)| {
+        let joint = match rows[row as usize] {
+            JointRow::Lower(joint) | JointRow::Upper(joint) | JointRow::Ball(joint) => joint,
+            JointRow::DryFriction(_) => return None,
+        };
+        let part = &model.joints[joint];
+        let unit = if part.kind == JointKind::Slide { "m" } else { "rad" };
+        let margin = match part.limit_margin {
+            0.0 => String::new(),
+            margin => format!(", margin of {margin} {unit} included"),
+        };
+        Some((
+            -gap,
+            format!("{} is {} {unit} beyond its limit{margin}", label("joint", joint, &part.name), short(-gap)),
+        ))
+    };
+    found.row.iter().zip(&found.gap).filter_map(sentence).collect()
+}
