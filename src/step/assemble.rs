@@ -325,11 +325,12 @@ fn contact_terms<R: Real>(
             restitution.set(lane, R::Scalar::from_f64(pair.restitution.unwrap_or(settings.restitution)));
         }
         let (target, position_target) = targets(settings, h, gap);
-        // An impact: fast, not in mid-air, and it reaches the surface within Δt.
+        // An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
         let fast = u.lt(-threshold);
         let reaches = h.mul_add(free, gap).lt(R::zero());
         let elastic = R::zero().lt(restitution);
-        let bounces = fast.and(reaches).and(elastic);
+        let at_surface = (h * u).lt(gap);
+        let bounces = fast.and(reaches).and(at_surface).and(elastic);
         let acceleration = (free - u) / h;
         let bounce = rebound(restitution, gap, u, acceleration, h);
         let mut target = R::select(bounces, target.max(bounce), target);

@@ -129,9 +129,8 @@ impl<R: Real> Worker<R> {
 
     /// Push-out that gives way. `problem`: the position problem as posed; `wanted`: residual to reach, m/s. False if there is no push-out in it.
     fn give_way(&mut self, settings: &Settings, q: Question, world: usize, problem: &Problem, wanted: f64) -> bool {
-        let (still, start) = self.problem(settings.friction, q.tile, q.block, false);
-        let push = &still.bias - &problem.bias;
-        let pushed: Vec<usize> = (0..push.len()).filter(|&i| push[i] != 0.0).collect();
+        let start = self.problem(settings.friction, q.tile, q.block, false).1;
+        let pushed = self.pushed_rows(q);
         if pushed.is_empty() {
             return false;
         }
@@ -151,7 +150,7 @@ impl<R: Real> Worker<R> {
                 let denied = share * problem.delassus[(i, i)] * solution.impulse[i];
                 granted.bias[i] = R::Scalar::from_f64(problem.bias[i] + denied).to_f64();
                 let most = &mut self.mended[world].push_denied;
-                *most = most.max(denied.abs().min(push[i].abs()));
+                *most = most.max(denied.abs().min(settings.push_speed));
             }
             self.set_position_bias(q, &granted.bias);
             self.replace(settings, q, &granted, &solution.impulse);
@@ -162,10 +161,31 @@ impl<R: Real> Worker<R> {
         true
     }
 
-    /// Positions move by the velocity answer: where that is solved and nothing else was found, or where it misses the position problem, by the push-out that it
-    /// denies, by less than the answer so far.
+    /// The rows of a block, counted as in [`Self::problem`], that push something out: normals of overlaps, limits that are passed, and equalities.
+    fn pushed_rows(&self, q: Question) -> Vec<usize> {
+        let w = &self.workspaces[q.tile];
+        let lane = w.islands.blocks[q.block].lane;
+        let home = self.home(q.tile, q.block);
+        let real = self.real_rows(q.tile, q.block);
+        let (contacts, limits) = (w.contacts.gap.len(), w.limits.gap.len());
+        let pushes = |slot: usize| match slot {
+            _ if slot < contacts => w.contacts.gap[slot].get(lane).to_f64() < 0.0,
+            _ if slot < contacts + limits => w.limits.gap[slot - contacts].get(lane).to_f64() < 0.0,
+            _ => true,
+        };
+        let slots = 0..contacts + limits + w.equalities.error.len();
+        let row = |slot: usize| {
+            let place = w.places.of(R::LANES, slot, lane)?;
+            let here = (place.tile, place.lane, place.group) == home && pushes(slot);
+            here.then(|| real.iter().position(|&row| row == place.row)).flatten()
+        };
+        slots.filter_map(row).collect()
+    }
+
+    /// Positions move by the velocity answer, for want of anything better; without the exact solver only where it misses the position problem, by the push-out that
+    /// it denies, by less than the answer so far.
     fn deny_all(&mut self, settings: &Settings, q: Question, world: usize) {
-        let [velocity, position] = [false, true].map(|position| self.certificate(q.tile, q.block, position));
+        let residual = self.certificate(q.tile, q.block, true).residual;
         let (tile, lane, group) = self.home(q.tile, q.block);
         let group = &mut self.batch.groups[group];
         let n = group.size.row_count();
@@ -176,7 +196,7 @@ impl<R: Real> Worker<R> {
             denied = denied.max(push.to_f64().abs());
         }
         // what is not a number is not less than anything
-        if !(settings.fallback && velocity.solved || denied < position.residual) {
+        if !(settings.fallback || denied < residual) {
             return;
         }
         for row in rows {
