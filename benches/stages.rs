@@ -127,7 +127,7 @@ fn stages(c: &mut Criterion) {
         }
         group.throughput(Throughput::Elements(WORLDS as u64));
         let mut worker = Worker::new(&plan, TILES, false);
-        group.bench_function("up to blocks", |b| b.iter(|| worker.begin(&plan, &mut chunk)));
+        group.bench_function("up to blocks", |b| b.iter(|| worker.begin(&plan, &mut chunk, None)));
         let posed = worker.batch.clone();
         group.bench_function("solve", |b| {
             b.iter_batched_ref(
@@ -137,7 +137,7 @@ fn stages(c: &mut Criterion) {
             );
         });
         worker.solve(&plan);
-        group.bench_function("finish", |b| {
+        group.bench_function("complete", |b| {
             b.iter(|| {
                 chunk.q.copy_from_slice(&start.0);
                 chunk.v.copy_from_slice(&start.1);

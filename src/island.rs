@@ -115,12 +115,39 @@ impl IslandPlan {
     }
 }
 
+/// The rows that blocks are made of.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'a> {
+    /// All.
+    All,
+    /// Of every contact slot the lanes given, one bit each, shape \[contact slot\]; no limits; equalities in the worlds of such a contact.
+    Contacts(&'a [u32]),
+}
+
+impl Part<'_> {
+    /// Whether the contact of `lane` in `slot` takes part.
+    fn has_contact(self, slot: usize, lane: usize) -> bool {
+        match self {
+            Part::All => true,
+            Part::Contacts(lanes) => lanes[slot] >> lane & 1 != 0,
+        }
+    }
+    /// Whether anything of a world does.
+    fn has_world(self, lane: usize) -> bool {
+        match self {
+            Part::All => true,
+            Part::Contacts(lanes) => lanes.iter().any(|lanes| lanes >> lane & 1 != 0),
+        }
+    }
+}
+
 /// Finds the blocks of the first `lane_count` worlds of a tile.
 pub fn islands<R: Real>(
     plan: &IslandPlan,
     lane_count: usize,
     contacts: &Contacts<R>,
     limits: &Limits<R>,
+    part: Part<'_>,
     out: &mut Islands,
 ) {
     let lanes = R::LANES;
@@ -133,15 +160,16 @@ pub fn islands<R: Real>(
         array.resize(out.row_count * lanes, NO_ROW);
     }
     for lane in 0..lane_count {
-        let (contact_count, limit_count) = (contacts.count[lane], limits.count[lane]);
-        if contact_count + limit_count + plan.equality_trees.len() == 0 {
+        let contact_count = contacts.count[lane];
+        let limit_count = if matches!(part, Part::All) { limits.count[lane] } else { 0 };
+        if contact_count + limit_count + plan.equality_trees.len() == 0 || !part.has_world(lane) {
             continue;
         }
         out.parent.clear();
         out.parent.extend(0..plan.tree_dofs.len() as u32);
         out.block_of.clear();
         out.block_of.resize(plan.tree_dofs.len(), NO_ROW);
-        for slot in 0..contact_count {
+        for slot in (0..contact_count).filter(|slot| part.has_contact(*slot, lane)) {
             let [a, b] = plan.pair_trees[contacts.pair[slot * lanes + lane] as usize];
             if a != b && a != NO_TREE && b != NO_TREE {
                 unite(&mut out.parent, a as usize, b as usize);
@@ -152,7 +180,7 @@ pub fn islands<R: Real>(
                 unite(&mut out.parent, trees[0], *tree);
             }
         }
-        for slot in 0..contact_count {
+        for slot in (0..contact_count).filter(|slot| part.has_contact(*slot, lane)) {
             let pair = contacts.pair[slot * lanes + lane] as usize;
             let [a, b] = plan.pair_trees[pair];
             let tree = if a == NO_TREE { b } else { a };

@@ -25,4 +25,4 @@ pub mod worlds;
 
 pub use error::{Error, Result};
 pub use model::{Model, ModelBuilder};
-pub use worlds::{Backend, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
+pub use worlds::{Backend, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};

@@ -42,6 +42,10 @@ pub struct WorldReport {
     pub penetration: f64,
     /// Largest push-out that an overlap was denied, because not all of them can be pushed out at once, m/s (rad/s).
     pub push_denied: f64,
+    /// Passes of impacts one after another, of the substep that took most; 0 with [`crate::worlds::Impacts::Simultaneous`].
+    pub impact_passes: u32,
+    /// Whether a substep reached [`crate::worlds::IMPACT_PASSES`]: what still struck then became one problem.
+    pub impacts_left: bool,
     /// Contacts of the last substep.
     pub contact_count: usize,
     /// Constraint rows of the last substep.
@@ -87,6 +91,8 @@ impl WorldReport {
             floor: self.floor.max(step.floor),
             penetration: self.penetration.max(step.penetration),
             push_denied: self.push_denied.max(step.push_denied),
+            impact_passes: self.impact_passes.max(step.impact_passes),
+            impacts_left: self.impacts_left | step.impacts_left,
             contact_count: step.contact_count,
             row_count: step.row_count,
             capacity_needed: self.capacity_needed.max(step.capacity_needed),

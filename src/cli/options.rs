@@ -2,12 +2,12 @@
 
 use super::control::Control;
 use super::failure::{Failure, Outcome};
-use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, PRECISIONS, choice, not_negative, positive, share};
+use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, IMPACTS, PRECISIONS, choice, not_negative, positive, share};
 use clap::Args;
 use delassus::model::ReadOptions;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::Start;
-use delassus::{Backend, Model, Precision, Settings};
+use delassus::{Backend, Impacts, Model, Precision, Settings};
 use std::path::PathBuf;
 
 /// Which model, and how it is read.
@@ -81,6 +81,9 @@ pub struct StepOptions {
     /// Coefficient of restitution where the model gives none, 0 to 1 [default: 0].
     #[arg(long, value_name = "E", value_parser = share, allow_negative_numbers = true)]
     pub restitution: Option<f64>,
+    /// Which law holds where impacts meet in one step: all of them one problem, or one after another.
+    #[arg(long, default_value = "simultaneous", value_parser = choice(IMPACTS))]
+    pub impacts: Impacts,
     /// Residual at which a contact problem counts as solved, m/s [default: 1e-5 in f32, 1e-10 in f64].
     #[arg(long, value_name = "M/S", value_parser = positive, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
@@ -123,6 +126,7 @@ impl StepOptions {
             fallback: !self.no_fallback,
             exact_work: self.exact_work.unwrap_or(default.exact_work),
             restitution: self.restitution.unwrap_or(default.restitution),
+            impacts: self.impacts,
             ..default
         }
     }

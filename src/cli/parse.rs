@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::{Backend, Precision};
+use delassus::{Backend, Impacts, Precision};
 
 /// Names of values of a type.
 pub type Names<T> = &'static [(&'static str, T)];
@@ -15,6 +15,8 @@ pub const PRECISIONS: Names<Precision> = &[("f32", Precision::F32), ("f64", Prec
 /// Names of iterations.
 pub const ALGORITHMS: Names<Algorithm> =
     &[("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];
+/// Names of impact laws.
+pub const IMPACTS: Names<Impacts> = &[("simultaneous", Impacts::Simultaneous), ("sequential", Impacts::Sequential)];
 /// Names of friction laws.
 pub const FRICTIONS: Names<FrictionLaw> = &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)];
 

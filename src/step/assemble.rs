@@ -275,6 +275,84 @@ fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize
     block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
+/// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none.
+#[inline(always)]
+fn surface<R: Real>(
+    model: &Model,
+    settings: &Settings,
+    parameters: TileParameters<'_, R>,
+    contacts: &Contacts<R>,
+    slot: usize,
+) -> [R; 2] {
+    let (mut friction, mut restitution) = (R::zero(), R::zero());
+    for lane in 0..R::LANES {
+        if slot >= contacts.count[lane] {
+            continue;
+        }
+        let pair = &model.pairs[contacts.pair[slot * R::LANES + lane] as usize];
+        let geom = |g: usize| parameters.friction[g].get(lane);
+        let mu = match pair.friction {
+            PairFriction::Larger => Real::max(geom(pair.geom_a), geom(pair.geom_b)),
+            PairFriction::First => geom(pair.geom_a),
+            PairFriction::Second => geom(pair.geom_b),
+            PairFriction::Fixed(mu) => R::Scalar::from_f64(mu),
+        };
+        friction.set(lane, mu);
+        restitution.set(lane, R::Scalar::from_f64(pair.restitution.unwrap_or(settings.restitution)));
+    }
+    [friction, restitution]
+}
+
+/// How the contacts of a slot approach.
+struct Approach<R: Real> {
+    /// The free motion reaches the surface within Δt.
+    reaches: R::Mask,
+    /// An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
+    strikes: R::Mask,
+    /// Velocity after the rebound of an impact, m/s.
+    rebound: R,
+}
+
+impl<R: Real> Approach<R> {
+    /// `u`: velocity before and without impulses.
+    #[inline(always)]
+    fn new(threshold: R, restitution: R, gap: R, [u, free]: [R; 2], dt: R) -> Self {
+        let fast = u.lt(-threshold);
+        let reaches = dt.mul_add(free, gap).lt(R::zero());
+        let at_surface = (dt * u).lt(gap);
+        let acceleration = (free - u) / dt;
+        let rebound = rebound(restitution, gap, u, acceleration, dt);
+        Self { reaches, strikes: fast.and(reaches).and(at_surface), rebound }
+    }
+}
+
+/// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. What has reached its target strikes no more, whatever forces do.
+#[inline(always)]
+pub fn strikes<R: Real>(
+    model: &Model,
+    settings: &Settings,
+    dt: R,
+    parameters: TileParameters<'_, R>,
+    contacts: &Contacts<R>,
+    rows: &Rows<R>,
+    slot: usize,
+) -> [u32; 2] {
+    let threshold = R::constant(settings.restitution_threshold);
+    let (gap, u, free) = (contacts.gap[slot], rows.previous[3 * slot], rows.free[3 * slot]);
+    let [_, restitution] = surface(model, settings, parameters, contacts, slot);
+    let approach = Approach::new(threshold, restitution, gap, [u, free], dt);
+    let elastic = R::zero().lt(restitution);
+    let (closing, _) = targets(settings, dt, gap);
+    let target = R::select(elastic, closing.max(approach.rebound), closing);
+    let strikes = approach.strikes.and(threshold.lt(target - free));
+    let mut bits = [0; 2];
+    for lane in (0..R::LANES).filter(|lane| slot < contacts.count[*lane] && strikes.get(*lane)) {
+        bits[0] |= 1 << lane;
+        bits[1] |= u32::from(elastic.get(lane)) << lane;
+    }
+    bits
+}
+
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
 fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
@@ -307,32 +385,11 @@ fn contact_terms<R: Real>(
     for slot in 0..contact_slots {
         let row = 3 * slot;
         let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
-        let mut restitution = R::zero();
-        let mut friction = R::zero();
-        for lane in 0..lanes {
-            if slot >= contacts.count[lane] {
-                continue;
-            }
-            let pair = &model.pairs[contacts.pair[slot * lanes + lane] as usize];
-            let geom = |g: usize| parameters.friction[g].get(lane);
-            let mu = match pair.friction {
-                PairFriction::Larger => Real::max(geom(pair.geom_a), geom(pair.geom_b)),
-                PairFriction::First => geom(pair.geom_a),
-                PairFriction::Second => geom(pair.geom_b),
-                PairFriction::Fixed(mu) => R::Scalar::from_f64(mu),
-            };
-            friction.set(lane, mu);
-            restitution.set(lane, R::Scalar::from_f64(pair.restitution.unwrap_or(settings.restitution)));
-        }
+        let [friction, restitution] = surface(model, settings, parameters, contacts, slot);
         let (target, position_target) = targets(settings, h, gap);
-        // An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
-        let fast = u.lt(-threshold);
-        let reaches = h.mul_add(free, gap).lt(R::zero());
+        let approach = Approach::new(threshold, restitution, gap, [u, free], h);
         let elastic = R::zero().lt(restitution);
-        let at_surface = (h * u).lt(gap);
-        let bounces = fast.and(reaches).and(at_surface).and(elastic);
-        let acceleration = (free - u) / h;
-        let bounce = rebound(restitution, gap, u, acceleration, h);
+        let (bounces, bounce) = (approach.strikes.and(elastic), approach.rebound);
         let mut target = R::select(bounces, target.max(bounce), target);
         let position_target = R::select(bounces, position_target.max(bounce), position_target);
         if elastic.any() {
@@ -341,7 +398,7 @@ fn contact_terms<R: Real>(
                 None => Pace::of(contact_slots, places, rows),
             };
             pace = Some(now);
-            let left_open = elastic.and(reaches.not());
+            let left_open = elastic.and(approach.reaches.not());
             target = R::select(left_open, now.target(threshold, h, gap, [u, free], target), target);
         }
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];

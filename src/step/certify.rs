@@ -12,6 +12,9 @@ impl<R: Real> Worker<R> {
     pub(super) fn report(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
         let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());
         let mut steps = [WorldReport::default(); MOST_LANES];
+        for (lane, step) in steps.iter_mut().enumerate() {
+            *step = self.workspaces[t].struck.report(lane);
+        }
         self.blocks_of(t, &mut steps);
         for (world, step) in worlds.zip(&mut steps) {
             self.world(plan, t, world % R::LANES, step);
@@ -45,7 +48,7 @@ impl<R: Real> Worker<R> {
     }
 
     /// What the blocks of a tile tell, shape \[lane\].
-    fn blocks_of(&self, t: usize, steps: &mut [WorldReport]) {
+    pub(super) fn blocks_of(&self, t: usize, steps: &mut [WorldReport]) {
         for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
             let step = &mut steps[block.lane];
             step.row_count += 3 * block.contact_count + block.scalar_count;

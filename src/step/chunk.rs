@@ -6,7 +6,7 @@ use super::profile::{Stage, StageTimes, StopWatch};
 use super::redo::{Redo, Redone};
 use super::rows::slot_rows;
 use super::warm::{Remembered, contact_key, equality_key, joint_key};
-use super::{Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
+use super::{Impacts, Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
 use crate::dynamics::TileParameters;
 use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::Problem;
@@ -150,6 +150,7 @@ macro_rules! stage_task {
         }
     };
 }
+pub(super) use stage_task;
 stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, w); });
 stage_task!(Contacts { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_contacts(plan, tile, w); });
 stage_task!(ConstraintRows { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_rows(plan, tile, w); });
@@ -167,9 +168,10 @@ impl<R: Real> Worker<R> {
         Self { workspaces, batch, mended: Vec::new(), redo: None, redone: Vec::new(), times: StageTimes::default() }
     }
 
-    /// Stages 1–7: fills the batch with the blocks of the chunk.
-    pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
-        self.batch.clear();
+    /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
+    pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        self.start_mending(&plan.settings, chunk.tile_count() * R::LANES);
+        self.redone.clear();
         let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
             let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
@@ -178,10 +180,22 @@ impl<R: Real> Worker<R> {
             plan.level.run(Contacts { plan, tile, w: workspace });
             watch.lap(&mut self.times, Stage::Collide);
             plan.level.run(ConstraintRows { plan, tile, w: workspace });
-            let contact_slots = workspace.contacts.gap.len();
-            reserve(contact_slots, &workspace.islands, &mut self.batch, &mut workspace.places);
             watch.lap(&mut self.times, Stage::Rows);
         }
+        if plan.settings.impacts == Impacts::Sequential {
+            self.impacts(plan, chunk, see);
+        }
+        self.pose(plan, chunk);
+    }
+
+    /// Fills the batch with the blocks of the islands.
+    pub(super) fn pose(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+        let mut watch = StopWatch::start(plan.profile);
+        self.batch.clear();
+        for w in &mut self.workspaces[..chunk.tile_count()] {
+            reserve(w.contacts.gap.len(), &w.islands, &mut self.batch, &mut w.places);
+        }
+        watch.lap(&mut self.times, Stage::Rows);
         self.batch.allocate();
         for t in 0..chunk.tile_count() {
             let (tile, workspace) = (&chunk.tile(&plan.model, t), &self.workspaces[t]);
@@ -216,7 +230,12 @@ impl<R: Real> Worker<R> {
         watch.lap(&mut self.times, Stage::Fallback);
         for t in 0..chunk.tile_count() {
             let mut tile = chunk.tile(&plan.model, t);
-            self.gather(t, &mut tile);
+            self.gather(t);
+            self.remember(t, &mut tile);
+            let w = &mut self.workspaces[t];
+            for impulse in [&mut w.impulse, &mut w.position_impulse] {
+                w.struck.add_to(impulse);
+            }
             plan.level.run(Finish { plan, tile: &mut tile, w: &mut self.workspaces[t] });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);
@@ -226,16 +245,13 @@ impl<R: Real> Worker<R> {
         watch.lap(&mut self.times, Stage::Finish);
     }
 
-    /// Collects the impulses of every row of tile `t` from the batch, and remembers them by identity.
-    fn gather(&mut self, t: usize, tile: &mut Tile<'_, R>) {
+    /// Collects the impulses of every row of tile `t` from the batch.
+    pub(super) fn gather(&mut self, t: usize) {
         let w = &mut self.workspaces[t];
         let (lanes, slots) = (R::LANES, w.contacts.gap.len());
         for impulse in [&mut w.impulse, &mut w.position_impulse] {
             impulse.clear();
             impulse.resize(w.islands.row_count, R::zero());
-        }
-        for memory in tile.memory.iter_mut() {
-            memory.clear();
         }
         for slot in 0..w.islands.row_count - 2 * slots {
             let (first, _) = slot_rows(slots, slot);
@@ -249,7 +265,14 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
+    }
+
+    /// Remembers the impulses of every row of tile `t` by identity.
+    fn remember(&self, t: usize, tile: &mut Tile<'_, R>) {
+        let w = &self.workspaces[t];
+        let (lanes, slots) = (R::LANES, w.contacts.gap.len());
         for (lane, memory) in tile.memory.iter_mut().enumerate() {
+            memory.clear();
             for slot in 0..w.contacts.count[lane] {
                 let [n, t1, t2] = &w.rows.frame[slot];
                 let (n, t1, t2) = (n.get(lane), t1.get(lane), t2.get(lane));

@@ -56,13 +56,16 @@ struct Question {
 }
 
 impl<R: Real> Worker<R> {
+    /// Before a step: every world has its whole budget.
+    pub(super) fn start_mending(&mut self, settings: &Settings, world_count: usize) {
+        self.mended.clear();
+        self.mended.resize(world_count, Mended { work_left: settings.exact_work, ..Mended::default() });
+    }
+
     /// Hands every block that missed its tolerance to the exact solver and keeps the better answer; marks the worlds that stay unsolved.
     pub(super) fn fall_back(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
         let settings = &plan.settings;
         let mut watch = StopWatch::start(plan.profile);
-        let untouched = Mended { work_left: settings.exact_work, ..Mended::default() };
-        self.mended.clear();
-        self.mended.resize(chunk.tile_count() * R::LANES, untouched);
         for tile in 0..chunk.tile_count() {
             for block in 0..self.workspaces[tile].islands.blocks.len() {
                 let world = tile * R::LANES + self.workspaces[tile].islands.blocks[block].lane;

@@ -4,6 +4,7 @@ mod assemble;
 mod certify;
 mod chunk;
 mod exact;
+mod impacts;
 mod places;
 mod profile;
 mod redo;
@@ -13,8 +14,9 @@ mod warm;
 
 pub use assemble::rebound;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
-pub use settings::{Backend, Precision, Settings};
+pub use settings::{Backend, Impacts, Precision, Settings};
 pub use warm::Remembered;
 
 use crate::contact::{CollidePlan, Contacts, Drift, collide};
@@ -23,7 +25,7 @@ use crate::dynamics::{
     mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
-use crate::island::{IslandPlan, Islands, islands};
+use crate::island::{IslandPlan, Islands, Part, islands};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
@@ -31,6 +33,7 @@ use crate::model::Model;
 use crate::solver::Batch;
 use crate::spatial::Motion;
 use assemble::assemble;
+use impacts::Struck;
 use places::Places;
 use rows::{RowPlan, Rows, apply, constraint_rows};
 use std::sync::Arc;
@@ -116,6 +119,7 @@ pub struct Workspace<R> {
     islands: Islands,
     rows: Rows<R>,
     places: Places,
+    struck: Struck<R>,
     impulse: Vec<R>,
     position_impulse: Vec<R>,
     position_velocity: Vec<R>,
@@ -136,6 +140,7 @@ impl<R: Real> Workspace<R> {
             islands: Islands::default(),
             rows: Rows::default(),
             places: Places::default(),
+            struck: Struck::default(),
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
@@ -174,7 +179,7 @@ pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>)
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
     limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, &d.free_velocity, &mut w.limits);
     equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
-    islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, &mut w.islands);
+    islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, Part::All, &mut w.islands);
     let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
     constraint_rows(model, &plan.rows, joint_rows, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
 }

@@ -98,7 +98,7 @@ impl<E: Real> Redo<E> {
             reports: &mut reports,
             watched: &mut watched,
         };
-        self.worker.begin(plan, &mut alone);
+        self.worker.begin(plan, &mut alone, see);
         self.worker.solve(plan);
         self.worker.complete(plan, &mut alone, see);
         let [report] = reports;
@@ -123,7 +123,6 @@ impl<R: Real> Worker<R> {
         chunk: &mut Chunk<'_, R>,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
-        self.redone.clear();
         let Some(exact) = &plan.exact else { return };
         for index in 0..chunk.reports.len() {
             if self.mended[index].unsolved && chunk.is_finite(&plan.model, index) {

@@ -333,6 +333,48 @@ pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
     if slot < contact_slots { (3 * slot, 3) } else { (2 * contact_slots + slot, 1) }
 }
 
+/// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
+#[inline(always)]
+fn times_impulse<R: Real>(words: usize, contact_slots: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
+    let nv = z.len();
+    z.fill(R::zero());
+    for slot in 0..rows.support.len() / words {
+        let (start, count) = slot_rows(contact_slots, slot);
+        for dof in rows.support(words, slot) {
+            let mut sum = z[dof];
+            for row in start..start + count {
+                sum = rows.y[row * nv + dof].mul_add(impulse[row], sum);
+            }
+            z[dof] = sum;
+        }
+    }
+}
+
+/// u ← u + W λ = u + Yᵀ Y λ for all rows of the worlds of `which`, before and without impulses alike. `z`: room for Y λ, shape \[nv\].
+#[inline(always)]
+pub fn strike<R: Real>(
+    words: usize,
+    contact_slots: usize,
+    which: R::Mask,
+    impulse: &[R],
+    z: &mut [R],
+    rows: &mut Rows<R>,
+) {
+    times_impulse(words, contact_slots, rows, impulse, z);
+    for slot in 0..rows.support.len() / words {
+        let (start, count) = slot_rows(contact_slots, slot);
+        for row in start..start + count {
+            let mut change = R::zero();
+            for dof in rows.support(words, slot) {
+                change = rows.y[row * z.len() + dof].mul_add(z[dof], change);
+            }
+            for u in [&mut rows.free[row], &mut rows.previous[row]] {
+                *u = R::select(which, *u + change, *u);
+            }
+        }
+    }
+}
+
 /// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
 pub fn apply<R: Real>(
@@ -345,17 +387,7 @@ pub fn apply<R: Real>(
     out: &mut [R],
 ) {
     let nv = model.nv();
-    out.fill(R::zero());
-    for slot in 0..rows.support.len() / words {
-        let (start, count) = slot_rows(contact_slots, slot);
-        for dof in rows.support(words, slot) {
-            let mut sum = out[dof];
-            for row in start..start + count {
-                sum = rows.y[row * nv + dof].mul_add(impulse[row], sum);
-            }
-            out[dof] = sum;
-        }
-    }
+    times_impulse(words, contact_slots, rows, impulse, out);
     for i in 0..nv {
         out[i] = out[i] * d.inverse_root[i];
     }

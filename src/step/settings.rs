@@ -27,6 +27,18 @@ pub enum Backend {
     Gpu,
 }
 
+/// Which law holds where impacts meet in one step, see also [`Settings::restitution`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Impacts {
+    /// All impacts of a step are one problem with Newton's law for each, u⁺ = −e u. Bodies that touch when they are hit move on as one: a cradle of
+    /// three goes −1/3, 2/3, 2/3.
+    #[default]
+    Simultaneous,
+    /// One after another, in passes within the step: all that strike now are one problem, by themselves; then those that strike after it. A cradle of three goes
+    /// 0, 0, 1. Costs a small problem a pass, in steps with impacts only, at most [`crate::worlds::IMPACT_PASSES`] of them. On the CPU only.
+    Sequential,
+}
+
 /// Everything about a step that is not the model's. A plain struct: change what you need, the rest is [`Settings::default`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -55,6 +67,8 @@ pub struct Settings {
     pub speed_limit: f64,
     /// Newton's coefficient of restitution where the model gives none, 0 to 1. Default 0.
     pub restitution: f64,
+    /// Which law holds where impacts meet. Default simultaneous.
+    pub impacts: Impacts,
     /// Approach speed below which nothing bounces, m/s. Default 0.02. Lower values let resting contacts rattle.
     pub restitution_threshold: f64,
     /// Share β of an overlap that is pushed out in one step, 0 to 1. Default 0.4. The push moves positions only, never velocities.
@@ -86,6 +100,7 @@ impl Default for Settings {
             exact_work: 30_000_000,
             speed_limit: 1e4,
             restitution: 0.0,
+            impacts: Impacts::Simultaneous,
             restitution_threshold: 0.02,
             stabilization: 0.4,
             push_speed: 2.0,

@@ -1,6 +1,6 @@
 //! The worlds in one number type: state in tiles, workers, and who solves.
 
-use super::{Backend, BlockRecord, ContactRecord, Engine, Parameter, Precision, Settings, WorldReport};
+use super::{Backend, BlockRecord, ContactRecord, Engine, Impacts, Parameter, Precision, Settings, WorldReport};
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
@@ -134,6 +134,10 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
         Backend::Gpu => Err(Error::Unsupported(
             "backend gpu: the step that stays on the GPU is not in this version; use hybrid, cpu or auto".into(),
         )),
+        Backend::Hybrid if plan.settings.impacts == Impacts::Sequential => Err(Error::Unsupported(
+            "impacts sequential: their passes are solved on the CPU only; use backend cpu, or impacts simultaneous"
+                .into(),
+        )),
         Backend::Hybrid if plan.settings.precision == Precision::F64 => {
             Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
         }
@@ -240,7 +244,7 @@ impl<R: Real> Engine for Core<R> {
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK, false));
                     for _ in 0..substeps {
-                        worker.begin(plan, chunk);
+                        worker.begin(plan, chunk, see);
                         worker.solve(plan);
                         worker.complete(plan, chunk, see);
                     }
@@ -252,7 +256,7 @@ impl<R: Real> Engine for Core<R> {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut()))
-                        .for_each(|(worker, chunk)| worker.begin(plan, chunk));
+                        .for_each(|(worker, chunk)| worker.begin(plan, chunk, None));
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
                         worker.polish(plan);

@@ -9,7 +9,9 @@ mod random;
 mod snapshot;
 
 pub use crate::report::{WorldReport, WorldStatus};
-pub use crate::step::{Backend, BlockRecord, ContactRecord, Precision, Settings, Stage, StageTimes};
+pub use crate::step::{
+    Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
+};
 pub use pose::pose_notes;
 pub use random::Random;
 pub use snapshot::Snapshot;

@@ -1,0 +1,205 @@
+//! Impacts one after another ([`super::Impacts::Sequential`]): passes before the problem of the step.
+//!
+//! In a pass only those contacts are posed that *strike*: they approach faster than the restitution threshold and reach the surface within Δt. Each gets its
+//! rebound as target, all of them at once; bilateral rows keep the velocity that they have; all other rows are left out, so what is hit flies on as if it
+//! touched nothing. Then every row of the world gets its new velocity, u ← u + W λ, and who strikes now is in the next pass. What has no restitution
+//! strikes too, if something elastic did in the first pass; a world without that has no passes, and is stepped as with [`super::Impacts::Simultaneous`].
+//!
+//! The passes have the forces of the step in them (u* is what they change, and what must reach the rebound), so the problem of the step goes on from where they
+//! end, and finds no impact left. Their impulses are part of those of the step; positions move with the velocity after the last impact.
+//!
+//! Two equal balls hand on their speed in one pass, a cradle of n in n − 1. A light ball between a heavy one and a wall strikes π √(M/m) times (Galperin), and inelastic
+//! bodies may strike without end: after [`IMPACT_PASSES`] what still strikes becomes part of the problem of the step, as with the other law.
+
+use super::assemble::strikes;
+use super::chunk::{BlockRecord, Chunk, Worker, stage_task};
+use super::rows::strike;
+use super::{Plan, Tile, Workspace};
+use crate::island::{Part, islands};
+use crate::lane::{Compiled, Mask, Real, Task};
+use crate::report::WorldReport;
+
+/// Most passes of a step.
+pub const IMPACT_PASSES: u32 = 100;
+
+/// What the impacts of a step have done so far to a tile of worlds. Empty while impacts are simultaneous.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Struck<R> {
+    /// Impulse of every row, all passes together, N·s, shape \[row\].
+    impulse: Vec<R>,
+    /// The contacts that strike now: their lanes, one bit each, shape \[contact slot\].
+    striking: Vec<u32>,
+    /// The worlds that have passes, one bit a lane.
+    worlds: u32,
+    /// Room for Y λ, shape \[nv\].
+    change: Vec<R>,
+    /// Certificates of the passes so far, shape \[lane\].
+    reports: Vec<WorldReport>,
+}
+
+impl<R: Real> Struck<R> {
+    /// Forgets the last step.
+    fn clear(&mut self, row_count: usize) {
+        self.impulse.clear();
+        self.impulse.resize(row_count, R::zero());
+        self.worlds = u32::MAX;
+        self.reports.clear();
+        self.reports.resize(R::LANES, WorldReport::default());
+    }
+
+    /// The worlds in which something strikes now, one bit a lane.
+    fn now(&self) -> u32 {
+        self.striking.iter().fold(0, |worlds, lanes| worlds | lanes)
+    }
+
+    /// Adds the impulses of the passes to those of the problem of the step.
+    pub fn add_to(&self, impulse: &mut [R]) {
+        let worlds = R::Mask::from_bits(self.worlds);
+        for (sum, x) in impulse.iter_mut().zip(&self.impulse) {
+            *sum = R::select(worlds, *sum + *x, *sum);
+        }
+    }
+
+    /// Certificate of the passes of a world.
+    pub fn report(&self, lane: usize) -> WorldReport {
+        self.reports.get(lane).copied().unwrap_or_default()
+    }
+}
+
+/// Finds who strikes now, in the worlds that have passes; the first pass says which do.
+#[inline(always)]
+fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut Workspace<R>) {
+    let (model, settings, dt) = (&*plan.model, &plan.settings, R::constant(plan.dt));
+    let mut elastic = 0;
+    w.struck.striking.clear();
+    for slot in 0..w.contacts.gap.len() {
+        let [strikes, bounces] = strikes(model, settings, dt, tile.parameters, &w.contacts, &w.rows, slot);
+        w.struck.striking.push(strikes);
+        elastic |= bounces;
+    }
+    if first {
+        w.struck.worlds = elastic;
+    }
+    for lanes in &mut w.struck.striking {
+        *lanes &= w.struck.worlds;
+    }
+}
+
+/// u ← u + W λ for all rows of the worlds in which something strikes, and the impulses are kept.
+#[inline(always)]
+fn throw<R: Real>(plan: &Plan, w: &mut Workspace<R>) {
+    let which = R::Mask::from_bits(w.struck.now());
+    w.struck.change.resize(plan.model.nv(), R::zero());
+    strike(plan.rows.words, w.contacts.gap.len(), which, &w.impulse, &mut w.struck.change, &mut w.rows);
+    for (sum, x) in w.struck.impulse.iter_mut().zip(&w.impulse) {
+        *sum = R::select(which, *sum + *x, *sum);
+    }
+}
+
+stage_task!(FindStrikes { plan: &'a Plan, tile: &'a Tile<'b, R>, first: bool, w: &'a mut Workspace<R> } { find_strikes(plan, tile, first, w); });
+
+struct Throw<'a, R: Real> {
+    plan: &'a Plan,
+    w: &'a mut Workspace<R>,
+}
+
+impl<R: Real> Task for Throw<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        throw(self.plan, self.w);
+    }
+}
+
+impl<R: Real> Worker<R> {
+    /// All passes of a step, from rows to rows.
+    pub(super) fn impacts(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        let tile_count = chunk.tile_count();
+        for w in &mut self.workspaces[..tile_count] {
+            w.struck.clear(w.islands.row_count);
+        }
+        for pass in 0..=IMPACT_PASSES {
+            let mut any = false;
+            for t in 0..tile_count {
+                let (tile, w) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
+                plan.level.run(FindStrikes { plan, tile, first: pass == 0, w });
+                any |= self.workspaces[t].struck.now() != 0;
+            }
+            if !any {
+                // Without a pass the islands are still those of all rows.
+                if pass == 0 {
+                    return;
+                }
+                break;
+            }
+            if pass == IMPACT_PASSES {
+                for w in &mut self.workspaces[..tile_count] {
+                    let left = w.struck.now();
+                    for (lane, report) in w.struck.reports.iter_mut().enumerate() {
+                        report.impacts_left = left >> lane & 1 != 0;
+                    }
+                }
+                break;
+            }
+            self.pose_strikes(plan, chunk);
+            self.solve(plan);
+            self.fall_back(plan, chunk);
+            if let Some(see) = see {
+                self.inspect(plan, chunk, see);
+            }
+            for t in 0..tile_count {
+                self.certify_pass(t);
+                self.gather(t);
+                plan.level.run(Throw { plan, w: &mut self.workspaces[t] });
+            }
+        }
+        for t in 0..tile_count {
+            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.workspaces[t]);
+            islands(&plan.islands, lane_count, &w.contacts, &w.limits, Part::All, &mut w.islands);
+        }
+    }
+
+    /// Poses what strikes now.
+    fn pose_strikes(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+        for t in 0..chunk.tile_count() {
+            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.workspaces[t]);
+            let part = Part::Contacts(&w.struck.striking);
+            islands(&plan.islands, lane_count, &w.contacts, &w.limits, part, &mut w.islands);
+        }
+        self.pose(plan, chunk);
+        // Equalities keep the velocity that they have: b = 0.
+        for w in &self.workspaces[..chunk.tile_count()] {
+            let first = w.contacts.gap.len() + w.limits.gap.len();
+            for slot in first..first + w.equalities.error.len() {
+                for lane in 0..R::LANES {
+                    let Some(p) = w.places.of(R::LANES, slot, lane) else { continue };
+                    self.batch.groups[p.group].bias[p.tile * p.row_count + p.row].set(p.lane, R::Scalar::zero());
+                }
+            }
+        }
+        // Nothing moves yet: the second problem is the first.
+        for group in &mut self.batch.groups {
+            group.position_bias.copy_from_slice(&group.bias);
+        }
+    }
+
+    /// Adds a pass to the certificates of the worlds of tile `t`: the worst of each.
+    fn certify_pass(&mut self, t: usize) {
+        let mut reports = std::mem::take(&mut self.workspaces[t].struck.reports);
+        self.blocks_of(t, &mut reports);
+        let struck = &mut self.workspaces[t].struck;
+        let now = struck.now();
+        for (lane, report) in reports.iter_mut().enumerate() {
+            // The rows that count are those of the problem of the step.
+            report.row_count = 0;
+            report.impact_passes += now >> lane & 1;
+        }
+        struck.reports = reports;
+    }
+}
