@@ -2,12 +2,12 @@
 
 use super::control::Control;
 use super::failure::{Failure, Outcome};
-use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, PRECISIONS, choice, not_negative, positive, share};
+use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, INTEGRATORS, PRECISIONS, choice, not_negative, positive, share};
 use clap::Args;
 use delassus::model::ReadOptions;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::Start;
-use delassus::{Backend, Model, Precision, Settings};
+use delassus::{Backend, Integrator, Model, Precision, Settings};
 use std::path::PathBuf;
 
 /// Which model, and how it is read.
@@ -39,6 +39,9 @@ pub struct StepOptions {
     /// Step, s [default: the model's].
     #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub dt: Option<f64>,
+    /// How free motion is followed: euler, first order; rk4, fourth order, second with damping, four times the dynamics [default: the model's].
+    #[arg(long, value_parser = choice(INTEGRATORS))]
+    pub integrator: Option<Integrator>,
     /// Where the stages run; auto takes the CPU where there is no GPU.
     #[arg(long, default_value = "auto", value_parser = choice(BACKENDS))]
     pub backend: Backend,
@@ -86,6 +89,7 @@ impl StepOptions {
             precision: self.precision.unwrap_or(precision),
             backend: self.backend,
             dt: self.dt,
+            integrator: self.integrator,
             friction: self.friction,
             algorithm: self.solver,
             tolerance: self.tolerance,

@@ -26,6 +26,8 @@ pub struct Model {
     pub name: String,
     /// Default step Δt, s.
     pub timestep: f64,
+    /// Default scheme of the free motion.
+    pub integrator: Integrator,
     /// Gravity, m/s², world axes.
     pub gravity: Vector3<f64>,
     /// Bodies; the first is the world, and a parent stands before its children.
@@ -54,6 +56,16 @@ pub struct Model {
     pub q0: Vec<f64>,
     /// What the model file says that this crate reads but does not use, one sentence each.
     pub notes: Vec<String>,
+}
+
+/// How free motion is followed through a step. Contacts, limits and friction are solved once a step in either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Integrator {
+    /// Semi-implicit Euler, implicit in damping: one evaluation of the dynamics a step, first order ([`crate::dynamics`]).
+    #[default]
+    Euler,
+    /// The classical Runge-Kutta method: four evaluations, fourth order, second with damping, implicit in damping ([`crate::runge_kutta`]).
+    Rk4,
 }
 
 /// A rigid body.

@@ -263,14 +263,19 @@ fn contact_terms<R: Real>(
         let (target, position_target) = targets(settings, h, gap);
         // An impact: fast, not in mid-air, and it reaches the surface within Δt.
         let fast = u.lt(R::constant(-settings.restitution_threshold));
-        let reaches = h.mul_add(free, gap).lt(R::zero());
+        let reaches = h.mul_add(rows.mean(row), gap).lt(R::zero());
         let bounces = fast.and(reaches).and(R::zero().lt(restitution));
         let acceleration = (free - u) / h;
-        let bounce = rebound(restitution, gap, u, acceleration, h);
-        let target = R::select(bounces, target.max(bounce), target);
+        // Under a constant acceleration, velocities of Runge-Kutta are those of Euler half a step later.
+        let later = if rows.centered() { R::constant(0.5) * acceleration * h } else { R::zero() };
+        let bounce = rebound(restitution, gap, u - later, acceleration, h);
+        let target = R::select(bounces, target.max(bounce + later), target);
         let position_target = R::select(bounces, position_target.max(bounce), position_target);
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
-        let position_bias = [free - position_target, rows.free[row + 1], rows.free[row + 2]];
+        let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
+        for i in 1..3 {
+            position_bias[i] = rows.position_bias(row + i, R::zero());
+        }
         for lane in 0..lanes {
             let Some(first) = places.of(lanes, slot, lane) else { continue };
             let key = contact_key(contacts.pair[slot * lanes + lane], contacts.feature[slot * lanes + lane]);
@@ -316,7 +321,7 @@ fn joint_terms<R: Real>(
     for slot in 0..limits.gap.len() {
         let row = 3 * contact_slots + slot;
         let (target, position_target) = targets(settings, h, limits.gap[slot]);
-        let (bias, position_bias) = (rows.free[row] - target, rows.free[row] - position_target);
+        let (bias, position_bias) = (rows.free[row] - target, rows.position_bias(row, position_target));
         for lane in 0..lanes {
             let Some(p) = places.of(lanes, contact_slots + slot, lane) else { continue };
             let index = limits.row[slot * lanes + lane];
@@ -350,9 +355,10 @@ fn equality_terms<R: Real>(
     let share = R::constant(settings.stabilization.clamp(0.0, 1.0) / dt);
     let push = R::constant(settings.push_speed);
     for (i, &error) in equalities.error.iter().enumerate() {
-        let bias = rows.free[3 * contact_slots + limit_slots + i];
-        // b = J v* + β e/Δt
-        let position_bias = bias + (share * error).max(-push).min(push);
+        let row = 3 * contact_slots + limit_slots + i;
+        let bias = rows.free[row];
+        // The velocity that takes the error out: −β e/Δt
+        let position_bias = rows.position_bias(row, -(share * error).max(-push).min(push));
         for lane in 0..R::LANES {
             let Some(p) = places.of(R::LANES, contact_slots + limit_slots + i, lane) else { continue };
             let guess = remembered(&memory[lane], equality_key(i));

@@ -10,6 +10,7 @@ use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::{self, Law, Problem};
 use crate::model::Model;
 use crate::report::{WorldReport, WorldStatus};
+use crate::runge_kutta::RungeKutta;
 use crate::solver::{
     Batch, FrictionLaw, Group, REPORT_FLOOR, REPORT_ITERATIONS, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, polish,
     solve_cpu,
@@ -116,6 +117,8 @@ impl<R: Real> Chunk<'_, R> {
 pub struct Worker<R: Real> {
     /// One workspace a tile.
     workspaces: Vec<Workspace<R>>,
+    /// For what is evaluated inside of a step.
+    inside: RungeKutta<R>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
     /// Blocks (tile, block) that the exact solver was asked for.
@@ -139,7 +142,7 @@ macro_rules! stage_task {
         }
     };
 }
-stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, w); });
+stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, inside: &'a mut RungeKutta<R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, inside, w); });
 stage_task!(Contacts { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_contacts(plan, tile, w); });
 stage_task!(ConstraintRows { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_rows(plan, tile, w); });
 stage_task!(Blocks { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Workspace<R>, batch: &'a mut Batch<R> } { blocks(plan, tile, w, batch); });
@@ -153,7 +156,8 @@ impl<R: Real> Worker<R> {
         if !dense && plan.settings.solve().uses_newton() {
             batch.factored_from = FACTORED_FROM;
         }
-        Self { workspaces, batch, fallbacks: Vec::new(), times: StageTimes::default() }
+        let inside = RungeKutta::new(&plan.model);
+        Self { workspaces, inside, batch, fallbacks: Vec::new(), times: StageTimes::default() }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk.
@@ -163,7 +167,7 @@ impl<R: Real> Worker<R> {
         let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
             let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
-            plan.level.run(FreeMotion { plan, tile, w: workspace });
+            plan.level.run(FreeMotion { plan, tile, inside: &mut self.inside, w: workspace });
             watch.lap(&mut self.times, Stage::FreeMotion);
             plan.level.run(Contacts { plan, tile, w: workspace });
             watch.lap(&mut self.times, Stage::Collide);
