@@ -5,6 +5,7 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use delassus::dynamics::TileParameters;
 use delassus::lane::{Compiled, F32x16, Level, Real, Task};
+use delassus::runge_kutta::RungeKutta;
 use delassus::step::{Chunk, Plan, Remembered, Tile, Worker, Workspace, find_contacts, find_rows, free_motion};
 use delassus::worlds::{Random, Start};
 use delassus::{Backend, Mask, Model, Settings, WorldReport, Worlds};
@@ -67,6 +68,7 @@ struct OnTile<'a, 'b> {
     stage: usize,
     plan: &'a Plan,
     tile: &'a Tile<'b, R>,
+    inside: &'a mut RungeKutta<R>,
     w: &'a mut Workspace<R>,
 }
 
@@ -76,7 +78,7 @@ impl Task for OnTile<'_, '_> {
     #[inline(always)]
     fn run(self) {
         match self.stage {
-            0 => free_motion(self.plan, self.tile, self.w),
+            0 => free_motion(self.plan, self.tile, self.inside, self.w),
             1 => find_contacts(self.plan, self.tile, self.w),
             _ => find_rows(self.plan, self.tile, self.w),
         }
@@ -119,10 +121,11 @@ fn stages(c: &mut Criterion) {
         group.sample_size(20);
         group.throughput(Throughput::Elements(R::LANES as u64));
         let mut w = Workspace::<R>::new(&plan.model);
+        let mut inside = RungeKutta::new(&plan.model);
         let tile = chunk.tile(&plan.model, 0);
         for (stage, name) in ["free motion", "collide", "rows"].into_iter().enumerate() {
             group.bench_function(name, |b| {
-                b.iter(|| level.run(OnTile { stage, plan: &plan, tile: &tile, w: &mut w }));
+                b.iter(|| level.run(OnTile { stage, plan: &plan, tile: &tile, inside: &mut inside, w: &mut w }));
             });
         }
         group.throughput(Throughput::Elements(WORLDS as u64));

@@ -90,6 +90,13 @@ pub fn rotation_vector<R: Real>(q: Quat<R>) -> Vec3<R> {
 /// `q`: position, shape \[nq\]. Quaternions are normalised as they are read.
 #[inline(always)]
 pub fn kinematics<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
+    body_poses(model, q, k);
+    geom_poses(model, k);
+}
+
+/// The part of [`kinematics`] that the dynamics need: poses of bodies, and the motion subspace.
+#[inline(always)]
+pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
         let (mut quat, mut position);
@@ -133,6 +140,11 @@ pub fn kinematics<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
         }
         motion_subspace(model, b, k.reference[tree], k);
     }
+}
+
+/// The part of [`kinematics`] that contacts need: poses of geoms, from those of their bodies.
+#[inline(always)]
+pub fn geom_poses<R: Real>(model: &Model, k: &mut Kinematics<R>) {
     for (g, geom) in model.geoms.iter().enumerate() {
         if model.bodies[geom.body].tree.is_some() {
             let rotation = (k.body_quat[geom.body] * Quat::constant(&geom.orientation)).matrix();

@@ -9,6 +9,7 @@ pub mod spatial;
 pub mod model;
 pub mod kinematics;
 pub mod dynamics;
+pub mod runge_kutta;
 pub mod query;
 pub mod contact;
 pub mod limit;
@@ -24,5 +25,5 @@ pub mod step;
 pub mod worlds;
 
 pub use error::{Error, Result};
-pub use model::{Model, ModelBuilder};
+pub use model::{Integrator, Model, ModelBuilder};
 pub use worlds::{Backend, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};

@@ -2,14 +2,15 @@
 
 use allocation_counter::measure;
 use delassus::worlds::{Random, Start};
-use delassus::{Backend, Mask, Model, Precision, Settings, Worlds};
+use delassus::{Backend, Integrator, Mask, Model, Precision, Settings, Worlds};
 
 /// Allocations of some steps that were done before, on one thread (the counter sees one).
-fn allocations(name: &str, precision: Precision, world_count: usize) -> u64 {
+fn allocations(name: &str, precision: Precision, integrator: Integrator, world_count: usize) -> u64 {
     let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     let model = Model::from_mjcf_file(path).expect("a model");
     // The exact solver, asked for one block in thousands, is dense and allocates.
-    let settings = Settings { backend: Backend::Cpu, precision, fallback: false, ..Settings::default() };
+    let integrator = Some(integrator);
+    let settings = Settings { backend: Backend::Cpu, precision, integrator, fallback: false, ..Settings::default() };
     let mut worlds = Worlds::new(&model, world_count, settings).expect("worlds");
     let keyframe = model.keyframe("stand");
     worlds.set_start(Start { keyframe, position_noise: 0.01, velocity_noise: 0.0 }).expect("a start");
@@ -32,11 +33,15 @@ fn allocations(name: &str, precision: Precision, world_count: usize) -> u64 {
 #[test]
 fn a_step_allocates_nothing_once_it_has_grown() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    for (name, precision) in
-        [("ant", Precision::F32), ("quadruped", Precision::F32), ("spheres", Precision::F32), ("ant", Precision::F64)]
-    {
-        let counted = pool.install(|| allocations(name, precision, 600));
-        println!("{name} {precision:?}: {counted} allocations in 50 steps of 600 worlds");
-        assert_eq!(counted, 0, "{name} {precision:?}");
+    for (name, precision, integrator) in [
+        ("ant", Precision::F32, Integrator::Euler),
+        ("ant", Precision::F32, Integrator::Rk4),
+        ("quadruped", Precision::F32, Integrator::Euler),
+        ("spheres", Precision::F32, Integrator::Euler),
+        ("ant", Precision::F64, Integrator::Euler),
+    ] {
+        let counted = pool.install(|| allocations(name, precision, integrator, 600));
+        println!("{name} {precision:?} {integrator:?}: {counted} allocations in 50 steps of 600 worlds");
+        assert_eq!(counted, 0, "{name} {precision:?} {integrator:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 21] = [
     "error",
     "lane",
     "machine",
@@ -12,6 +12,7 @@ const MODULES: [&str; 20] = [
     "model",
     "kinematics",
     "dynamics",
+    "runge_kutta",
     "query",
     "contact",
     "limit",

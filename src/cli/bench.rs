@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, Outcome};
 use super::options::{Batch, StepOptions};
-use super::parse::{BACKENDS, PRECISIONS, choice, name_of};
+use super::parse::{BACKENDS, INTEGRATORS, PRECISIONS, choice, name_of};
 use super::run::Run;
 use super::table::{grouped, percent, short, table};
 use super::tally::{Summary, Tally};
@@ -81,6 +81,7 @@ struct Measurement {
     worlds: usize,
     steps: u64,
     dt: f64,
+    integrator: &'static str,
     seconds: f64,
     world_steps_per_second: f64,
     /// Processor time of all threads, s; none where the system does not tell.
@@ -185,6 +186,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         worlds: run.worlds.world_count(),
         steps: run.steps,
         dt: run.worlds.dt(),
+        integrator: name_of(INTEGRATORS, &run.worlds.integrator()),
         seconds,
         world_steps_per_second: world_steps / seconds,
         cpu_seconds: run.cpu,

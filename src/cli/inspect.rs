@@ -2,6 +2,7 @@
 
 use super::failure::{Failure, Outcome, json_reason};
 use super::options::ModelOptions;
+use super::parse::{INTEGRATORS, name_of};
 use super::table::{list, short, table};
 use super::{rollout, say, say_json};
 use clap::Args;
@@ -97,9 +98,10 @@ fn states(model: &Model, path: &Path) -> Outcome {
 
 fn tables(model: &Model) -> Outcome {
     say(format!(
-        "{}: step {} s, gravity {} m/s², moving mass {} kg, nq {}, nv {}, nu {}",
+        "{}: step {} s, {}, gravity {} m/s², moving mass {} kg, nq {}, nv {}, nu {}",
         model.name,
         model.timestep,
+        name_of(INTEGRATORS, &model.integrator),
         list(model.gravity.as_slice()),
         short(model.moving_mass()),
         model.nq(),
@@ -316,7 +318,8 @@ fn object(model: &Model) -> Outcome<Value> {
         .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control }));
     let notes = [model.notes.clone(), poses(model)?].concat();
     Ok(json!({
-        "name": model.name, "timestep": model.timestep, "gravity": model.gravity.as_slice(),
+        "name": model.name, "timestep": model.timestep,
+        "integrator": name_of(INTEGRATORS, &model.integrator), "gravity": model.gravity.as_slice(),
         "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "moving_mass": model.moving_mass(), "q0": model.q0,
         "bodies": bodies.collect::<Vec<_>>(), "joints": joints.collect::<Vec<_>>(), "geoms": geoms.collect::<Vec<_>>(),
         "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),

@@ -2,12 +2,14 @@
 
 use super::control::Control;
 use super::failure::{Failure, Outcome};
-use super::parse::{ALGORITHMS, BACKENDS, FRICTIONS, IMPACTS, PRECISIONS, choice, not_negative, positive, share};
+use super::parse::{
+    ALGORITHMS, BACKENDS, FRICTIONS, IMPACTS, INTEGRATORS, PRECISIONS, choice, not_negative, positive, share,
+};
 use clap::Args;
 use delassus::model::ReadOptions;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::Start;
-use delassus::{Backend, Impacts, Model, Precision, Settings};
+use delassus::{Backend, Impacts, Integrator, Model, Precision, Settings};
 use std::path::PathBuf;
 
 /// Which model, and how it is read.
@@ -72,6 +74,9 @@ pub struct StepOptions {
     /// Step, s [default: the model's].
     #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
     pub dt: Option<f64>,
+    /// How free motion is followed: euler, first order; rk4, fourth order, second with damping, four times the dynamics [default: the model's].
+    #[arg(long, value_parser = choice(INTEGRATORS))]
+    pub integrator: Option<Integrator>,
     /// Iteration that solves the contact problems; auto: pgs while it contracts, then Newton.
     #[arg(long, default_value = "auto", value_parser = choice(ALGORITHMS))]
     pub solver: Algorithm,
@@ -119,6 +124,7 @@ impl StepOptions {
             precision: batch.precision,
             backend: batch.backend,
             dt: self.dt,
+            integrator: self.integrator,
             friction: self.friction,
             algorithm: self.solver,
             tolerance: self.tolerance,

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::{Backend, Impacts, Precision};
+use delassus::{Backend, Impacts, Integrator, Precision};
 
 /// Names of values of a type.
 pub type Names<T> = &'static [(&'static str, T)];
@@ -12,6 +12,8 @@ pub const BACKENDS: Names<Backend> =
     &[("auto", Backend::Auto), ("cpu", Backend::Cpu), ("hybrid", Backend::Hybrid), ("gpu", Backend::Gpu)];
 /// Names of number types.
 pub const PRECISIONS: Names<Precision> = &[("f32", Precision::F32), ("f64", Precision::F64)];
+/// Names of schemes of free motion.
+pub const INTEGRATORS: Names<Integrator> = &[("euler", Integrator::Euler), ("rk4", Integrator::Rk4)];
 /// Names of iterations.
 pub const ALGORITHMS: Names<Algorithm> =
     &[("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];

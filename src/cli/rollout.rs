@@ -2,7 +2,7 @@
 
 use super::failure::Outcome;
 use super::options::{BatchOptions, ModelOptions, StepOptions};
-use super::parse::{BACKENDS, PRECISIONS, name_of};
+use super::parse::{BACKENDS, INTEGRATORS, PRECISIONS, name_of};
 use super::record::{Dump, Recorder};
 use super::run::Run;
 use super::table::{facts, grouped, percent, short};
@@ -60,6 +60,7 @@ struct Output<'a> {
     worlds: usize,
     steps: u64,
     dt: f64,
+    integrator: &'static str,
     seconds: f64,
     world_steps_per_second: f64,
     /// What there is to know about the model, the start and the backend.
@@ -126,14 +127,15 @@ pub fn introduce(model: &Model, run: &Run, asked: Backend, verbose: bool) -> Out
     let precision = name_of(PRECISIONS, &worlds.settings().precision);
     say(format!("backend {backend}: {}, {precision}{why}", worlds.device()))?;
     say(format!(
-        "model {}: nq {}, nv {}, nu {}; {} worlds x {} steps of {} s",
+        "model {}: nq {}, nv {}, nu {}; {} worlds x {} steps of {} s, {}",
         model.name,
         model.nq(),
         model.nv(),
         model.nu(),
         grouped(worlds.world_count() as u64),
         grouped(run.steps),
-        worlds.dt()
+        worlds.dt(),
+        name_of(INTEGRATORS, &worlds.integrator())
     ))?;
     notes(&model.notes, &worlds.start_notes(), verbose)?;
     if run.all_alike {
@@ -174,6 +176,7 @@ fn output<'a>(model: &'a Model, run: &Run, summary: Summary) -> Output<'a> {
         worlds: worlds.world_count(),
         steps: run.steps,
         dt: worlds.dt(),
+        integrator: name_of(INTEGRATORS, &worlds.integrator()),
         seconds,
         world_steps_per_second: worlds.world_count() as f64 * run.steps as f64 / seconds.max(f64::MIN_POSITIVE),
         notes: run.notes(),

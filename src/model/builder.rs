@@ -1,8 +1,8 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, Dof, Equality, Geom, Joint, JointKind, Keyframe, Model, Note, Sensor, Shape, Site,
-    Tree, check, pairs,
+    Actuator, Body, CollisionPair, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe, Model, Note, Sensor,
+    Shape, Site, Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -102,6 +102,7 @@ impl ModelBuilder {
             model: Model {
                 name: name.into(),
                 timestep: 0.002,
+                integrator: Integrator::default(),
                 gravity: Vector3::new(0.0, 0.0, -9.81),
                 bodies: vec![world],
                 joints: Vec::new(),

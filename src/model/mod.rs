@@ -30,6 +30,8 @@ pub struct Model {
     pub name: String,
     /// Default step Δt, s.
     pub timestep: f64,
+    /// Default scheme of the free motion.
+    pub integrator: Integrator,
     /// Gravity, m/s², world axes.
     pub gravity: Vector3<f64>,
     /// Bodies; the first is the world, and a parent stands before its children.
@@ -73,6 +75,16 @@ impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// How free motion is followed through a step. Contacts, limits and friction are solved once a step in either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Integrator {
+    /// Semi-implicit Euler, implicit in damping: one evaluation of the dynamics a step, first order ([`crate::dynamics`]).
+    #[default]
+    Euler,
+    /// The classical Runge-Kutta method: four evaluations, fourth order, second with damping, implicit in damping ([`crate::runge_kutta`]).
+    Rk4,
 }
 
 /// A rigid body.

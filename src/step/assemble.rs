@@ -311,18 +311,25 @@ struct Approach<R: Real> {
     strikes: R::Mask,
     /// Velocity after the rebound of an impact, m/s.
     rebound: R,
+    /// Velocity that moves q then, m/s.
+    position_rebound: R,
 }
 
 impl<R: Real> Approach<R> {
-    /// `u`: velocity before and without impulses.
+    /// Of the contact in `slot`.
     #[inline(always)]
-    fn new(threshold: R, restitution: R, gap: R, [u, free]: [R; 2], dt: R) -> Self {
+    fn new(rows: &Rows<R>, slot: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
+        let row = 3 * slot;
+        let (u, free) = (rows.previous[row], rows.free[row]);
         let fast = u.lt(-threshold);
-        let reaches = dt.mul_add(free, gap).lt(R::zero());
+        let reaches = dt.mul_add(rows.mean(row), gap).lt(R::zero());
         let at_surface = (dt * u).lt(gap);
         let acceleration = (free - u) / dt;
-        let rebound = rebound(restitution, gap, u, acceleration, dt);
-        Self { reaches, strikes: fast.and(reaches).and(at_surface), rebound }
+        // Under a constant acceleration, velocities of Runge-Kutta are those of Euler half a step later.
+        let later = if rows.centered() { R::constant(0.5) * acceleration * dt } else { R::zero() };
+        let position_rebound = rebound(restitution, gap, u - later, acceleration, dt);
+        let strikes = fast.and(reaches).and(at_surface);
+        Self { reaches, strikes, rebound: position_rebound + later, position_rebound }
     }
 }
 
@@ -338,9 +345,9 @@ pub fn strikes<R: Real>(
     slot: usize,
 ) -> [u32; 2] {
     let threshold = R::constant(settings.restitution_threshold);
-    let (gap, u, free) = (contacts.gap[slot], rows.previous[3 * slot], rows.free[3 * slot]);
+    let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
     let [_, restitution] = surface(model, settings, parameters, contacts, slot);
-    let approach = Approach::new(threshold, restitution, gap, [u, free], dt);
+    let approach = Approach::new(rows, slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
@@ -387,11 +394,11 @@ fn contact_terms<R: Real>(
         let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
         let [friction, restitution] = surface(model, settings, parameters, contacts, slot);
         let (target, position_target) = targets(settings, h, gap);
-        let approach = Approach::new(threshold, restitution, gap, [u, free], h);
+        let approach = Approach::new(rows, slot, gap, restitution, threshold, h);
         let elastic = R::zero().lt(restitution);
-        let (bounces, bounce) = (approach.strikes.and(elastic), approach.rebound);
-        let mut target = R::select(bounces, target.max(bounce), target);
-        let position_target = R::select(bounces, position_target.max(bounce), position_target);
+        let bounces = approach.strikes.and(elastic);
+        let mut target = R::select(bounces, target.max(approach.rebound), target);
+        let position_target = R::select(bounces, position_target.max(approach.position_rebound), position_target);
         if elastic.any() {
             let now = match pace {
                 Some(pace) => pace,
@@ -402,7 +409,10 @@ fn contact_terms<R: Real>(
             target = R::select(left_open, now.target(threshold, h, gap, [u, free], target), target);
         }
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
-        let position_bias = [free - position_target, rows.free[row + 1], rows.free[row + 2]];
+        let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
+        for i in 1..3 {
+            position_bias[i] = rows.position_bias(row + i, R::zero());
+        }
         for lane in 0..lanes {
             let Some(first) = places.of(lanes, slot, lane) else { continue };
             let key = contact_key(contacts.pair[slot * lanes + lane], contacts.feature[slot * lanes + lane]);
@@ -448,7 +458,7 @@ fn joint_terms<R: Real>(
     for slot in 0..limits.gap.len() {
         let row = 3 * contact_slots + slot;
         let (target, position_target) = targets(settings, h, limits.gap[slot]);
-        let (bias, position_bias) = (rows.free[row] - target, rows.free[row] - position_target);
+        let (bias, position_bias) = (rows.free[row] - target, rows.position_bias(row, position_target));
         for lane in 0..lanes {
             let Some(p) = places.of(lanes, contact_slots + slot, lane) else { continue };
             let index = limits.row[slot * lanes + lane];
@@ -482,9 +492,10 @@ fn equality_terms<R: Real>(
     let share = R::constant(settings.stabilization.clamp(0.0, 1.0) / dt);
     let push = R::constant(settings.push_speed);
     for (i, &error) in equalities.error.iter().enumerate() {
-        let bias = rows.free[3 * contact_slots + limit_slots + i];
-        // b = J v* + β e/Δt
-        let position_bias = bias + (share * error).max(-push).min(push);
+        let row = 3 * contact_slots + limit_slots + i;
+        let bias = rows.free[row];
+        // The velocity that takes the error out: −β e/Δt
+        let position_bias = rows.position_bias(row, -(share * error).max(-push).min(push));
         for lane in 0..R::LANES {
             let Some(p) = places.of(R::LANES, contact_slots + limit_slots + i, lane) else { continue };
             let guess = remembered(&memory[lane], equality_key(i));

@@ -12,6 +12,7 @@ use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
+use crate::runge_kutta::RungeKutta;
 use crate::solver::{Batch, polish, solve_cpu};
 use crate::spatial::{Vec3, vec3};
 use nalgebra::{DVector, Vector3};
@@ -123,6 +124,8 @@ impl<R: Real> Chunk<'_, R> {
 pub struct Worker<R: Real> {
     /// One workspace a tile.
     pub(super) workspaces: Vec<Workspace<R>>,
+    /// For what is evaluated inside of a step.
+    inside: RungeKutta<R>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
@@ -151,7 +154,7 @@ macro_rules! stage_task {
     };
 }
 pub(super) use stage_task;
-stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, w); });
+stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, inside: &'a mut RungeKutta<R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, inside, w); });
 stage_task!(Contacts { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_contacts(plan, tile, w); });
 stage_task!(ConstraintRows { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_rows(plan, tile, w); });
 stage_task!(Blocks { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Workspace<R>, batch: &'a mut Batch<R> } { blocks(plan, tile, w, batch); });
@@ -165,7 +168,9 @@ impl<R: Real> Worker<R> {
         if !dense && plan.settings.solve().uses_newton() {
             batch.factored_from = FACTORED_FROM;
         }
-        Self { workspaces, batch, mended: Vec::new(), redo: None, redone: Vec::new(), times: StageTimes::default() }
+        let inside = RungeKutta::new(&plan.model);
+        let (mended, redone) = (Vec::new(), Vec::new());
+        Self { workspaces, inside, batch, mended, redo: None, redone, times: StageTimes::default() }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
@@ -175,7 +180,7 @@ impl<R: Real> Worker<R> {
         let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
             let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
-            plan.level.run(FreeMotion { plan, tile, w: workspace });
+            plan.level.run(FreeMotion { plan, tile, inside: &mut self.inside, w: workspace });
             watch.lap(&mut self.times, Stage::FreeMotion);
             plan.level.run(Contacts { plan, tile, w: workspace });
             watch.lap(&mut self.times, Stage::Collide);

@@ -212,7 +212,7 @@ impl<R: Real> Worker<R> {
             group.position_report[entry].set(lane, x);
         }
         let most = &mut self.mended[world].push_denied;
-        *most = most.max(denied);
+        *most = most.max(denied.min(settings.push_speed));
     }
 
     /// Tile, lane and group of the batch that hold block `b` of tile `t`.

@@ -21,15 +21,16 @@ pub use warm::Remembered;
 
 use crate::contact::{CollidePlan, Contacts, Drift, collide};
 use crate::dynamics::{
-    Dynamics, TileParameters, applied_force, bias_force, factor, free_body_velocity, free_velocity, integrate,
-    mass_matrix,
+    Dynamics, TileParameters, applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity,
+    integrate, mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::island::{IslandPlan, Islands, Part, islands};
-use crate::kinematics::{Kinematics, kinematics};
+use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
-use crate::model::Model;
+use crate::model::{Integrator, Model};
+use crate::runge_kutta::{self, RungeKutta};
 use crate::solver::Batch;
 use crate::spatial::Motion;
 use assemble::assemble;
@@ -47,6 +48,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Step Δt, s.
     pub dt: f64,
+    /// Scheme of the free motion.
+    pub integrator: Integrator,
     /// Instruction set of the lanes.
     pub level: Level,
     /// Whether workers measure the time of every stage. Default false.
@@ -74,6 +77,7 @@ impl Plan {
         Self {
             exact,
             dt: settings.dt.unwrap_or(model.timestep),
+            integrator: settings.integrator.unwrap_or(model.integrator),
             level: Level::detect(),
             profile: false,
             collide: CollidePlan::new(&model),
@@ -112,6 +116,8 @@ pub struct Tile<'a, R: Real> {
 pub struct Workspace<R> {
     kinematics: Kinematics<R>,
     dynamics: Dynamics<R>,
+    /// Velocity v̄ that moves q in free motion, where it is not v*, shape \[nv\].
+    mean_velocity: Vec<R>,
     drift: Vec<Drift<R>>,
     contacts: Contacts<R>,
     limits: Limits<R>,
@@ -133,6 +139,7 @@ impl<R: Real> Workspace<R> {
         Self {
             kinematics: Kinematics::new(model),
             dynamics: Dynamics::new(model),
+            mean_velocity: vec![R::zero(); model.nv()],
             drift: vec![Drift::none(); model.geoms.len()],
             contacts: Contacts::default(),
             limits: Limits::default(),
@@ -149,18 +156,42 @@ impl<R: Real> Workspace<R> {
     }
 }
 
-/// Stages 1–4: from q and v to the free velocity v*.
+/// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. `inside`: for what Runge-Kutta evaluates inside of
+/// the step; all that follows uses the evaluation at its start.
 #[inline(always)]
-pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
+pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, inside: &mut RungeKutta<R>, w: &mut Workspace<R>) {
     let (model, p) = (&*plan.model, tile.parameters);
     let dt = R::constant(plan.dt);
-    kinematics(model, tile.q, &mut w.kinematics);
-    mass_matrix(model, p.mass_scale, &w.kinematics, &mut w.dynamics);
-    bias_force(model, p.gravity, tile.v, &w.kinematics, &mut w.dynamics);
-    applied_force(model, p.gain_scale, tile.q, tile.v, tile.control, tile.external, &mut w.dynamics);
-    factor(model, dt, &mut w.dynamics);
-    free_velocity(model, dt, tile.v, &mut w.dynamics);
-    free_body_velocity(model, &w.kinematics, &mut w.dynamics);
+    let runge_kutta = plan.integrator == Integrator::Rk4;
+    let RungeKutta { kinematics, dynamics, path } = inside;
+    if runge_kutta {
+        runge_kutta::start(tile.q, tile.v, path);
+    }
+    for j in 0..if runge_kutta { runge_kutta::EVALUATIONS } else { 1 } {
+        let (q, v, k, d) = match j {
+            0 => (&*tile.q, &*tile.v, &mut w.kinematics, &mut w.dynamics),
+            _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
+        };
+        body_poses(model, q, k);
+        mass_matrix(model, p.mass_scale, k, d);
+        bias_force(model, p.gravity, v, k, d);
+        applied_force(model, p.gain_scale, q, tile.v, tile.control, tile.external, d);
+        if runge_kutta {
+            center_damping(model, dt, d);
+        }
+        factor(model, dt, d);
+        free_velocity(model, dt, tile.v, d);
+        if runge_kutta {
+            runge_kutta::advance(model, plan.dt, j, tile.q, tile.v, &d.free_velocity, path);
+        }
+    }
+    if runge_kutta {
+        w.dynamics.free_velocity.copy_from_slice(&path.free_velocity);
+        w.mean_velocity.copy_from_slice(&path.mean_velocity);
+    }
+    geom_poses(model, &mut w.kinematics);
+    let moving = if runge_kutta { &w.mean_velocity } else { &w.dynamics.free_velocity };
+    free_body_velocity(model, moving, &w.kinematics, &mut w.dynamics.free_body_velocity);
 }
 
 /// Stage 5: contacts.
@@ -177,11 +208,13 @@ pub fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace
 pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
     let (model, joint_rows, d) = (&*plan.model, &plan.joint_rows, &w.dynamics);
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
-    limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, &d.free_velocity, &mut w.limits);
+    let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.mean_velocity);
+    let moving = mean.unwrap_or(&d.free_velocity);
+    limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, moving, &mut w.limits);
     equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
     islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, Part::All, &mut w.islands);
     let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
-    constraint_rows(model, &plan.rows, joint_rows, tile.v, k, d, contacts, limits, &w.equalities, &mut w.rows);
+    constraint_rows(model, &plan.rows, joint_rows, tile.v, mean, k, d, contacts, limits, &w.equalities, &mut w.rows);
 }
 
 /// The rest of stage 7: writes the blocks of the tile into the batch.
@@ -212,6 +245,12 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
     let slots = w.contacts.gap.len();
     apply(model, plan.rows.words, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
     apply(model, plan.rows.words, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
+    if plan.integrator == Integrator::Rk4 {
+        // v̄ + ½ M⁻¹ Jᵀ λ
+        for (i, x) in w.position_velocity.iter_mut().enumerate() {
+            *x = R::constant(0.5).mul_add(*x - w.dynamics.free_velocity[i], w.mean_velocity[i]);
+        }
+    }
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
     // 0 · x is 0 for every finite x, and not a number else
     let (mut sum, mut speed) = (R::zero(), R::zero());

@@ -22,6 +22,8 @@ pub struct Rows<R> {
     pub free: Vec<R>,
     /// Velocity J v before the step, shape \[row\].
     pub previous: Vec<R>,
+    /// J v̄ of every row, v̄ being the velocity that moves q in free motion, shape \[row\]; empty where v̄ = v* (Euler).
+    mean: Vec<R>,
     /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].
@@ -128,6 +130,25 @@ fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
 }
 
 impl<R: Real> Rows<R> {
+    /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
+    #[inline(always)]
+    pub fn centered(&self) -> bool {
+        !self.mean.is_empty()
+    }
+
+    /// J v̄ of a row: the velocity at which it moves in free motion, on the mean of the step.
+    #[inline(always)]
+    pub fn mean(&self, row: usize) -> R {
+        if self.centered() { self.mean[row] } else { self.free[row] }
+    }
+
+    /// b of the position problem, whose w is what J times the velocity that moves q has beyond `target`; with Runge-Kutta, twice that: there
+    /// q moves by the mean v̄ + ½ M⁻¹ Jᵀ λ, so that a contact that lasts has the same λ in both problems.
+    #[inline(always)]
+    pub fn position_bias(&self, row: usize, target: R) -> R {
+        if self.centered() { R::constant(2.0) * (self.mean[row] - target) } else { self.free[row] - target }
+    }
+
     /// The degrees of freedom in the support of `slot`.
     #[inline(always)]
     pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
@@ -178,6 +199,8 @@ impl Iterator for Bits<'_> {
 }
 
 /// The rows of J for all contacts, joint rows and equalities, u = J v before and without impulses, and Y.
+///
+/// `mean`: v̄, where it is not v*.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn constraint_rows<R: Real>(
@@ -185,6 +208,7 @@ pub fn constraint_rows<R: Real>(
     plan: &RowPlan,
     joint_rows: &[JointRow],
     v: &[R],
+    mean: Option<&[R]>,
     k: &Kinematics<R>,
     d: &Dynamics<R>,
     contacts: &Contacts<R>,
@@ -200,6 +224,7 @@ pub fn constraint_rows<R: Real>(
     rows.y.resize(row_count * nv, R::zero());
     rows.free.resize(row_count, R::zero());
     rows.previous.resize(row_count, R::zero());
+    rows.mean.resize(if mean.is_some() { row_count } else { 0 }, R::zero());
     rows.support.clear();
     rows.support.resize(slot_count * words, 0);
     rows.frame.clear();
@@ -279,6 +304,13 @@ pub fn constraint_rows<R: Real>(
                 previous = y[dof].mul_add(v[dof], previous);
             }
             (rows.free[start + i], rows.previous[start + i]) = (free, previous);
+            if let Some(mean) = mean {
+                let mut sum = R::zero();
+                for dof in bits.clone() {
+                    sum = y[dof].mul_add(mean[dof], sum);
+                }
+                rows.mean[start + i] = sum;
+            }
         }
         // Y = D̂^(−1/2) L⁻ᵀ Jᵀ: from the leaves to the root; the support holds all ancestors of its members. The rows of a contact go together.
         if count == 3 {
@@ -370,6 +402,10 @@ pub fn strike<R: Real>(
             }
             for u in [&mut rows.free[row], &mut rows.previous[row]] {
                 *u = R::select(which, *u + change, *u);
+            }
+            if rows.centered() {
+                // v̄ + ½ M⁻¹ Jᵀ λ
+                rows.mean[row] = R::select(which, R::constant(0.5).mul_add(change, rows.mean[row]), rows.mean[row]);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a user can choose about a step.
 
 use crate::error::{Error, Result};
+use crate::model::Integrator;
 use crate::solver::{Algorithm, FrictionLaw, SolveSettings};
 
 /// The number type of the state and of every stage.
@@ -46,8 +47,11 @@ pub struct Settings {
     pub precision: Precision,
     /// Where the stages run. Default auto.
     pub backend: Backend,
-    /// Step Δt, s. Default: the model's. Raising it saves steps and coarsens the motion (first order).
+    /// Step Δt, s. Default: the model's. Raising it saves steps and coarsens the motion.
     pub dt: Option<f64>,
+    /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
+    /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
+    pub integrator: Option<Integrator>,
     /// Friction law. Default cone.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
@@ -91,6 +95,7 @@ impl Default for Settings {
             precision: Precision::F32,
             backend: Backend::Auto,
             dt: None,
+            integrator: None,
             friction: FrictionLaw::Cone,
             algorithm: Algorithm::Auto,
             tolerance: None,

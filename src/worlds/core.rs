@@ -387,12 +387,14 @@ impl<R: Real> Engine for Core<R> {
 mod tests {
     use super::*;
     use crate::lane::{F32x16, Level, Wide};
+    use crate::model::Integrator;
 
     /// Registers and array packs, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
     #[test]
     fn all_f32_types_step_to_the_same_bits() {
-        fn roll<R: Real>(model: &Arc<Model>) -> Vec<u64> {
-            let mut core = Core::<R>::new(model, 20, Settings::default()).expect("a core");
+        fn roll<R: Real>(model: &Arc<Model>, integrator: Integrator) -> Vec<u64> {
+            let settings = Settings { integrator: Some(integrator), ..Settings::default() };
+            let mut core = Core::<R>::new(model, 20, settings).expect("a core");
             let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
             let mut random = super::super::Random::new(7, 0);
             let q0 = &model.keyframes[0].q;
@@ -413,15 +415,17 @@ mod tests {
             assert!(contacts > 500, "{contacts} contacts test little");
             q.iter().chain(&v).copied().chain(residuals).map(f64::to_bits).collect()
         }
-        for name in ["ant", "quadruped"] {
+        for (name, integrator) in
+            [("ant", Integrator::Euler), ("quadruped", Integrator::Euler), ("ant", Integrator::Rk4)]
+        {
             let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
             let model = Arc::new(Model::from_mjcf_file(&path).expect("an example model"));
-            let scalar = roll::<f32>(&model);
+            let scalar = roll::<f32>(&model, integrator);
             if Level::detect().runs_packs() {
-                assert_eq!(roll::<F32x16>(&model), scalar, "{name}: array packs");
+                assert_eq!(roll::<F32x16>(&model, integrator), scalar, "{name}: array packs");
             }
             if Level::detect() == Level::Avx512 {
-                assert_eq!(roll::<Wide>(&model), scalar, "{name}: registers");
+                assert_eq!(roll::<Wide>(&model, integrator), scalar, "{name}: registers");
             }
         }
     }

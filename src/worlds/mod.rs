@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::Wide;
 use crate::lane::{Counted, F32x16, F64x8, Level};
-use crate::model::{Model, Note};
+use crate::model::{Integrator, Model, Note};
 use std::sync::Arc;
 
 /// Which worlds an operation concerns.
@@ -250,6 +250,10 @@ impl Worlds {
     /// The step Δt in force, s.
     pub fn dt(&self) -> f64 {
         self.settings.dt.unwrap_or(self.model.timestep)
+    }
+    /// The scheme of the free motion in force.
+    pub fn integrator(&self) -> Integrator {
+        self.settings.integrator.unwrap_or(self.model.integrator)
     }
     /// What the stages run on, for people.
     pub fn device(&self) -> String {

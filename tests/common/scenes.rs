@@ -2,7 +2,8 @@
 #![allow(dead_code, missing_docs, reason = "every test binary uses its own part")]
 
 use delassus::model::{Geom, Joint, JointKind, Model, ModelBuilder, Shape, solid_inertia};
-use delassus::{Backend, Mask, Precision, Settings, Worlds};
+use delassus::query::state_query;
+use delassus::{Backend, Integrator, Mask, Precision, Settings, Worlds};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use std::f64::consts::PI;
 
@@ -12,6 +13,11 @@ pub const G: f64 = 9.81;
 /// f64 on the CPU, friction cone.
 pub fn oracle(dt: f64) -> Settings {
     Settings { precision: Precision::F64, backend: Backend::Cpu, dt: Some(dt), ..Settings::default() }
+}
+
+/// The oracle with Runge-Kutta.
+pub fn rk4(dt: f64) -> Settings {
+    Settings { integrator: Some(Integrator::Rk4), ..oracle(dt) }
 }
 
 /// The oracle with blocks solved to the last digits, for cases that ask for 1e-9 of a single impulse.
@@ -94,6 +100,38 @@ pub fn sphere(radius: f64) -> Shape {
     Shape::Sphere { radius }
 }
 
+/// The first bodies of eight: a floating base with a ball joint, hinges in a row, and a slide (six bodies), and a second tree on a hinge.
+pub fn tree(body_count: usize) -> Model {
+    let mut b = empty();
+    b.gravity([1.0, -2.0, -G]);
+    let kinds = [
+        (0, JointKind::Free),
+        (1, JointKind::Ball),
+        (2, JointKind::Hinge),
+        (1, JointKind::Hinge),
+        (4, JointKind::Slide),
+        (5, JointKind::Hinge),
+        (0, JointKind::Hinge),
+        (7, JointKind::Ball),
+    ];
+    for (i, (parent, kind)) in kinds.into_iter().enumerate().take(body_count) {
+        let x = i as f64;
+        let body = b.add_body("", parent, [0.3 + 0.01 * x, -0.1, 0.2 - 0.02 * x]);
+        b.body_mut(body).orientation = UnitQuaternion::from_euler_angles(0.3 * x, 0.5 - 0.1 * x, 0.2);
+        let turn = UnitQuaternion::from_euler_angles(0.7, 0.2 * x, 0.4).to_rotation_matrix();
+        let principal = Matrix3::from_diagonal(&Vector3::new(0.02, 0.03, 0.04 + 0.001 * x));
+        let inertia = turn.matrix() * principal * turn.matrix().transpose();
+        b.set_inertia(body, 1.0 + 0.3 * x, [0.05, 0.02 * x, -0.1], 0.5 * (inertia + inertia.transpose()));
+        let mut joint = Joint::new(body, kind);
+        if kind != JointKind::Free {
+            joint.anchor = Vector3::new(0.02, 0.03, -0.01 * x);
+            joint.axis = Vector3::new(1.0, -0.5, 0.3 * x).normalize();
+        }
+        b.add_joint(joint);
+    }
+    b.build().unwrap()
+}
+
 /// One world of what was built.
 pub fn world(builder: ModelBuilder, settings: Settings) -> Worlds {
     world_of(&builder.build().unwrap(), settings)
@@ -145,6 +183,12 @@ pub fn free_energy(model: &Model, body: usize, k: usize, q: &[f64], v: &[f64]) -
     let com = vector(q, 7 * k) + turn * b.com;
     let velocity = vector(v, 6 * k) + turn * spin.cross(&b.com);
     [0.5 * b.mass * velocity.norm_squared() + 0.5 * spin.dot(&(b.inertia * spin)), -b.mass * model.gravity.dot(&com)]
+}
+
+/// Kinetic energy and energy of height of all bodies, springs left out, J.
+pub fn total_energy(w: &Worlds) -> f64 {
+    let found = state_query(w.model(), &w.positions(), &w.velocities()).unwrap();
+    found.kinetic_energy + found.potential_energy
 }
 
 /// Sum of the normal forces of the watched world over the contacts between the shapes `a` and `b`, N.

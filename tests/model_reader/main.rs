@@ -1,7 +1,7 @@
 //! The MJCF reader: against models that MuJoCo compiled, feature by feature, and on broken files.
 
 use delassus::Error;
-use delassus::model::{EqualityKind, Model, PairFriction, ReadOptions, Shape};
+use delassus::model::{EqualityKind, Integrator, Model, PairFriction, ReadOptions, Shape};
 use nalgebra::{UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -532,6 +532,22 @@ fn flags_switch_things_off() {
     assert!(model.pairs.is_empty() && model.joints[0].range.is_none());
     let [note] = &model.notes[..] else { panic!("{:?}", model.notes) };
     assert!(note.text.starts_with("mjcf:1: <flag>: eulerdamp") && note.changes_motion, "{note}");
+}
+
+#[test]
+fn the_integrator_is_read_as_what_it_is_here() {
+    for (name, integrator, notes) in [
+        ("Euler", Integrator::Euler, 0),
+        ("implicitfast", Integrator::Euler, 0),
+        ("implicit", Integrator::Euler, 1),
+        ("RK4", Integrator::Rk4, 1),
+    ] {
+        let model = read(&file(&format!(r#"<option integrator="{name}"/><worldbody>{BALL}</worldbody>"#)));
+        assert_eq!((model.integrator, model.notes.len()), (integrator, notes), "{name}: {:?}", model.notes);
+    }
+    let text = file(&format!(r#"<option integrator="leapfrog"/><worldbody>{BALL}</worldbody>"#));
+    let message = Model::from_mjcf_str(&text).unwrap_err().to_string();
+    assert!(message.contains("integrator") && message.contains("RK4"), "{message}");
 }
 
 #[test]

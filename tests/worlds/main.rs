@@ -4,7 +4,9 @@ use delassus::lcp::natural_map_residual;
 use delassus::query::state_query;
 use delassus::solver::Algorithm;
 use delassus::worlds::{BlockRecord, Parameter, Random, Start};
-use delassus::{Backend, Error, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
+use delassus::{
+    Backend, Error, Integrator, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
+};
 use std::sync::Mutex;
 
 mod meaning;

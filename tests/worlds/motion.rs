@@ -51,12 +51,14 @@ fn momentum(model: &Model, q: &[f64], v: &[f64]) -> [f64; 6] {
     [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
 }
 
-/// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step.
+/// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step, with Euler; with
+/// Runge-Kutta only the impulses at the limits cost any.
 #[test]
 fn momentum_is_kept_in_free_flight() {
     let model = example("ant");
-    let loss = |dt: f64| {
-        let mut w = worlds(&model, 1, Settings { dt: Some(dt), ..f64_settings() });
+    let loss = |integrator: Integrator, dt: f64| {
+        let settings = Settings { dt: Some(dt), integrator: Some(integrator), ..f64_settings() };
+        let mut w = worlds(&model, 1, settings);
         w.set_parameter(Parameter::Gravity, Mask::All, &[0.0; 3]).expect("gravity");
         let mut q = w.positions();
         q[2] = 50.0;
@@ -73,9 +75,12 @@ fn momentum_is_kept_in_free_flight() {
         before.iter().zip(after).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
             / before[3..].iter().map(|x| x.abs()).fold(0.0, f64::max)
     };
-    let [coarse, fine] = [2e-3, 1e-3].map(loss);
+    let [coarse, fine] = [2e-3, 1e-3].map(|dt| loss(Integrator::Euler, dt));
     println!("relative loss after 1 s: {coarse:.1e} at 2 ms, {fine:.1e} at 1 ms");
     assert!(fine < 1e-2 && (1.7..2.3).contains(&(coarse / fine)));
+    let [coarse, finer] = [2e-3, 1e-3].map(|dt| loss(Integrator::Rk4, dt));
+    println!("with Runge-Kutta {coarse:.1e} and {finer:.1e}");
+    assert!(finer < 0.2 * fine);
 }
 
 /// Joint limits hold under full motor force: no joint goes further beyond than what one step's push-out leaves.

@@ -5,6 +5,7 @@ use super::notes::Notes;
 use super::values::{AngleUnits, Switch};
 use super::xml::Element;
 use crate::error::Result;
+use crate::model::Integrator;
 use std::path::{Path, PathBuf};
 
 /// How the file is meant.
@@ -111,6 +112,7 @@ impl Reader {
             if let Some(gravity) = e.numbers::<3>("gravity")? {
                 self.builder.gravity(gravity);
             }
+            self.read_integrator(e)?;
             for medium in ["density", "viscosity", "wind"] {
                 if e.list(medium)?.is_some_and(|values| values.iter().any(|x| *x != 0.0)) {
                     let advice = format!("\"{medium}\": drag of a medium is not supported; remove it or set it to 0");
@@ -121,6 +123,24 @@ impl Reader {
                 self.read_flags(flag)?;
             }
         }
+        Ok(())
+    }
+
+    /// What is not the same scheme here is noted. `implicitfast` is: Euler, implicit in the damping of joints and actuators.
+    fn read_integrator(&mut self, e: &Element) -> Result<()> {
+        let Some(name) = e.word("integrator", &["Euler", "implicitfast", "implicit", "RK4"])? else { return Ok(()) };
+        match name {
+            "RK4" => self.notes.add(
+                e,
+                "integrator \"RK4\": contacts, limits and dry friction are solved once a step, not at each of its four evaluations, and \
+                 damping is implicit",
+            ),
+            "implicit" => {
+                self.notes.add(e, "integrator \"implicit\" is stepped as implicitfast: Coriolis forces are not implicit");
+            }
+            _ => {}
+        }
+        self.builder.model.integrator = if name == "RK4" { Integrator::Rk4 } else { Integrator::Euler };
         Ok(())
     }
 

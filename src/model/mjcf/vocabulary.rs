@@ -151,8 +151,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Root, "option") => Use::Read(
             Place::Options,
             Attributes {
-                read: "timestep gravity density viscosity wind",
-                noted: "integrator solver cone iterations tolerance impratio jacobian noslip_iterations noslip_tolerance \
+                read: "timestep gravity density viscosity wind integrator",
+                noted: "solver cone iterations tolerance impratio jacobian noslip_iterations noslip_tolerance \
                         ls_iterations ls_tolerance mpr_iterations mpr_tolerance ccd_iterations ccd_tolerance \
                         sdf_iterations sdf_initpoints magnetic o_margin o_solref o_solimp o_friction \
                         sleep_tolerance apirate",
