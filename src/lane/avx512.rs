@@ -1,11 +1,14 @@
-//! The f32 pack as one AVX-512 register: the same bits as the array pack, without the compiler having to find the vectors again.
+//! The packs as one AVX-512 register: the same bits as the array packs, without the compiler having to find the vectors again.
 
 use super::{Compiled, Mask, Real};
 use std::arch::x86_64::{
-    __m512, __mmask16, _CMP_LT_OQ, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
-    _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_div_ps, _mm512_fmadd_ps, _mm512_mask_blend_ps,
-    _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_sqrt_ps,
-    _mm512_sub_ps, _mm512_test_epi32_mask, _mm512_xor_si512,
+    __m512, __m512d, __mmask8, __mmask16, _CMP_LT_OQ, _mm512_abs_pd, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_pd,
+    _mm512_add_ps, _mm512_and_si512, _mm512_castpd_si512, _mm512_castps_si512, _mm512_castsi512_pd,
+    _mm512_castsi512_ps, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask, _mm512_div_pd, _mm512_div_ps, _mm512_fmadd_pd,
+    _mm512_fmadd_ps, _mm512_mask_blend_pd, _mm512_mask_blend_ps, _mm512_max_pd, _mm512_max_ps, _mm512_min_pd,
+    _mm512_min_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_slli_epi32, _mm512_sqrt_pd, _mm512_sqrt_ps, _mm512_sub_pd, _mm512_sub_ps, _mm512_test_epi32_mask,
+    _mm512_xor_si512,
 };
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -17,64 +20,36 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 #[repr(transparent)]
 pub(crate) struct Wide(__m512);
 
+/// 8 f64 in a register; as [`Wide`].
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Wide64(__m512d);
+
 // SAFETY: an __m512 is 16 f32; all bits 0 are zeros.
 #[allow(unsafe_code)]
 unsafe impl bytemuck::Zeroable for Wide {}
 // SAFETY: transparent over __m512: 64 bytes, no padding, every bit pattern valid, Copy and 'static.
 #[allow(unsafe_code)]
 unsafe impl bytemuck::Pod for Wide {}
+// SAFETY: an __m512d is 8 f64; all bits 0 are zeros.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Zeroable for Wide64 {}
+// SAFETY: transparent over __m512d: 64 bytes, no padding, every bit pattern valid, Copy and 'static.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Pod for Wide64 {}
 
-impl Wide {
-    #[inline(always)]
-    fn array(&self) -> &[f32; 16] {
-        bytemuck::must_cast_ref(self)
-    }
-}
-
-/// One bit a lane.
+/// One bit a lane of [`Wide`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WideMask(__mmask16);
 
-impl Mask for WideMask {
-    const LANES: usize = 16;
-    #[inline(always)]
-    fn from_bits(bits: u32) -> Self {
-        Self(bits as u16)
-    }
-    #[inline(always)]
-    fn splat(bit: bool) -> Self {
-        Self(if bit { !0 } else { 0 })
-    }
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-    #[inline(always)]
-    fn not(self) -> Self {
-        Self(!self.0)
-    }
-    #[inline(always)]
-    fn any(self) -> bool {
-        self.0 != 0
-    }
-    #[inline(always)]
-    fn get(self, lane: usize) -> bool {
-        self.0 >> lane & 1 != 0
-    }
-    #[inline(always)]
-    fn set(&mut self, lane: usize, bit: bool) {
-        self.0 = self.0 & !(1 << lane) | u16::from(bit) << lane;
-    }
-}
+/// One bit a lane of [`Wide64`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wide64Mask(__mmask8);
 
 /// An intrinsic of AVX-512F.
 macro_rules! intrinsic {
     ($call:expr) => {{
-        // SAFETY: needs nothing but AVX-512F, which every machine has on which a `Wide` exists (see there).
+        // SAFETY: needs nothing but AVX-512F, which every machine has on which a `Wide` or `Wide64` exists (see there).
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -82,98 +57,210 @@ macro_rules! intrinsic {
     }};
 }
 
-impl Default for Wide {
-    #[inline(always)]
-    fn default() -> Self {
-        Self::splat(0.0)
-    }
-}
-impl Add for Wide {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self(intrinsic!(_mm512_add_ps(self.0, other.0)))
-    }
-}
-impl Sub for Wide {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self(intrinsic!(_mm512_sub_ps(self.0, other.0)))
-    }
-}
-impl Mul for Wide {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        Self(intrinsic!(_mm512_mul_ps(self.0, other.0)))
-    }
-}
-impl Div for Wide {
-    type Output = Self;
-    #[inline(always)]
-    fn div(self, other: Self) -> Self {
-        Self(intrinsic!(_mm512_div_ps(self.0, other.0)))
-    }
-}
-impl Neg for Wide {
-    type Output = Self;
-    #[inline(always)]
-    fn neg(self) -> Self {
-        Self(intrinsic!(_mm512_castsi512_ps(_mm512_xor_si512(
-            _mm512_castps_si512(self.0),
-            _mm512_set1_epi32(i32::MIN)
-        ))))
-    }
-}
-impl AddAssign for Wide {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-impl SubAssign for Wide {
-    #[inline(always)]
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
+/// The operations of a register type, by the intrinsics that do them.
+macro_rules! register {
+    (
+        $wide:ident, $mask:ident, $scalar:ty, $bits:ty, $lanes:literal, $splat:ident,
+        $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $abs:ident, $min:ident, $max:ident,
+        $less:ident, $blend:ident, $sign:expr, $to_bits:ident, $from_bits:ident
+    ) => {
+        impl Mask for $mask {
+            const LANES: usize = $lanes;
+            #[inline(always)]
+            fn from_bits(bits: u32) -> Self {
+                Self(bits as $bits)
+            }
+            #[inline(always)]
+            fn splat(bit: bool) -> Self {
+                Self(if bit { !0 } else { 0 })
+            }
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+            #[inline(always)]
+            fn not(self) -> Self {
+                Self(!self.0)
+            }
+            #[inline(always)]
+            fn any(self) -> bool {
+                self.0 != 0
+            }
+            #[inline(always)]
+            fn get(self, lane: usize) -> bool {
+                self.0 >> lane & 1 != 0
+            }
+            #[inline(always)]
+            fn set(&mut self, lane: usize, bit: bool) {
+                self.0 = self.0 & !(1 << lane) | <$bits>::from(bit) << lane;
+            }
+        }
+
+        impl Default for $wide {
+            #[inline(always)]
+            fn default() -> Self {
+                Self::splat(0.0)
+            }
+        }
+        impl Add for $wide {
+            type Output = Self;
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Self(intrinsic!($add(self.0, other.0)))
+            }
+        }
+        impl Sub for $wide {
+            type Output = Self;
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                Self(intrinsic!($sub(self.0, other.0)))
+            }
+        }
+        impl Mul for $wide {
+            type Output = Self;
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                Self(intrinsic!($mul(self.0, other.0)))
+            }
+        }
+        impl Div for $wide {
+            type Output = Self;
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                Self(intrinsic!($div(self.0, other.0)))
+            }
+        }
+        impl Neg for $wide {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Self(intrinsic!($from_bits(_mm512_xor_si512($to_bits(self.0), $sign))))
+            }
+        }
+        impl AddAssign for $wide {
+            #[inline(always)]
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+        impl SubAssign for $wide {
+            #[inline(always)]
+            fn sub_assign(&mut self, other: Self) {
+                *self = *self - other;
+            }
+        }
+
+        impl Real for $wide {
+            type Scalar = $scalar;
+            type Mask = $mask;
+            type Exact = Wide64;
+            const LANES: usize = $lanes;
+            const COMPILED: Compiled = Compiled::Avx512;
+            #[inline(always)]
+            fn splat(x: $scalar) -> Self {
+                Self(intrinsic!($splat(x)))
+            }
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                Self(intrinsic!($fmadd(self.0, a.0, b.0)))
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                Self(intrinsic!($sqrt(self.0)))
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                Self(intrinsic!($abs(self.0)))
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                // the instruction's answer is its second operand where either is not a number, as the trait wants
+                Self(intrinsic!($min(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                Self(intrinsic!($max(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                self.both()
+            }
+            #[inline(always)]
+            fn lt(self, other: Self) -> $mask {
+                $mask(intrinsic!($less::<_CMP_LT_OQ>(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn select(mask: $mask, yes: Self, no: Self) -> Self {
+                Self(intrinsic!($blend(mask.0, no.0, yes.0)))
+            }
+            #[inline(always)]
+            fn lanes(&self) -> &[$scalar] {
+                let array: &[$scalar; $lanes] = bytemuck::must_cast_ref(self);
+                array
+            }
+            #[inline(always)]
+            fn lanes_mut(&mut self) -> &mut [$scalar] {
+                let array: &mut [$scalar; $lanes] = bytemuck::must_cast_mut(self);
+                array
+            }
+        }
+    };
 }
 
-impl Real for Wide {
-    type Scalar = f32;
-    type Mask = WideMask;
-    type Exact = super::F64x8;
-    const LANES: usize = 16;
-    const COMPILED: Compiled = Compiled::Avx512;
-    #[inline(always)]
-    fn splat(x: f32) -> Self {
-        Self(intrinsic!(_mm512_set1_ps(x)))
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        Self(intrinsic!(_mm512_fmadd_ps(self.0, a.0, b.0)))
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(intrinsic!(_mm512_sqrt_ps(self.0)))
-    }
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Self(intrinsic!(_mm512_abs_ps(self.0)))
-    }
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        // the instruction's answer is its second operand where either is not a number, as the trait wants
-        Self(intrinsic!(_mm512_min_ps(self.0, other.0)))
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        Self(intrinsic!(_mm512_max_ps(self.0, other.0)))
-    }
-    /// As `sin_cos_f32`, operation by operation.
+register!(
+    Wide,
+    WideMask,
+    f32,
+    u16,
+    16,
+    _mm512_set1_ps,
+    _mm512_add_ps,
+    _mm512_sub_ps,
+    _mm512_mul_ps,
+    _mm512_div_ps,
+    _mm512_fmadd_ps,
+    _mm512_sqrt_ps,
+    _mm512_abs_ps,
+    _mm512_min_ps,
+    _mm512_max_ps,
+    _mm512_cmp_ps_mask,
+    _mm512_mask_blend_ps,
+    _mm512_set1_epi32(i32::MIN),
+    _mm512_castps_si512,
+    _mm512_castsi512_ps
+);
+register!(
+    Wide64,
+    Wide64Mask,
+    f64,
+    u8,
+    8,
+    _mm512_set1_pd,
+    _mm512_add_pd,
+    _mm512_sub_pd,
+    _mm512_mul_pd,
+    _mm512_div_pd,
+    _mm512_fmadd_pd,
+    _mm512_sqrt_pd,
+    _mm512_abs_pd,
+    _mm512_min_pd,
+    _mm512_max_pd,
+    _mm512_cmp_pd_mask,
+    _mm512_mask_blend_pd,
+    _mm512_set1_epi64(i64::MIN),
+    _mm512_castpd_si512,
+    _mm512_castsi512_pd
+);
+
+impl Wide {
+    /// Sine and cosine: as `sin_cos_f32`, operation by operation.
     #[inline(always)]
     #[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
-    fn sin_cos(self) -> (Self, Self) {
+    fn both(self) -> (Self, Self) {
         let c = Self::splat;
         let round = c(12_582_912.0);
         let shifted = self.mul_add(c(std::f32::consts::FRAC_2_PI), round);
@@ -199,56 +286,59 @@ impl Real for Wide {
             (flip(s, quadrant), flip(c, _mm512_add_epi32(quadrant, _mm512_set1_epi32(1))))
         })
     }
+}
+
+impl Wide64 {
+    /// Sine and cosine, lane by lane.
     #[inline(always)]
-    fn lt(self, other: Self) -> WideMask {
-        WideMask(intrinsic!(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)))
-    }
-    #[inline(always)]
-    fn select(mask: WideMask, yes: Self, no: Self) -> Self {
-        Self(intrinsic!(_mm512_mask_blend_ps(mask.0, no.0, yes.0)))
-    }
-    #[inline(always)]
-    fn lanes(&self) -> &[f32] {
-        self.array()
-    }
-    #[inline(always)]
-    fn lanes_mut(&mut self) -> &mut [f32] {
-        let array: &mut [f32; 16] = bytemuck::must_cast_mut(self);
-        array
+    fn both(self) -> (Self, Self) {
+        let (mut sin, mut cos) = (self, self);
+        for lane in 0..8 {
+            let (s, c) = self.get(lane).sin_cos();
+            sin.set(lane, s);
+            cos.set(lane, c);
+        }
+        (sin, cos)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::{F32x16, Level, Task};
+    use crate::lane::{F32x16, F64x8, Level, Scalar, Task};
+    use std::marker::PhantomData;
 
-    struct All;
-    impl Task for All {
+    /// Every operation in array packs P and in registers W.
+    struct All<P, W>(PhantomData<(P, W)>);
+    impl<P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod> Task for All<P, W> {
         const COMPILED: Compiled = Compiled::Avx512;
         type Output = ();
         #[inline(always)]
         fn run(self) {
             let special =
-                [0.0, -0.0, 1.0, -2.5, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e38, 7.7, -1e5, 0.3];
+                [0.0, -0.0, 1.0, -2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-40, 3e38, 7.7, -1e5, 0.3];
             let mut random = 12345u32;
             for round in 0..2000usize {
-                let [mut a, mut b] = [F32x16::zero(); 2];
-                for lane in 0..16 {
+                let [mut a, mut b] = [P::zero(); 2];
+                for lane in 0..P::LANES {
                     random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    a.set(
-                        lane,
-                        if round % 3 == 0 { special[(round + lane) % 12] } else { (random >> 8) as f32 * 1e-5 - 80.0 },
-                    );
-                    b.set(
-                        lane,
-                        if round % 5 == 0 { special[(7 * lane + round / 5) % 12] } else { (random >> 3) as f32 * 1e-8 },
-                    );
+                    let x = if round % 3 == 0 {
+                        special[(round + lane) % 12]
+                    } else {
+                        f64::from(random >> 8) * 1e-5 - 80.0
+                    };
+                    let y = if round % 5 == 0 {
+                        special[(7 * lane + round / 5) % 12]
+                    } else {
+                        f64::from(random >> 3) * 1e-8
+                    };
+                    a.set(lane, P::Scalar::from_f64(x));
+                    b.set(lane, P::Scalar::from_f64(y));
                 }
-                let (wa, wb): (Wide, Wide) = (bytemuck::must_cast(a), bytemuck::must_cast(b));
-                let same = |name: &str, narrow: F32x16, wide: Wide| {
-                    for lane in 0..16 {
-                        let (x, y) = (narrow.get(lane), wide.get(lane));
+                let (wa, wb): (W, W) = (bytemuck::must_cast(a), bytemuck::must_cast(b));
+                let same = |name: &str, narrow: P, wide: W| {
+                    for lane in 0..P::LANES {
+                        let (x, y) = (narrow.get(lane).to_f64(), wide.get(lane).to_f64());
                         assert!(x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(), "{name}: {x} {y}");
                     }
                 };
@@ -264,11 +354,11 @@ mod tests {
                 same("max", a.max(b), wa.max(wb));
                 same("sin", a.sin_cos().0, wa.sin_cos().0);
                 same("cos", a.sin_cos().1, wa.sin_cos().1);
-                same("select", F32x16::select(a.lt(b), a, b), Wide::select(wa.lt(wb), wa, wb));
+                same("select", P::select(a.lt(b), a, b), W::select(wa.lt(wb), wa, wb));
                 let (mut narrow, mut wide) = (a.lt(b).not(), wa.lt(wb).not());
-                narrow.set(round % 16, true);
-                wide.set(round % 16, true);
-                for lane in 0..16 {
+                narrow.set(round % P::LANES, true);
+                wide.set(round % P::LANES, true);
+                for lane in 0..P::LANES {
                     assert_eq!(narrow.get(lane), wide.get(lane));
                     assert_eq!(narrow.and(a.lt(a)).any(), wide.and(wa.lt(wa)).any());
                 }
@@ -279,7 +369,8 @@ mod tests {
     #[test]
     fn every_operation_gives_the_bits_of_the_array_pack() {
         if Level::detect() == Level::Avx512 {
-            Level::Avx512.run(All);
+            Level::Avx512.run(All::<F32x16, Wide>(PhantomData));
+            Level::Avx512.run(All::<F64x8, Wide64>(PhantomData));
         }
     }
 }

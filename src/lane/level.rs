@@ -26,6 +26,9 @@ pub enum Compiled {
 }
 
 impl Compiled {
+    /// The levels that packs run at.
+    pub const PACKS: Self = if cfg!(target_arch = "x86_64") { Self::AboveBaseline } else { Self::Everywhere };
+
     const fn has(self, level: Level) -> bool {
         match level {
             Level::Avx512 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx512),
@@ -112,7 +115,7 @@ impl Level {
                 return unsafe { run_avx2(task) };
             }
             if const { T::COMPILED.has(Self::Baseline) } && level == Self::Baseline {
-                return task.run();
+                return run_baseline(task);
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -126,6 +129,13 @@ impl Level {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
 fn run_avx512<T: Task>(task: T) -> T::Output {
+    task.run()
+}
+
+/// A function of its own: within the loop that calls it, the compiler would take far longer over so large a body.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn run_baseline<T: Task>(task: T) -> T::Output {
     task.run()
 }
 

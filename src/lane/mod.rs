@@ -15,7 +15,7 @@ mod level;
 mod pack;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::Wide;
+pub(crate) use avx512::{Wide, Wide64};
 pub(crate) use counted::{Counted, operations};
 pub use level::{Compiled, Level, Task};
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};

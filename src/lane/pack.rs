@@ -3,6 +3,21 @@
 use super::{Compiled, Mask, Real, Scalar};
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
+/// A body for every lane `i` of `$n`. A loop that ends with its test is already in the form that the compiler wants loops in; turning thousands of
+/// tiny ones, one an operation, took it a good part of the build.
+macro_rules! every_lane {
+    ($n:expr, $i:ident, $body:expr) => {
+        let mut $i = 0;
+        loop {
+            $body;
+            $i += 1;
+            if $i >= $n {
+                break;
+            }
+        }
+    };
+}
+
 /// `N` numbers of type `S`, lane i belonging to the i-th world of a tile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
@@ -36,9 +51,7 @@ impl<const N: usize> LaneMask<N> {
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(bool, bool) -> bool) -> Self {
         let mut out = self;
-        for i in 0..N {
-            out.0[i] = f(self.0[i], other.0[i]);
-        }
+        every_lane!(N, i, out.0[i] = f(self.0[i], other.0[i]));
         out
     }
 }
@@ -64,9 +77,7 @@ impl<const N: usize> Mask for LaneMask<N> {
     #[inline(always)]
     fn any(self) -> bool {
         let mut any = false;
-        for i in 0..N {
-            any |= self.0[i];
-        }
+        every_lane!(N, i, any |= self.0[i]);
         any
     }
     #[inline(always)]
@@ -83,17 +94,13 @@ impl<S: Scalar, const N: usize> Lanes<S, N> {
     #[inline(always)]
     fn map(self, f: impl Fn(S) -> S) -> Self {
         let mut out = self;
-        for i in 0..N {
-            out.0[i] = f(self.0[i]);
-        }
+        every_lane!(N, i, out.0[i] = f(self.0[i]));
         out
     }
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(S, S) -> S) -> Self {
         let mut out = self;
-        for i in 0..N {
-            out.0[i] = f(self.0[i], other.0[i]);
-        }
+        every_lane!(N, i, out.0[i] = f(self.0[i], other.0[i]));
         out
     }
 }
@@ -147,14 +154,8 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Exact = F64x8;
     const LANES: usize = N;
     // Without fused multiply-adds as instructions (x86-64 before AVX2) the code of a pack is huge and slow, and the scalar types take its
-    // place. With AVX-512 the f32 pack has a type of its own.
-    const COMPILED: Compiled = if !cfg!(target_arch = "x86_64") {
-        Compiled::Everywhere
-    } else if size_of::<S>() == 4 {
-        Compiled::Avx2
-    } else {
-        Compiled::AboveBaseline
-    };
+    // place. With AVX-512 the packs have types of their own.
+    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Avx2 } else { Compiled::Everywhere };
     #[inline(always)]
     fn splat(x: S) -> Self {
         Self([x; N])
@@ -162,9 +163,7 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         let mut out = self;
-        for i in 0..N {
-            out.0[i] = self.0[i].mul_add(a.0[i], b.0[i]);
-        }
+        every_lane!(N, i, out.0[i] = self.0[i].mul_add(a.0[i], b.0[i]));
         out
     }
     #[inline(always)]
@@ -194,17 +193,13 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     #[inline(always)]
     fn lt(self, other: Self) -> LaneMask<N> {
         let mut out = [false; N];
-        for i in 0..N {
-            out[i] = self.0[i] < other.0[i];
-        }
+        every_lane!(N, i, out[i] = self.0[i] < other.0[i]);
         LaneMask(out)
     }
     #[inline(always)]
     fn select(mask: LaneMask<N>, yes: Self, no: Self) -> Self {
         let mut out = no;
-        for i in 0..N {
-            out.0[i] = if mask.0[i] { yes.0[i] } else { no.0[i] };
-        }
+        every_lane!(N, i, out.0[i] = if mask.0[i] { yes.0[i] } else { no.0[i] });
         out
     }
     #[inline(always)]

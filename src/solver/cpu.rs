@@ -10,7 +10,7 @@ use super::warm_start::warm_start;
 use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings};
 use crate::lane::{Compiled, Level, Mask, Real, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{F32x16, Wide};
+use crate::lane::{F32x16, F64x8, Wide, Wide64};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
 const CONTRACTS: f64 = 0.1;
@@ -151,7 +151,8 @@ fn used_factors<S>(factors: &mut [Factor<S>], block_count: usize) -> &mut [Facto
     &mut factors[..count]
 }
 
-/// All blocks of a solve, size class by size class.
+/// All blocks of a solve, size class by size class, whoever holds them. Asked through a table of functions, once a block: so the solvers, which are
+/// large, are compiled once a number type.
 pub(super) trait Blocks<R: Real> {
     /// Number of size classes.
     fn class_count(&self) -> usize;
@@ -159,23 +160,19 @@ pub(super) trait Blocks<R: Real> {
     fn tiles(&mut self, class: usize) -> Tiles<'_, R>;
 }
 
-impl<R: Real> Blocks<R> for [Group<R>] {
-    #[inline(always)]
+impl<R: Real> Blocks<R> for Vec<Group<R>> {
     fn class_count(&self) -> usize {
         self.len()
     }
-    #[inline(always)]
     fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
         Tiles::all(&mut self[class])
     }
 }
 
-impl<R: Real> Blocks<R> for [Tiles<'_, R>] {
-    #[inline(always)]
+impl<R: Real> Blocks<R> for Vec<Tiles<'_, R>> {
     fn class_count(&self) -> usize {
         self.len()
     }
-    #[inline(always)]
     fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
         self[class].reborrow()
     }
@@ -201,18 +198,25 @@ pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
 
 fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers(batch, level) {
-        return solve_all(&mut all[..], level, settings, sweeps, &mut Scratch::new());
+    if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch, level) {
+        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch, level) {
+        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
     }
     let Batch { groups, scratch, .. } = batch;
-    solve_all(&mut groups[..], level, settings, sweeps, scratch);
+    solve_all(groups, level, settings, sweeps, scratch);
 }
 
-/// Array packs of f32 seen as registers where the machine has such: the bits are the same, and it is faster.
+/// Array packs P seen as registers W where the machine has such and R is P: the bits are the same, and it is faster.
 #[cfg(target_arch = "x86_64")]
-fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles<'_, Wide>>> {
+fn as_registers<R: Real, P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod>(
+    batch: &mut Batch<R>,
+    level: Level,
+) -> Option<Vec<Tiles<'_, W>>> {
     use bytemuck::{must_cast_slice, must_cast_slice_mut};
-    let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<F32x16>>().map(|batch| &mut batch.groups);
+    let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>().map(|batch| &mut batch.groups);
     let groups = groups.filter(|_| level == Level::Avx512 && Level::detect() == Level::Avx512)?;
     let seen = groups.iter_mut().map(|group| Tiles {
         size: group.size,
@@ -235,12 +239,12 @@ fn as_registers<R: Real>(batch: &mut Batch<R>, level: Level) -> Option<Vec<Tiles
 /// # Panics
 /// As [`solve_cpu`].
 pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
-    solve_all(&mut [tiles][..], level, settings, true, &mut Scratch::new());
+    solve_all(&mut vec![tiles], level, settings, true, &mut Scratch::new());
 }
 
 /// Both problems of all blocks: the factored ones one by one; of the others sweeps, unless they were done elsewhere, then Newton.
-fn solve_all<R: Real, B: Blocks<R> + ?Sized>(
-    blocks: &mut B,
+fn solve_all<R: Real>(
+    blocks: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
     sweeps: bool,
@@ -343,15 +347,15 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
 }
 
 /// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, R: Real, B: ?Sized> {
-    blocks: &'a mut B,
+struct Newton<'a, R: Real> {
+    blocks: &'a mut dyn Blocks<R>,
     which: Which,
     settings: &'a SolveSettings,
     level: Level,
     scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real, B: Blocks<R> + ?Sized> Task for Newton<'_, R, B> {
+impl<R: Real> Task for Newton<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]

@@ -115,9 +115,9 @@ impl<R: Real> Gathering<R> {
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; after every round their certificates anew.
 #[inline(always)]
-pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
+pub(super) fn newton<R: Real>(
     settings: &SolveSettings,
-    all: &mut B,
+    all: &mut dyn Blocks<R>,
     which: Which,
     level: Level,
     gathering: &mut Gathering<R>,
@@ -139,7 +139,7 @@ pub(super) fn newton<R: Real, B: Blocks<R> + ?Sized>(
             let (blocks, others) = rest.split_at(count);
             rest = others;
             let header = Header::new(room, 1, R::LANES, settings);
-            if R::LANES > 1 && blocks.len() <= FEW && !blocks[0].in_place {
+            if const { R::LANES > 1 } && blocks.len() <= FEW && !blocks[0].in_place {
                 for part in blocks {
                     solve_alone(&header, all, which, round, part, level, gathering);
                 }
@@ -186,7 +186,7 @@ fn together(parts: &[Part], lanes: usize, class: BlockSize) -> (usize, BlockSize
 
 /// The live blocks, and what is kept of them.
 #[inline(always)]
-fn choose<R: Real, B: Blocks<R> + ?Sized>(all: &mut B, which: Which, round: Round, gathering: &mut Gathering<R>) {
+fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, round: Round, gathering: &mut Gathering<R>) {
     let Gathering { parts, kept, marks, .. } = gathering;
     parts.clear();
     kept.clear();
@@ -268,9 +268,9 @@ fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2
 
 /// Newton on some blocks, one in each lane. What a block lacks is zero and changes no bit of it.
 #[inline(always)]
-fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
+fn solve_together<R: Real>(
     header: &Header,
-    all: &mut B,
+    all: &mut dyn Blocks<R>,
     which: Which,
     round: Round,
     blocks: &[Part],
@@ -306,9 +306,9 @@ fn solve_together<R: Real, B: Blocks<R> + ?Sized>(
 
 /// Newton on one block by itself, to the same bits as in a lane.
 #[inline(always)]
-fn solve_alone<R: Real, B: Blocks<R> + ?Sized>(
+fn solve_alone<R: Real>(
     header: &Header,
-    all: &mut B,
+    all: &mut dyn Blocks<R>,
     which: Which,
     round: Round,
     part: &Part,
@@ -341,7 +341,8 @@ struct Alone<'a, S: Scalar> {
 }
 
 impl<S: Scalar> Task for Alone<'_, S> {
-    const COMPILED: Compiled = S::ALONE;
+    // Only packs hand over single blocks.
+    const COMPILED: Compiled = Compiled::PACKS;
     type Output = (S, bool);
     #[inline(always)]
     fn run(self) -> Self::Output {

@@ -10,8 +10,9 @@ use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tiles that a thread steps before it takes the next: enough blocks to fill lanes, few enough to stay in cache.
-const TILES_PER_CHUNK: usize = 32;
+/// Tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next: enough blocks to fill lanes, few
+/// enough to stay in cache.
+pub const TILES_PER_CHUNK: usize = 32;
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
@@ -386,14 +387,14 @@ impl<R: Real> Engine for Core<R> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::lane::{F32x16, Level, Wide};
+    use crate::lane::{F32x16, F64x8, Level, Wide, Wide64};
     use crate::model::Integrator;
 
     /// Registers and array packs, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
     #[test]
-    fn all_f32_types_step_to_the_same_bits() {
-        fn roll<R: Real>(model: &Arc<Model>, integrator: Integrator) -> Vec<u64> {
-            let settings = Settings { integrator: Some(integrator), ..Settings::default() };
+    fn all_types_of_a_precision_step_to_the_same_bits() {
+        fn roll<R: Real>(model: &Arc<Model>, precision: Precision, integrator: Integrator) -> Vec<u64> {
+            let settings = Settings { precision, integrator: Some(integrator), ..Settings::default() };
             let mut core = Core::<R>::new(model, 20, settings).expect("a core");
             let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
             let mut random = super::super::Random::new(7, 0);
@@ -420,12 +421,15 @@ mod tests {
         {
             let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
             let model = Arc::new(Model::from_mjcf_file(&path).expect("an example model"));
-            let scalar = roll::<f32>(&model, integrator);
+            let single = roll::<f32>(&model, Precision::F32, integrator);
+            let double = roll::<f64>(&model, Precision::F64, integrator);
             if Level::detect().runs_packs() {
-                assert_eq!(roll::<F32x16>(&model, integrator), scalar, "{name}: array packs");
+                assert_eq!(roll::<F32x16>(&model, Precision::F32, integrator), single, "{name}: array packs, f32");
+                assert_eq!(roll::<F64x8>(&model, Precision::F64, integrator), double, "{name}: array packs, f64");
             }
             if Level::detect() == Level::Avx512 {
-                assert_eq!(roll::<Wide>(&model, integrator), scalar, "{name}: registers");
+                assert_eq!(roll::<Wide>(&model, Precision::F32, integrator), single, "{name}: registers, f32");
+                assert_eq!(roll::<Wide64>(&model, Precision::F64, integrator), double, "{name}: registers, f64");
             }
         }
     }

@@ -8,6 +8,7 @@ mod pose;
 mod random;
 mod snapshot;
 
+pub use self::core::TILES_PER_CHUNK;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
@@ -18,9 +19,9 @@ pub use snapshot::Snapshot;
 
 use self::core::Core;
 use crate::error::{Error, Result};
-#[cfg(target_arch = "x86_64")]
-use crate::lane::Wide;
 use crate::lane::{Counted, F32x16, F64x8, Level};
+#[cfg(target_arch = "x86_64")]
+use crate::lane::{Wide, Wide64};
 use crate::model::{Integrator, Model, Note};
 use std::sync::Arc;
 
@@ -122,6 +123,8 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
         }
         Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
         Precision::F32 => Box::new(Core::<f32>::new(model, world_count, settings)?),
+        #[cfg(target_arch = "x86_64")]
+        Precision::F64 if level == Level::Avx512 => Box::new(Core::<Wide64>::new(model, world_count, settings)?),
         Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),
         Precision::F64 => Box::new(Core::<f64>::new(model, world_count, settings)?),
     })
