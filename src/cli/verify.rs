@@ -24,8 +24,8 @@ const ROUNDED: f64 = 10.0;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every contact problem (a block: what shares an island of a world) is posed again as a linear complementarity problem whose friction \
-directions are aligned with the given answer, solved from nothing by Lemke's pivoting, and compared in contact velocity. Where friction \
-allows several motions, Lemke may end at another one. Then the answer is held against the exact solution on its own set of sliding, \
+directions are aligned with the given answer, solved from nothing by Lemke's pivoting, taken to the round cone where it ended at another \
+edge, and compared in contact velocity. Where friction allows several motions, Lemke may end at another one. Then the answer is held against the exact solution on its own set of sliding, \
 sticking and open contacts (\"confirmed on their own basis\"). Where that cannot be told apart from a neighbouring set, and the answer's \
 own residual shows that it solves the problem too, it counts as \"another solution found\".
 Exit code 1 if a problem disagrees by more than --tolerance-velocity or could not be solved again.
@@ -57,7 +57,7 @@ enum Verdict {
     Confirmed(f64),
     /// Friction allows several motions; the given one is this far from the exact one on its own basis.
     OwnBasis(f64),
-    /// Both answers solve the aligned problem, and they are different motions.
+    /// Both answers solve the problem, and they are different motions.
     Another(f64),
     /// The nearest exact solution is this far apart.
     Disagrees(f64),
@@ -73,7 +73,9 @@ impl Verdict {
             Ok(v) if v.basis_difference <= tolerance.min(v.velocity_difference) => Self::OwnBasis(v.basis_difference),
             Ok(v) if v.agrees(tolerance) => Self::Confirmed(v.velocity_difference),
             Ok(v) if v.status != SolveStatus::Solved => Self::Unsolved(format!("Lemke: {}", v.status)),
-            Ok(v) if v.residual.max(v.aligned_residual) <= solved => Self::Another(v.velocity_difference),
+            Ok(v) if v.residual.max(v.aligned_residual).max(v.lemke_residual) <= solved => {
+                Self::Another(v.velocity_difference)
+            }
             Ok(v) => Self::Disagrees(v.velocity_difference.min(v.basis_difference)),
         }
     }

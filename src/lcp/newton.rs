@@ -37,6 +37,9 @@ pub(crate) struct NewtonSettings {
 
 /// Up to so many rows, many sweeps cost no more than a step.
 const SMALL: usize = 200;
+/// First proximal term of Newton from an answer that is nearly right, in units of the mean diagonal: a larger one holds
+/// back the wide moves between internal forces that the last digits take.
+pub(crate) const POLISH_DELTA: f64 = 1e-7;
 /// Least proximal term.
 const LEAST_DELTA: f64 = 1e-9;
 /// Least `k` of a sliding contact: bounds the curvature `(1 - k)/k`.
