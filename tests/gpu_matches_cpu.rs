@@ -3,6 +3,8 @@
 //! Needs an adapter, software being enough. Without one the tests say so and pass, unless `DELASSUS_REQUIRE_GPU=1`.
 #![cfg(feature = "gpu")]
 
+mod common;
+
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use delassus::gpu::{DeviceChoice, Gpu, STAGES, list_devices, run_twin};
@@ -28,8 +30,7 @@ fn gpu() -> Option<MutexGuard<'static, Gpu>> {
             Some(Mutex::new(gpu))
         }
         Err(error) => {
-            assert!(std::env::var("DELASSUS_REQUIRE_GPU").is_err(), "DELASSUS_REQUIRE_GPU is set: {error}");
-            println!("skipped: {error}");
+            common::no_adapter(&error);
             None
         }
     });

@@ -1,8 +1,10 @@
 //! The solvers on problems that nobody in this project wrote: `shared/data/lcp` (its README says what they are).
 //!
-//! The data lie where `DELASSUS_DATA` says, or in `../shared/data` beside the sources; without them these tests pass
-//! with a message.
+//! The data lie where `DELASSUS_DATA` says, or in `../shared/data` beside the sources; without them these tests say that they check nothing, and pass.
 
+mod common;
+
+use common::data;
 use delassus::lcp::file::{Record, read_file, read_text, write};
 use delassus::lcp::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings};
 use delassus::lcp::verify;
@@ -10,27 +12,20 @@ use delassus::lcp::{Law, SolveSettings, SolveStatus, Solver, relative_residual, 
 use delassus::lcp::{enumerate, residual};
 use std::path::PathBuf;
 
-/// The data folder, if it is here.
-fn data() -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
-    let folder = std::env::var_os("DELASSUS_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from).join("lcp");
-    let found = folder.is_dir();
-    if !found {
-        println!("skipped: no data in {}; set DELASSUS_DATA", folder.display());
-    }
-    found.then_some(folder)
-}
-
-/// All records of the files whose names start with one of `prefixes`; empty without the data.
+/// All records of the files whose names start with one of `prefixes`, at least one file each; empty without the data.
 fn records(prefixes: &[&str]) -> Vec<Record> {
     let Some(folder) = data() else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder.join("lcp")).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
-    let wanted = |path: &PathBuf| {
+    let begins = |path: &PathBuf, prefix: &str| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        path.extension().is_some_and(|e| e == "jsonl") && prefixes.iter().any(|p| stem.starts_with(p))
+        path.extension().is_some_and(|e| e == "jsonl") && stem.starts_with(prefix)
     };
-    paths.iter().filter(|p| wanted(p)).flat_map(|p| read_file(p).unwrap()).collect()
+    for prefix in prefixes {
+        assert!(paths.iter().any(|path| begins(path, prefix)), "no {prefix}*.jsonl in {}", folder.display());
+    }
+    let wanted = |path: &PathBuf| prefixes.iter().any(|prefix| begins(path, prefix));
+    paths.iter().filter(|path| wanted(path)).flat_map(|path| read_file(path).unwrap()).collect()
 }
 
 /// Everything but the robots, the batch sets and what takes minutes.

@@ -270,7 +270,7 @@ fn coupled_motion_converges_to_the_references() {
         near(name, coarse / fine, 10.0, 1.0);
         let (coarse, fine) = (error(rk4(2e-2)), error(rk4(1e-2)));
         println!("{name}: error {coarse:.2e} at h = 0.02, {fine:.2e} at 0.01 with Runge-Kutta");
-        near(name, coarse / fine, 16.0, 1.6);
+        assert!(coarse / fine > 14.0, "{name}: not of fourth order");
     }
 }
 

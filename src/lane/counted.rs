@@ -118,7 +118,6 @@ impl Real for Counted {
 
 impl Scalar for Counted {
     const EPSILON: f64 = f32::EPSILON as f64;
-    const ALONE: Compiled = Compiled::Baseline;
     fn from_f64(x: f64) -> Self {
         Self(x as f32)
     }

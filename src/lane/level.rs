@@ -17,8 +17,6 @@ pub enum Compiled {
     Everywhere,
     /// The baseline only.
     Baseline,
-    /// The levels above the baseline only, on machines that have such levels.
-    AboveBaseline,
     /// AVX2 only.
     Avx2,
     /// AVX-512 only.
@@ -26,13 +24,10 @@ pub enum Compiled {
 }
 
 impl Compiled {
-    /// The levels that packs run at.
-    pub const PACKS: Self = if cfg!(target_arch = "x86_64") { Self::AboveBaseline } else { Self::Everywhere };
-
     const fn has(self, level: Level) -> bool {
         match level {
-            Level::Avx512 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx512),
-            Level::Avx2 => matches!(self, Self::Everywhere | Self::AboveBaseline | Self::Avx2),
+            Level::Avx512 => matches!(self, Self::Everywhere | Self::Avx512),
+            Level::Avx2 => matches!(self, Self::Everywhere | Self::Avx2),
             Level::Baseline => matches!(self, Self::Everywhere | Self::Baseline),
         }
     }

@@ -78,7 +78,7 @@ pub trait Real:
     type Exact: Real<Exact = Self::Exact>;
     /// Number of lanes.
     const LANES: usize;
-    /// The levels that large bodies over this type, such as the stages of the step, are compiled for.
+    /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
     const COMPILED: Compiled;
 
     /// All lanes equal to `x`.
@@ -135,8 +135,6 @@ pub trait Real:
 pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
     /// Unit roundoff ε of the type (distance from 1 to the next number).
     const EPSILON: f64;
-    /// The levels that bodies over single numbers are compiled for.
-    const ALONE: Compiled = Compiled::Everywhere;
     /// Nearest value to `x`.
     fn from_f64(x: f64) -> Self;
     /// Exact value as `f64`.

@@ -73,7 +73,7 @@ pub(super) fn solve_large<R: Real>(
                 block.bounds.clear();
                 block.bounds.extend(tile.bounds[..2 * own.scalar_count].iter().map(|x| x.get(lane)));
             }
-            level.run(Solve { header: Header::new(own, 1, 1, settings), settings, block });
+            level.run(Solve::<R> { header: Header::new(own, 1, 1, settings), settings, block });
             for (row, x) in rows.clone().zip(&block.impulse) {
                 tile.impulse[row].set(lane, *x);
             }
@@ -85,14 +85,14 @@ pub(super) fn solve_large<R: Real>(
 }
 
 /// One problem of one block: sweeps while they contract, then the rounds of Newton.
-struct Solve<'a, S> {
+struct Solve<'a, R: Real> {
     header: Header,
     settings: &'a SolveSettings,
-    block: &'a mut LargeBlock<S>,
+    block: &'a mut LargeBlock<R::Scalar>,
 }
 
-impl<S: Scalar> Task for Solve<'_, S> {
-    const COMPILED: Compiled = S::ALONE;
+impl<R: Real> Task for Solve<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -101,7 +101,7 @@ impl<S: Scalar> Task for Solve<'_, S> {
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
         sweep(header, settings, &mut one, whole);
         for round in ROUNDS {
-            if !S::zero().lt(one.report[REPORT_LIVE]) {
+            if !R::Scalar::zero().lt(one.report[REPORT_LIVE]) {
                 break;
             }
             newton.clear(&header);

@@ -8,7 +8,7 @@ use super::residual::residual;
 use super::{
     BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings,
 };
-use crate::lane::{Compiled, Level, Mask, Real, Scalar, Task};
+use crate::lane::{Compiled, Level, Mask, Real, Task};
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -328,22 +328,21 @@ fn solve_alone<R: Real>(
     find_rows(part, kept, size, part.size, rows);
     gather(alone, 0, part, kept, rows, size, &tile);
     alone.set_goal(0, &header, tile.report, part.lane);
-    let (steps, unsolved) = level.run(Alone { newton: alone, header, round });
+    let (steps, unsolved) = level.run(Alone::<R> { newton: alone, header, round });
     let keep = round.keeps(unsolved);
     put_back(part, &mut tile, rows, alone, 0, steps, keep);
 }
 
 /// [`NewtonTile::run`] on a block by itself.
-struct Alone<'a, S: Scalar> {
-    newton: &'a mut NewtonTile<S, Dense<S>>,
+struct Alone<'a, R: Real> {
+    newton: &'a mut NewtonTile<R::Scalar, Dense<R::Scalar>>,
     header: Header,
     round: Round,
 }
 
-impl<S: Scalar> Task for Alone<'_, S> {
-    // Only packs hand over single blocks.
-    const COMPILED: Compiled = Compiled::PACKS;
-    type Output = (S, bool);
+impl<R: Real> Task for Alone<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = (R::Scalar, bool);
     #[inline(always)]
     fn run(self) -> Self::Output {
         self.newton.run(&self.header, &self.round)

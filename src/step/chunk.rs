@@ -238,9 +238,9 @@ impl<R: Real> Worker<R> {
             self.gather(t);
             self.remember(t, &mut tile);
             let w = &mut self.workspaces[t];
-            for impulse in [&mut w.impulse, &mut w.position_impulse] {
-                w.struck.add_to(impulse);
-            }
+            w.struck.add_to(&mut w.impulse, R::one());
+            // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
+            w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
             plan.level.run(Finish { plan, tile: &mut tile, w: &mut self.workspaces[t] });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);

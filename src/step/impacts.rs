@@ -52,11 +52,11 @@ impl<R: Real> Struck<R> {
         self.striking.iter().fold(0, |worlds, lanes| worlds | lanes)
     }
 
-    /// Adds the impulses of the passes to those of the problem of the step.
-    pub fn add_to(&self, impulse: &mut [R]) {
+    /// Adds the impulses of the passes, `times` over, to those of a problem of the step.
+    pub fn add_to(&self, impulse: &mut [R], times: R) {
         let worlds = R::Mask::from_bits(self.worlds);
         for (sum, x) in impulse.iter_mut().zip(&self.impulse) {
-            *sum = R::select(worlds, *sum + *x, *sum);
+            *sum = R::select(worlds, times.mul_add(*x, *sum), *sum);
         }
     }
 

@@ -403,9 +403,9 @@ pub fn strike<R: Real>(
             for u in [&mut rows.free[row], &mut rows.previous[row]] {
                 *u = R::select(which, *u + change, *u);
             }
+            // Impacts come before the motion of the step, so the mean has all of the change.
             if rows.centered() {
-                // v̄ + ½ M⁻¹ Jᵀ λ
-                rows.mean[row] = R::select(which, R::constant(0.5).mul_add(change, rows.mean[row]), rows.mean[row]);
+                rows.mean[row] = R::select(which, rows.mean[row] + change, rows.mean[row]);
             }
         }
     }

@@ -122,7 +122,8 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
             Box::new(Core::<Wide>::new(model, world_count, settings)?)
         }
         Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
-        Precision::F32 => Box::new(Core::<f32>::new(model, world_count, settings)?),
+        // Where fused multiply-adds are calls of functions, that they are counted too makes no difference.
+        Precision::F32 => Box::new(Core::<Counted>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
         Precision::F64 if level == Level::Avx512 => Box::new(Core::<Wide64>::new(model, world_count, settings)?),
         Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),

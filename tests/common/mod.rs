@@ -1,22 +1,38 @@
-//! Shared by the integration tests: where the external data lies, and robots from its `model.json` files.
+//! Shared by the integration tests: what a machine may lack, where the external data lies, and robots from its `model.json` files.
 #![allow(dead_code, missing_docs, reason = "every test binary uses its own part")]
 
 use delassus::model::{Actuator, Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The folder of external test data, if this machine has it; a test that needs it says so and passes without.
+/// Says that the test at hand checks nothing because this machine lacks something, or fails if `variable` (1, or 0 and unset) says that the machine
+/// must have it. Written past libtest, which shows what is printed of failing tests only.
+fn lacking(what: &str, variable: &str) {
+    let required = std::env::var(variable).is_ok_and(|value| !value.is_empty() && value != "0");
+    assert!(!required, "{variable} is set: {what}");
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    writeln!(std::io::stderr(), "NOT CHECKED: {test}: {what}").expect("stderr");
+}
+
+/// For a test that needs an adapter and got `error`: see [`lacking`].
+pub fn no_adapter(error: &delassus::Error) {
+    lacking(&error.to_string(), "DELASSUS_REQUIRE_GPU");
+}
+
+/// The folder of external test data, if this machine has it; else see [`lacking`]. A folder that was named must exist.
 pub fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("DELASSUS_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let named = std::env::var_os("DELASSUS_DATA").map(PathBuf::from);
+    let is_named = named.is_some();
+    let folder = named.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"));
     if folder.is_dir() {
-        Some(folder)
-    } else {
-        println!("no external data at {}: nothing checked", folder.display());
-        None
+        return Some(folder);
     }
+    assert!(!is_named, "DELASSUS_DATA: there is no folder {}", folder.display());
+    lacking(&format!("no external data at {}", folder.display()), "DELASSUS_REQUIRE_DATA");
+    None
 }
 
 pub fn json(path: &std::path::Path) -> Value {
