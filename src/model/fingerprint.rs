@@ -1,12 +1,12 @@
 //! A number that tells models apart by what enters their motion.
 
-use super::{CollisionPair, EqualityKind, JointKind, Model, PairFriction, Shape};
+use super::{CollisionPair, EqualityKind, Integrator, JointKind, Model, PairFriction, Shape};
 use nalgebra::{UnitQuaternion, Vector3};
 
 /// A part of a model that has a fingerprint of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelPart {
-    /// Time step and gravity.
+    /// Time step, gravity and integrator.
     Options,
     /// Bodies: parents, poses, masses, inertias.
     Bodies,
@@ -28,7 +28,7 @@ impl ModelPart {
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Options => "time step or gravity",
+            Self::Options => "time step, gravity or integrator",
             Self::Bodies => "bodies",
             Self::Joints => "joints",
             Self::Geoms => "geoms",
@@ -132,6 +132,10 @@ impl Model {
             ModelPart::Options => {
                 hash.number(self.timestep);
                 hash.numbers(self.gravity.iter());
+                hash.index(match self.integrator {
+                    Integrator::Euler => 0,
+                    Integrator::Rk4 => 1,
+                });
             }
             ModelPart::Bodies => self.bodies.iter().for_each(|b| {
                 hash.index(b.parent);

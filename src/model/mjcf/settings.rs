@@ -130,13 +130,13 @@ impl Reader {
     fn read_integrator(&mut self, e: &Element) -> Result<()> {
         let Some(name) = e.word("integrator", &["Euler", "implicitfast", "implicit", "RK4"])? else { return Ok(()) };
         match name {
-            "RK4" => self.notes.add(
+            "RK4" => self.notes.differs(
                 e,
                 "integrator \"RK4\": contacts, limits and dry friction are solved once a step, not at each of its four evaluations, and \
                  damping is implicit",
             ),
             "implicit" => {
-                self.notes.add(e, "integrator \"implicit\" is stepped as implicitfast: Coriolis forces are not implicit");
+                self.notes.differs(e, "integrator \"implicit\" is stepped as implicitfast: Coriolis forces are not implicit");
             }
             _ => {}
         }
