@@ -18,10 +18,15 @@ use crate::lcp::{self, Law, Problem};
 use crate::solver::{FrictionLaw, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR, goal};
 use nalgebra::{DMatrix, DVector};
 
-/// By which solver and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each
-/// other at ten times the push-out: rounding stays below the tolerance.
-const GIVE_WAY: [(lcp::Solver, f64); 3] =
-    [(lcp::Solver::Newton, 0.1), (lcp::Solver::Newton, 1.0), (lcp::Solver::Auto, 1.0)];
+/// By which solver, in how many steps, and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn: first with none, for most overlaps can be pushed
+/// out. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each other at ten times the push-out: rounding stays
+/// below the tolerance.
+const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
+    (lcp::Solver::Newton, 20, 0.0),
+    (lcp::Solver::Newton, 200, 0.1),
+    (lcp::Solver::Newton, 200, 1.0),
+    (lcp::Solver::Auto, 200, 1.0),
+];
 
 /// What became of a world's blocks in a step, after the batched solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -105,7 +110,7 @@ impl<R: Real> Worker<R> {
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
         }
-        let solution = self.solve_exactly(lcp::Solver::Auto, &problem, &impulse, wanted, world);
+        let solution = self.solve_exactly((lcp::Solver::Auto, 200), &problem, &impulse, wanted, world);
         let residual = self.certificate(q.tile, q.block, q.position).residual;
         if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
             self.replace(settings, q, &problem, &solution.impulse);
@@ -115,7 +120,7 @@ impl<R: Real> Worker<R> {
     /// A solver in f64, within what is left of the world's budget.
     fn solve_exactly(
         &mut self,
-        solver: lcp::Solver,
+        (solver, iterations): (lcp::Solver, usize),
         problem: &Problem,
         start: &DVector<f64>,
         tolerance: f64,
@@ -123,8 +128,7 @@ impl<R: Real> Worker<R> {
     ) -> lcp::Solution {
         let left = &mut self.mended[world].work_left;
         // Where all starts fail, long sweeps rarely help, and a rollout must go on.
-        let exact =
-            lcp::SolveSettings { tolerance, iterations: 200, work: Some(*left), ..lcp::SolveSettings::default() };
+        let exact = lcp::SolveSettings { tolerance, iterations, work: Some(*left), ..lcp::SolveSettings::default() };
         let solution = lcp::solve(problem, solver, &exact, Some(start));
         *left = left.saturating_sub(solution.work);
         solution
@@ -137,13 +141,13 @@ impl<R: Real> Worker<R> {
         if pushed.is_empty() {
             return false;
         }
-        for (solver, share) in GIVE_WAY {
+        for (solver, iterations, share) in GIVE_WAY {
             // (W + ε) λ + b = w
             let mut soft = problem.clone();
             for &i in &pushed {
                 soft.delassus[(i, i)] *= 1.0 + share;
             }
-            let solution = self.solve_exactly(solver, &soft, &start, wanted, world);
+            let solution = self.solve_exactly((solver, iterations), &soft, &start, wanted, world);
             if solution.status != lcp::SolveStatus::Solved {
                 continue;
             }
