@@ -38,8 +38,9 @@ fn row_of_balls(count: usize, gap: f64, speed: f64, settings: Settings) -> World
     w
 }
 
-fn elastic(settings: Settings) -> Settings {
-    Settings { restitution: 1.0, ..settings }
+fn elastic(mut settings: Settings) -> Settings {
+    settings.restitution = 1.0;
+    settings
 }
 
 /// The lower ball M turns at the floor and meets the upper one m, 0.1 mm above: (3M − m)/(M + m) and (M − 3m)/(M + m) m/s, |the latter| once it
@@ -241,8 +242,9 @@ fn elastic_pile(impacts: Impacts) {
     near("energy after 1.6 s", energy(&w), start, LATE);
 }
 
-fn sequential(settings: Settings) -> Settings {
-    Settings { impacts: Impacts::Sequential, restitution: 1.0, ..settings }
+fn sequential(mut settings: Settings) -> Settings {
+    (settings.impacts, settings.restitution) = (Impacts::Sequential, 1.0);
+    settings
 }
 
 /// Velocities of balls in a row.
@@ -421,7 +423,7 @@ fn single_ball_bounces_alike_with_both_laws() {
 fn hybrid_refuses_passes() {
     let model = row_of_balls(2, 0.0, 1.0, oracle(1e-3)).model().clone();
     let settings = Settings { backend: Backend::Hybrid, precision: Precision::F32, ..sequential(oracle(1e-3)) };
-    let refused = Worlds::new(&model, 1, settings).err().expect("an error").to_string();
+    let refused = Worlds::new(&model, 1, settings).expect_err("refused").to_string();
     assert!(refused.contains("impacts sequential") && refused.contains("backend cpu"), "{refused}");
 }
 
