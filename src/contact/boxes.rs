@@ -47,7 +47,7 @@ impl Cuboid {
         let (u, v) = (self.axis(j) * self.half[j], self.axis(k) * (s * self.half[k]));
         let mut corners = [Vector3::zeros(); super::clip::CORNERS];
         corners[..4].copy_from_slice(&[middle + u + v, middle - u + v, middle - u - v, middle + u - v]);
-        Face { corners, count: 4, normal, index: 2 * i + usize::from(s < 0.0) }
+        Face { corners, count: 4, normal, index: 2 * i + usize::from(s < 0.0), round: false }
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) struct Face {
     pub normal: Vector3<f64>,
     /// Index of the face on its body.
     pub index: usize,
+    /// Whether the corners stand for a round face.
+    pub round: bool,
 }
 
 /// A corner of a face that is being clipped, and the line that starts there: 0 … for edges of the face itself, [`CORNERS`] … for the sides of

@@ -170,7 +170,7 @@ impl Placed<'_> {
                 let middle = self.centre + normal * radius;
                 corners[0] = middle - axis * *half;
                 corners[1] = middle + axis * *half;
-                Some(Face { corners, count: 2, normal, index: 2 })
+                Some(Face { corners, count: 2, normal, index: 2, round: false })
             }
             Solid::Ball(_) | Solid::Ellipsoid(_) | Solid::Rod(..) => None,
             Solid::Cylinder(radius, half) => {
@@ -184,7 +184,7 @@ impl Placed<'_> {
                     let (sin, cos) = (k as f64 * (std::f64::consts::TAU / CAP as f64)).sin_cos();
                     *corner = middle + (u * cos + v * sin) * *radius;
                 }
-                Some(Face { corners, count: CAP, normal, index: usize::from(cosine < 0.0) })
+                Some(Face { corners, count: CAP, normal, index: usize::from(cosine < 0.0), round: true })
             }
             Solid::Hull(faces) => {
                 let local = self.rotation.tr_mul(n);
@@ -200,7 +200,7 @@ impl Placed<'_> {
                     *corner = self.centre + self.rotation * faces.vertices[k];
                 }
                 let normal = self.rotation * faces.normals[best.1];
-                Some(Face { corners, count: polygon.len(), normal, index: best.1 })
+                Some(Face { corners, count: polygon.len(), normal, index: best.1, round: false })
             }
         }
     }
@@ -361,7 +361,7 @@ fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Point
         let along_a = separation(a, b, &face_a.normal);
         let along_b = separation(a, b, &-face_b.normal);
         // Edges and round caps yield to true faces, then the second solid to the first.
-        let handicap = |face: &Face| if face.count == 2 || face.count == CAP { FLAT * size } else { 0.0 };
+        let handicap = |face: &Face| if face.count == 2 || face.round { FLAT * size } else { 0.0 };
         let flip = along_b - handicap(&face_b) > along_a - handicap(&face_a) + EQUAL * size;
         if along_a.max(along_b) > distance - FLAT * size {
             let (reference, incident) = if flip { (&face_b, &face_a) } else { (&face_a, &face_b) };

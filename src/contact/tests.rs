@@ -64,6 +64,19 @@ fn hull_box(x: f64, y: f64, z: f64) -> Shape {
     let triangles = quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
     Shape::Hull(Arc::new(Hull { name: "box".into(), vertices, triangles }))
 }
+/// A prism of `count` sides along z, the radius of its corners and its half length.
+fn prism(count: usize, radius: f64, half: f64) -> Shape {
+    let corner = |k: usize| {
+        let (sin, cos) = ((k / 2) as f64 * std::f64::consts::TAU / count as f64).sin_cos();
+        Vector3::new(radius * cos, radius * sin, if k % 2 == 0 { -half } else { half })
+    };
+    let vertices = (0..2 * count).map(corner).collect();
+    let (bottom, top) = (|k: usize| 2 * (k % count), |k: usize| 2 * (k % count) + 1);
+    let caps = (1..count - 1).flat_map(|k| [[top(0), top(k), top(k + 1)], [bottom(0), bottom(k + 1), bottom(k)]]);
+    let sides = (0..count).flat_map(|k| [[bottom(k), bottom(k + 1), top(k + 1)], [bottom(k), top(k + 1), top(k)]]);
+    let triangles = caps.chain(sides).collect();
+    Shape::Hull(Arc::new(Hull { name: "prism".into(), vertices, triangles }))
+}
 
 /// A pose at `position` turned by the rotation vector `turn`.
 fn at(position: [f64; 3], turn: [f64; 3]) -> Pose<f64> {

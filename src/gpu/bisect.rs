@@ -3,8 +3,8 @@
 use super::buffers::Problem;
 use super::device::Gpu;
 use super::stages::{STAGES, stage};
-use crate::error::Result;
-use crate::lane::{F32x16, Level, Real, Task};
+use crate::error::{Error, Result};
+use crate::lane::{Compiled, F32x16, Level, Real, Task};
 use crate::solver::{
     Algorithm, Batch, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings, jacobi, pgs, residual, warm_start,
 };
@@ -27,8 +27,7 @@ impl Gpu {
                 let mut run = |name: &str, sweep_count, group: &mut Group<F32x16>| {
                     let index = stage(name)?;
                     if index < first {
-                        twin(index, group, problem, sweep_count, settings);
-                        return Ok(());
+                        return twin(index, group, problem, sweep_count, settings);
                     }
                     self.run_stage(index, group, problem, sweep_count, settings)
                 };
@@ -67,10 +66,9 @@ impl Gpu {
 /// Runs one twin once over the velocity problem of `group`, as its arrays stand: what [`Gpu::run_shader`] is compared with.
 ///
 /// # Errors
-/// [`crate::Error::Argument`] where no stage has that name.
+/// [`Error::Argument`] where no stage has that name.
 pub fn run_twin(name: &str, group: &mut Group<F32x16>, sweep_count: u32, settings: &SolveSettings) -> Result<()> {
-    twin(stage(name)?, group, Problem::Velocity, sweep_count, settings);
-    Ok(())
+    twin(stage(name)?, group, Problem::Velocity, sweep_count, settings)
 }
 
 fn any_live(group: &Group<F32x16>, problem: Problem) -> bool {
@@ -81,9 +79,15 @@ fn any_live(group: &Group<F32x16>, problem: Problem) -> bool {
     report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
 }
 
-fn twin(stage: usize, group: &mut Group<F32x16>, problem: Problem, sweep_count: u32, settings: &SolveSettings) {
+fn twin(
+    stage: usize,
+    group: &mut Group<F32x16>,
+    problem: Problem,
+    sweep_count: u32,
+    settings: &SolveSettings,
+) -> Result<()> {
     let header = Header { sweep_count, ..Header::new(group.size, group.tile_count(), F32x16::LANES, settings) };
-    Level::detect().run(Twin { name: STAGES[stage].name, group, problem, header });
+    Level::detect().run(Twin { name: STAGES[stage].name, group, problem, header })
 }
 
 /// One twin over all tiles of a group.
@@ -95,9 +99,10 @@ struct Twin<'a> {
 }
 
 impl Task for Twin<'_> {
-    type Output = ();
+    const COMPILED: Compiled = F32x16::COMPILED;
+    type Output = Result<()>;
     #[inline(always)]
-    fn run(self) {
+    fn run(self) -> Result<()> {
         let Self { name, group, problem, header } = self;
         let n = group.size.row_count();
         let (contacts, scalars) = (group.size.contact_count, group.size.scalar_count);
@@ -116,8 +121,15 @@ impl Task for Twin<'_> {
                 "warm_start" => warm_start(&header, friction, bounds, impulse, report),
                 "residual" => residual(&header, w, b, friction, bounds, impulse, report),
                 "pgs" => pgs(&header, w, b, friction, bounds, impulse, report),
-                _ => jacobi(&header, w, b, friction, bounds, &mut next_impulse, impulse, report),
+                "jacobi" => jacobi(&header, w, b, friction, bounds, &mut next_impulse, impulse, report),
+                other => {
+                    return Err(Error::argument(
+                        "stage",
+                        format!("nobody has said how the twin of \"{other}\" is called"),
+                    ));
+                }
             }
         }
+        Ok(())
     }
 }

@@ -80,6 +80,35 @@ fn cylinders_rest_on_boxes_and_on_each_other() {
     close(c.gap[0], 0.0, 1e-9);
 }
 
+/// Whatever the number of its corners, a flat face carries what lies on it where that lies. (Twelve is what stands for the cap of a cylinder.)
+#[test]
+fn what_lies_on_a_prism_touches_it_where_it_lies() {
+    for count in [8, 11, 12, 13, 16] {
+        let base = || prism(count, 0.5, 0.1);
+        for (name, lying) in [("capsule", capsule(0.1, 0.2)), ("cylinder", cylinder(0.1, 0.2))] {
+            for gap in [0.0, 0.004, -0.002] {
+                let pose = at([0.05, 0.0, 0.2 + gap], [0.0, QUARTER, 0.0]);
+                let c = touch(lying.clone(), base(), pose, at(ORIGIN, ORIGIN));
+                assert_eq!(c.count, [2], "{name}, {count} sides, {gap}");
+                let mut ends = [c.position[0], c.position[1]];
+                ends.sort_by(|a, b| a.x.total_cmp(&b.x));
+                for (k, x) in [-0.15, 0.25].into_iter().enumerate() {
+                    close3(ends[k], [x, 0.0, 0.1 + 0.5 * gap], 1e-9);
+                    close(c.gap[k], gap, 1e-9);
+                    close3(c.normal[k], [0.0, 0.0, -1.0], 1e-9);
+                }
+            }
+        }
+        // Standing on a box: four points of its rim, on its faces as well as beside them.
+        let c = touch(base(), cuboid(1.0, 1.0, 0.1), at([0.1, 0.0, 0.199], ORIGIN), at(ORIGIN, ORIGIN));
+        assert_eq!(c.count, [4], "standing, {count} sides");
+        for k in 0..4 {
+            close((c.position[k].x - 0.1).hypot(c.position[k].y), 0.5, 1e-9);
+            close(c.gap[k], -0.001, 1e-9);
+        }
+    }
+}
+
 /// The distance of two separated shapes, and the depth of overlapping ones, by parry's GJK and EPA on their cores (a capsule is a segment, a
 /// sphere a point, both with a radius), and whether the cores overlap.
 fn parry_distance(a: &Shape, b: &Shape, pa: &Pose<f64>, pb: &Pose<f64>) -> Option<(f64, bool)> {
