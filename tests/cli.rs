@@ -80,7 +80,7 @@ fn rollout_prints_one_object_for_machines() {
     assert_eq!(o["precision"], "f32");
     assert_eq!((o["worlds"].as_u64(), o["steps"].as_u64(), o["dt"].as_f64()), (Some(5), Some(20), Some(0.01)));
     assert!(o["notes"].as_array().is_some_and(Vec::is_empty), "{o}");
-    assert_eq!(o.as_object().unwrap().len(), 25, "{o}");
+    assert_eq!(o.as_object().unwrap().len(), 26, "{o}");
 }
 
 #[test]

@@ -72,6 +72,9 @@ impl<R: Real> Worker<R> {
         let settings = &plan.settings;
         let mut watch = StopWatch::start(plan.profile);
         for tile in 0..chunk.tile_count() {
+            for lane in 0..R::LANES {
+                self.mended[tile * R::LANES + lane].unsolved = !self.workspaces[tile].overflow.get(lane).is_finite();
+            }
             for block in 0..self.workspaces[tile].islands.blocks.len() {
                 let world = tile * R::LANES + self.workspaces[tile].islands.blocks[block].lane;
                 for position in [false, true] {

@@ -129,6 +129,8 @@ pub struct Workspace<R> {
     impulse: Vec<R>,
     position_impulse: Vec<R>,
     position_velocity: Vec<R>,
+    /// 0, or not a number where the free velocity is infinite or not a number.
+    overflow: R,
     /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
     speed: R,
 }
@@ -151,6 +153,7 @@ impl<R: Real> Workspace<R> {
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
+            overflow: R::zero(),
             speed: R::zero(),
         }
     }
@@ -192,6 +195,17 @@ pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, inside: &mut RungeK
     geom_poses(model, &mut w.kinematics);
     let moving = if runge_kutta { &w.mean_velocity } else { &w.dynamics.free_velocity };
     free_body_velocity(model, moving, &w.kinematics, &mut w.dynamics.free_body_velocity);
+    w.overflow = not_finite(&w.dynamics.free_velocity, R::zero());
+}
+
+/// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
+#[inline(always)]
+fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
+    let mut sum = so_far;
+    for x in numbers {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    sum
 }
 
 /// Stage 5: contacts.
@@ -252,15 +266,11 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
         }
     }
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
-    // 0 · x is 0 for every finite x, and not a number else
-    let (mut sum, mut speed) = (R::zero(), R::zero());
-    for x in tile.q.iter().chain(tile.v.iter()) {
-        sum = x.mul_add(R::zero(), sum);
-    }
+    let mut speed = R::zero();
     for x in tile.v.iter() {
         speed = x.abs().max(speed);
     }
-    w.speed = speed + sum;
+    w.speed = not_finite(tile.v, not_finite(tile.q, speed));
 }
 
 /// Free motion Δt V* of every geom.
