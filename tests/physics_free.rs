@@ -268,8 +268,8 @@ fn coupled_motion_converges_to_the_references() {
         let (coarse, fine) = (error(oracle(1e-3)), error(oracle(1e-4)));
         println!("{name}: error {coarse:.2e} at h = 1e-3, {fine:.2e} at 1e-4 with Euler");
         near(name, coarse / fine, 10.0, 1.0);
-        let (coarse, fine) = (error(rk4(2e-2)), error(rk4(1e-2)));
-        println!("{name}: error {coarse:.2e} at h = 0.02, {fine:.2e} at 0.01 with Runge-Kutta");
+        let (coarse, fine) = (error(rk4(1e-2)), error(rk4(5e-3)));
+        println!("{name}: error {coarse:.2e} at h = 0.01, {fine:.2e} at 0.005 with Runge-Kutta");
         assert!(coarse / fine > 14.0, "{name}: not of fourth order");
     }
 }

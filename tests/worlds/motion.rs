@@ -46,8 +46,9 @@ fn momentum(model: &Model, q: &[f64], v: &[f64]) -> [f64; 6] {
     [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
 }
 
-/// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step, with Euler; with
-/// Runge-Kutta only the impulses at the limits cost any.
+/// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step. With Runge-Kutta it is the
+/// limits alone that cost any (without them see `tests/runge_kutta.rs`), of first order too, and more than with Euler: q moves by the mean of the step, while
+/// the impulse acts where the step begins.
 #[test]
 fn momentum_is_kept_in_free_flight() {
     let model = example("ant");
@@ -75,7 +76,7 @@ fn momentum_is_kept_in_free_flight() {
     assert!(fine < 1e-2 && (1.7..2.3).contains(&(coarse / fine)));
     let [coarse, finer] = [2e-3, 1e-3].map(|dt| loss(Integrator::Rk4, dt));
     println!("with Runge-Kutta {coarse:.1e} and {finer:.1e}");
-    assert!(finer < 0.2 * fine);
+    assert!(finer < 2e-2 && (1.7..2.5).contains(&(coarse / finer)));
 }
 
 /// Joint limits hold under full motor force: no joint goes further beyond than what one step's push-out leaves.
