@@ -5,7 +5,7 @@
 mod scenes;
 
 use delassus::worlds::IMPACT_PASSES;
-use delassus::{Backend, Impacts, Integrator, Mask, Precision, Settings, Worlds};
+use delassus::{Backend, Impacts, Integrator, Mask, Precision, Settings, WorldReport, Worlds};
 use scenes::*;
 
 /// Impulses solved to 1e-13 m/s; what is left is the solver, a few steps of it.
@@ -488,6 +488,6 @@ fn passes_let_piles_rest_and_keep_worlds_apart() {
         assert!(same(&q, &alone.positions()) && same(&v, &alone.velocities()), "world {k}");
     }
     let reports = together.step((REST / 0.005) as u32).unwrap();
-    assert!(reports.iter().all(|r| r.solved()), "unsolved");
+    assert!(reports.iter().all(WorldReport::solved), "unsolved");
     at_most("fastest", together.velocities().iter().fold(0.0, |m, x| f64::max(m, x.abs())), QUIET);
 }

@@ -68,7 +68,7 @@ fn hull_box(x: f64, y: f64, z: f64) -> Shape {
 fn prism(count: usize, radius: f64, half: f64) -> Shape {
     let corner = |k: usize| {
         let (sin, cos) = ((k / 2) as f64 * std::f64::consts::TAU / count as f64).sin_cos();
-        Vector3::new(radius * cos, radius * sin, if k % 2 == 0 { -half } else { half })
+        Vector3::new(radius * cos, radius * sin, if k.is_multiple_of(2) { -half } else { half })
     };
     let vertices = (0..2 * count).map(corner).collect();
     let (bottom, top) = (|k: usize| 2 * (k % count), |k: usize| 2 * (k % count) + 1);
