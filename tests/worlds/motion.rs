@@ -47,8 +47,8 @@ fn momentum(model: &Model, q: &[f64], v: &[f64]) -> [f64; 6] {
 }
 
 /// An ant in free space, its motors and limits at work, keeps its momentum: the loss is the integrator's and halves with the step. With Runge-Kutta it is the
-/// limits alone that cost any (without them see `tests/runge_kutta.rs`), of first order too, and more than with Euler: q moves by the mean of the step, while
-/// the impulse acts where the step begins.
+/// limits alone that cost any (without them see `tests/physics_free.rs`), of first order too, and more than with Euler: the evaluations inside of the step
+/// follow a motion that the limits then forbid.
 #[test]
 fn momentum_is_kept_in_free_flight() {
     let model = example("ant");
