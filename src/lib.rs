@@ -11,6 +11,7 @@ pub mod kinematics;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;
+pub mod slots;
 pub mod contact;
 pub mod limit;
 pub mod equality;

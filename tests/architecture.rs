@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 21] = [
+const MODULES: [&str; 22] = [
     "error",
     "lane",
     "machine",
@@ -14,6 +14,7 @@ const MODULES: [&str; 21] = [
     "dynamics",
     "runge_kutta",
     "query",
+    "slots",
     "contact",
     "limit",
     "equality",

@@ -71,6 +71,10 @@ macro_rules! register {
                 Self(bits as $bits)
             }
             #[inline(always)]
+            fn bits(self) -> u32 {
+                u32::from(self.0)
+            }
+            #[inline(always)]
             fn splat(bit: bool) -> Self {
                 Self(if bit { !0 } else { 0 })
             }

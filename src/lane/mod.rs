@@ -38,6 +38,15 @@ pub trait Mask: Copy + Debug + Send + Sync + 'static {
         }
         mask
     }
+    /// One bit a lane.
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        let mut bits = 0;
+        for lane in 0..Self::LANES {
+            bits |= u32::from(self.get(lane)) << lane;
+        }
+        bits
+    }
     /// Lane-wise and.
     fn and(self, other: Self) -> Self;
     /// Lane-wise or.

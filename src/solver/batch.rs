@@ -128,10 +128,16 @@ impl<R: Real> Group<R> {
     }
     /// Makes room for all blocks, every entry 0.
     fn allocate(&mut self) {
+        let n = self.size.row_count();
+        self.delassus.clear();
+        self.delassus.resize(if self.factored { 0 } else { self.tile_count() * n * n }, R::zero());
+        self.allocate_vectors();
+    }
+    /// Makes room for all but W, every entry 0.
+    fn allocate_vectors(&mut self) {
         let tiles = self.tile_count();
         let n = self.size.row_count();
         let sized = [
-            (&mut self.delassus, if self.factored { 0 } else { n * n }),
             (&mut self.bias, n),
             (&mut self.position_bias, n),
             (&mut self.friction, self.size.contact_count),
@@ -176,6 +182,13 @@ impl<R: Real> Batch<R> {
             group.block_count = 0;
         }
     }
+    /// Forgets the blocks of all groups from `count` on.
+    pub fn truncate(&mut self, count: usize) {
+        for group in self.groups.iter_mut().skip(count).filter(|group| !group.report.is_empty()) {
+            group.block_count = 0;
+            group.allocate();
+        }
+    }
     /// Adds a dense block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
     pub fn add(&mut self, size: BlockSize) -> BlockPlace {
         self.add_in_form(size, false)
@@ -206,6 +219,16 @@ impl<R: Real> Batch<R> {
         for group in &mut self.groups {
             group.allocate();
         }
+    }
+    /// Makes group `index` one tile whose lanes are blocks of exactly `size`, dense, every entry 0 but those of W, which the caller writes.
+    pub fn set_tile(&mut self, index: usize, size: BlockSize) {
+        while self.groups.len() <= index {
+            self.groups.push(Group::new(size, false));
+        }
+        let group = &mut self.groups[index];
+        (group.size, group.block_count) = (size, R::LANES);
+        group.delassus.resize(size.row_count() * size.row_count(), R::zero());
+        group.allocate_vectors();
     }
     /// Whether any block is factored.
     pub fn has_factors(&self) -> bool {

@@ -1,19 +1,24 @@
 //! All stages of a solve on the CPU, tile by tile.
 
+use super::carried::{Carried, sweep_carrying};
 use super::factor::Factor;
 use super::jacobi::jacobi;
 use super::large::{LargeBlock, solve_large};
 use super::pgs::pgs;
+use super::project::is_finite;
 use super::residual::residual;
 use super::rounds::{Gathering, newton};
 use super::warm_start::warm_start;
-use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings};
+use super::{
+    Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    REPORT_SWEEPS, SolveSettings,
+};
 use crate::lane::{Compiled, Level, Mask, Real, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F32x16, F64x8, Wide, Wide64};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
-const CONTRACTS: f64 = 0.1;
+pub(super) const CONTRACTS: f64 = 0.1;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -262,9 +267,6 @@ fn solve_all<R: Real>(
             if tiles.factored() {
                 continue;
             }
-            if which == Which::Position {
-                tiles.position_impulse.copy_from_slice(tiles.impulse);
-            }
             level.run(Sweeps { tiles, which, settings, scratch });
         }
         if settings.uses_newton() {
@@ -277,13 +279,19 @@ fn solve_all<R: Real>(
 #[derive(Debug, Clone)]
 pub(super) struct Scratch<R: Real> {
     next_impulse: Vec<R>,
+    carried: Carried<R>,
     gathering: Gathering<R>,
     large: LargeBlock<R::Scalar>,
 }
 
 impl<R: Real> Scratch<R> {
     pub fn new() -> Self {
-        Self { next_impulse: Vec::new(), gathering: Gathering::new(), large: LargeBlock::new() }
+        Self {
+            next_impulse: Vec::new(),
+            carried: Carried::new(),
+            gathering: Gathering::new(),
+            large: LargeBlock::new(),
+        }
     }
 }
 
@@ -341,9 +349,36 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
         let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
         let mut stages = DenseStages { algorithm: settings.algorithm, next_impulse: &mut scratch.next_impulse };
         for tile in 0..tiles.count() {
-            sweep(header, settings, &mut tiles.reborrow().one(which, tile), &mut stages);
+            let answered = match which {
+                Which::Velocity => R::Mask::splat(false),
+                Which::Position => follow(&mut tiles, tile),
+            };
+            let one = &mut tiles.reborrow().one(which, tile);
+            if settings.uses_newton() {
+                sweep_carrying(header, settings, one, answered, &mut scratch.carried);
+            } else {
+                sweep(header, settings, one, &mut stages);
+            }
         }
     }
+}
+
+/// The position problem of a tile goes on from the answer to the velocity problem, with its certificate. Returns the lanes in which that answers it too: the two
+/// problems are one there, and it is solved.
+#[inline(always)]
+fn follow<R: Real>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
+    let n = tiles.size.row_count();
+    let (rows, report) = (tile * n..(tile + 1) * n, tile * REPORT_LEN..(tile + 1) * REPORT_LEN);
+    tiles.position_impulse[rows.clone()].copy_from_slice(&tiles.impulse[rows.clone()]);
+    tiles.position_report[report.clone()].copy_from_slice(&tiles.report[report]);
+    let report = &mut tiles.position_report[tile * REPORT_LEN..];
+    (report[REPORT_SWEEPS], report[REPORT_NEWTON_STEPS]) = (R::zero(), R::zero());
+    let mut other = R::zero().lt(report[REPORT_LIVE]).or(is_finite(report[REPORT_RESIDUAL]).not());
+    for row in rows {
+        let (b, position) = (tiles.bias[row], tiles.position_bias[row]);
+        other = other.or(b.lt(position)).or(position.lt(b));
+    }
+    other.not()
 }
 
 /// Newton on one problem of the live blocks of all groups.

@@ -5,14 +5,9 @@ use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::lane::{Real, Scalar};
 use crate::model::Model;
-use crate::spatial::vec3;
-use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker};
+use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next: enough blocks to fill lanes, few
-/// enough to stay in cache.
-pub const TILES_PER_CHUNK: usize = 32;
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
@@ -72,8 +67,8 @@ pub(super) struct Core<R: Real> {
     mass_scale: Field<R>,
     friction: Field<R>,
     gain_scale: Field<R>,
-    /// What every world remembers, shape `[tile][lane]`.
-    memory: Vec<Vec<Remembered<R::Scalar>>>,
+    /// What the worlds remember, shape `[tile]`.
+    memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
     solver: Solver<R>,
@@ -96,7 +91,7 @@ impl<R: Real> Core<R> {
             mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
             friction: Field::shared(model.geoms.iter().map(|g| g.friction[0])),
             gain_scale: Field::shared(model.actuators.iter().map(|_| 1.0)),
-            memory: vec![Vec::new(); tile_count * R::LANES],
+            memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
             plan,
@@ -214,7 +209,7 @@ impl<R: Real> Engine for Core<R> {
             gain_scale: gain_scale.tile(t),
         };
         let tiles_per_chunk = match &self.solver {
-            Solver::Cpu { .. } => TILES_PER_CHUNK,
+            Solver::Cpu { .. } => plan.tiles_per_chunk(self.tile_count),
             #[cfg(feature = "gpu")]
             Solver::Hybrid { .. } => tiles_per_chunk(self.tile_count),
         };
@@ -225,7 +220,7 @@ impl<R: Real> Engine for Core<R> {
             self.v.par_chunks_mut(tiles_per_chunk * nv),
             self.control.par_chunks_mut(tiles_per_chunk * nu.max(1)),
             self.external.par_chunks_mut(tiles_per_chunk * nv),
-            self.memory.par_chunks_mut(worlds),
+            self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
             self.watched.par_chunks_mut(worlds),
         );
@@ -243,7 +238,7 @@ impl<R: Real> Engine for Core<R> {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, TILES_PER_CHUNK, false));
+                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tiles_per_chunk, false));
                     for _ in 0..substeps {
                         worker.begin(plan, chunk, see);
                         worker.solve(plan);
@@ -325,18 +320,12 @@ impl<R: Real> Engine for Core<R> {
         self.watched[world].as_deref()
     }
 
-    fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])> {
-        let numbers =
-            |m: &Remembered<R::Scalar>| (m.key, [m.impulse.x.to_f64(), m.impulse.y.to_f64(), m.impulse.z.to_f64()]);
-        self.memory[world].iter().map(numbers).collect()
+    fn memory(&self, world: usize) -> Vec<Remembered> {
+        self.memory[world / R::LANES].of(world % R::LANES)
     }
 
-    fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]) {
-        let s = R::Scalar::from_f64;
-        self.memory[world].clear();
-        self.memory[world].extend(
-            (memory.iter()).map(|(key, [x, y, z])| Remembered { key: *key, impulse: vec3(s(*x), s(*y), s(*z)) }),
-        );
+    fn set_memory(&mut self, world: usize, memory: &[Remembered]) {
+        self.memory[world / R::LANES].set(world % R::LANES, memory);
     }
 
     fn device(&self) -> String {
@@ -365,10 +354,8 @@ impl<R: Real> Engine for Core<R> {
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
         let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
-        let remembered: usize = self.memory.iter().map(Vec::capacity).sum();
         size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
-            + size_of::<Remembered<R::Scalar>>() * remembered
-            + size_of::<Vec<Remembered<R::Scalar>>>() * self.memory.len()
+            + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
     }
 

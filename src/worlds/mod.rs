@@ -8,8 +8,8 @@ mod pose;
 mod random;
 mod snapshot;
 
-pub use self::core::TILES_PER_CHUNK;
 pub use crate::report::{WorldReport, WorldStatus};
+pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
 };
