@@ -27,10 +27,10 @@ use crate::dynamics::{
 use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::island::{IslandPlan, Islands, Part, islands};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
-use crate::lane::{Level, Real};
+use crate::lane::{Level, Mask, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
-use crate::model::{Integrator, Model};
-use crate::runge_kutta::{self, RungeKutta};
+use crate::model::{Integrator, Joint, JointKind, Model};
+use crate::runge_kutta::{self, RungeKutta, Whole, whole_trees};
 use crate::solver::Batch;
 use crate::spatial::Motion;
 use assemble::assemble;
@@ -129,6 +129,11 @@ pub struct Workspace<R> {
     impulse: Vec<R>,
     position_impulse: Vec<R>,
     position_velocity: Vec<R>,
+    /// q after free motion, shape \[nq\].
+    free_position: Vec<R>,
+    /// All trees after free motion, and as the step leaves them, shape \[tree\].
+    free_trees: Vec<Whole<R>>,
+    trees: Vec<Whole<R>>,
     /// 0, or not a number where the free velocity is infinite or not a number.
     overflow: R,
     /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
@@ -153,6 +158,9 @@ impl<R: Real> Workspace<R> {
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
+            free_position: vec![R::zero(); model.nq()],
+            free_trees: vec![Whole::default(); model.trees.len()],
+            trees: vec![Whole::default(); model.trees.len()],
             overflow: R::zero(),
             speed: R::zero(),
         }
@@ -265,12 +273,64 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
             *x = R::constant(0.5).mul_add(*x - w.dynamics.free_velocity[i], w.mean_velocity[i]);
         }
     }
+    w.free_position.copy_from_slice(tile.q);
     integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
+    if plan.integrator == Integrator::Rk4 {
+        keep_momentum(plan, tile, w);
+    }
     let mut speed = R::zero();
     for x in tile.v.iter() {
         speed = x.abs().max(speed);
     }
     w.speed = not_finite(tile.v, not_finite(tile.q, speed));
+}
+
+/// After Runge-Kutta: free trees that nothing but their own impulses acted on keep the momentum of free motion. `free_position` holds q at the start of the step.
+#[inline(always)]
+fn keep_momentum<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>) {
+    let model = &*plan.model;
+    let mut moved = false;
+    for joint in &model.joints {
+        let Some(lanes) = left_alone(model, joint, tile.lane_count, &w.contacts, &w.limits) else { continue };
+        if !moved {
+            integrate(model, R::constant(plan.dt), &w.mean_velocity, &mut w.free_position);
+            let v = std::mem::take(&mut w.dynamics.free_velocity);
+            let (mass_scale, k, d) = (tile.parameters.mass_scale, &mut w.kinematics, &mut w.dynamics);
+            whole_trees(model, mass_scale, &w.free_position, &v, k, d, &mut w.free_trees);
+            whole_trees(model, mass_scale, tile.q, tile.v, k, d, &mut w.trees);
+            (w.dynamics.free_velocity, moved) = (v, true);
+        }
+        let Some(tree) = model.bodies[joint.body].tree else { continue };
+        runge_kutta::keep_momentum(joint, &w.free_trees[tree], &w.trees[tree], lanes, tile.q, tile.v);
+    }
+}
+
+/// The lanes in which a tree on the free joint `root` has rows, and none that something outside of it takes part in; none if there is no such lane.
+#[inline(always)]
+fn left_alone<R: Real>(
+    model: &Model,
+    root: &Joint,
+    lane_count: usize,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+) -> Option<R::Mask> {
+    if root.kind != JointKind::Free || root.damping != 0.0 || root.friction_loss != 0.0 || !model.equalities.is_empty()
+    {
+        return None;
+    }
+    let tree = model.bodies[root.body].tree;
+    let tree_of = |geom: usize| model.bodies[model.geoms[geom].body].tree;
+    let mut bits = 0;
+    for lane in 0..lane_count {
+        let mut alone = contacts.count[lane] + limits.count[lane] > 0;
+        for slot in 0..contacts.count[lane] {
+            let pair = &model.pairs[contacts.pair[slot * R::LANES + lane] as usize];
+            let [a, b] = [tree_of(pair.geom_a), tree_of(pair.geom_b)];
+            alone &= (a == tree) == (b == tree);
+        }
+        bits |= u32::from(alone) << lane;
+    }
+    (bits != 0).then(|| R::Mask::from_bits(bits))
 }
 
 /// Free motion Δt V* of every geom.
