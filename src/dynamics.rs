@@ -17,7 +17,7 @@ use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
 #[derive(Debug, Clone)]
 pub struct Dynamics<R> {
     /// Spatial inertia of every body about O, shape \[body\].
-    inertia: Vec<Inertia<R>>,
+    pub inertia: Vec<Inertia<R>>,
     /// Composite inertia of every body and what hangs from it, shape \[body\].
     composite: Vec<Inertia<R>>,
     /// Spatial velocity of every body about O, shape \[body\].
@@ -104,7 +104,7 @@ impl<R: Real> Response<R> {
 
 /// Inertia of every moving body about O of its tree: I = R I_c Rᵀ + m (r·r 1 − r rᵀ), r from O to the centre of mass.
 #[inline(always)]
-fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
+pub fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
         let scale = mass_scale[b];

@@ -72,6 +72,7 @@ pub mod articulated;
 mod auto;
 pub mod cone;
 pub mod dantzig;
+mod elimination;
 pub mod enumerate;
 pub mod file;
 pub mod interior;

@@ -8,6 +8,7 @@
 //! `D` is the row scale, equal on the rows of a cone, so cones stay cones. A natural map residual of size ρ in row i
 //! is `√D_i β ρ` in m/s.
 
+use super::elimination::Order;
 use super::problem::{Group, Law, Problem};
 use super::residual::{group_natural_map, worse};
 use super::work::{ROW, Work, factorization, square};
@@ -30,6 +31,8 @@ pub(crate) struct Scaled<'a> {
     impulse_scale: DVector<f64>,
     /// Row indices and values of each column, if the matrix is sparse.
     sparse: Option<Vec<Vec<(usize, f64)>>>,
+    /// In which order systems made of its rows are eliminated.
+    pub order: Order,
     /// Nonzeros of the matrix if it is sparse, else n²: the price of a product, and of a sweep.
     pub product_work: u64,
     /// The budget that everything on this problem is paid from.
@@ -44,7 +47,7 @@ impl<'a> Scaled<'a> {
         let beta = if bias.amax() > 0.0 { bias.amax() } else { 1.0 };
         let matrix = DMatrix::from_fn(n, n, |i, j| s[i] * problem.delassus[(i, j)] * s[j]);
         let impulse_scale = &s * beta;
-        let groups = problem
+        let groups: Vec<Group> = problem
             .groups()
             .map(|Group { row, law }| {
                 let law = match law {
@@ -64,9 +67,10 @@ impl<'a> Scaled<'a> {
             matrix.column_iter().map(|c| c.iter().copied().enumerate().filter(|&(_, x)| x != 0.0).collect()).collect()
         });
         work.pay(3 * square(n));
+        let order = Order::new(&groups, n, sparse.as_deref());
         let product_work = if sparse.is_some() { nonzeros as u64 } else { square(n) };
         let velocity_scale = s.map(|s| beta / s);
-        Self { matrix, bias: bias / beta, groups, velocity_scale, impulse_scale, sparse, product_work, work }
+        Self { matrix, bias: bias / beta, groups, velocity_scale, impulse_scale, sparse, order, product_work, work }
     }
 
     pub fn rows(&self) -> usize {

@@ -8,6 +8,7 @@
 use super::cpu::Scratch;
 use super::factor::Factor;
 use crate::lane::Real;
+use bytemuck::{Pod, must_cast_slice};
 
 /// How many rows of which kind a block has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -239,10 +240,11 @@ impl<R: Real> Batch<R> {
         self.groups.iter().map(|g| g.block_count).sum()
     }
 
-    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense.
-    pub fn merge<'a>(&mut self, parts: impl Iterator<Item = &'a Self>)
+    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense. P: another form of the
+    /// same pack.
+    pub fn merge<'a, P: Real + Pod>(&mut self, parts: impl Iterator<Item = &'a Batch<P>>)
     where
-        R: 'a,
+        R: Pod,
     {
         for group in &mut self.groups {
             group.block_count = 0;
@@ -268,15 +270,15 @@ impl<R: Real> Batch<R> {
                 (&mut to.report, &from.report),
                 (&mut to.position_report, &from.position_report),
             ] {
-                to.extend_from_slice(from);
+                to.extend_from_slice(must_cast_slice(from));
             }
         }
     }
 
     /// Gives the answers back to the parts that were merged, in the same order.
-    pub fn deal_out<'a>(&self, parts: impl Iterator<Item = &'a mut Self>)
+    pub fn deal_out<'a, P: Real + Pod>(&self, parts: impl Iterator<Item = &'a mut Batch<P>>)
     where
-        R: 'a,
+        R: Pod,
     {
         // Tiles of every group that are dealt out already.
         let mut done = vec![0; self.groups.len()];
@@ -290,7 +292,7 @@ impl<R: Real> Batch<R> {
                 (&mut to.report, &from.report, REPORT_LEN),
                 (&mut to.position_report, &from.position_report, REPORT_LEN),
             ] {
-                to.copy_from_slice(&from[first * len..(first + tiles) * len]);
+                to.copy_from_slice(must_cast_slice(&from[first * len..(first + tiles) * len]));
             }
             done[index] += tiles;
         }

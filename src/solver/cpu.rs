@@ -13,9 +13,9 @@ use super::{
     Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
     REPORT_SWEEPS, SolveSettings,
 };
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use crate::lane::{Compiled, F32x16, Level, Mask, Real, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{F32x16, F64x8, Wide, Wide64};
+use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
 pub(super) const CONTRACTS: f64 = 0.1;
@@ -203,47 +203,71 @@ pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
 
 fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch, level) {
-        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch, level) {
-        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+    if has_avx512(level) {
+        if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+        if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+    } else if Level::detect().runs_packs() {
+        if let Some(mut all) = as_registers::<R, F32x16, Pair>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+        if let Some(mut all) = as_registers::<R, F64x8, Pair64>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
     }
     let Batch { groups, scratch, .. } = batch;
     solve_all(groups, level, settings, sweeps, scratch);
 }
 
-/// Array packs P seen as registers W where the machine has such and R is P: the bits are the same, and it is faster.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512(level: Level) -> bool {
+    level == Level::Avx512 && Level::detect() == Level::Avx512
+}
+
+/// The groups of a batch of array packs P, seen as registers W; none if R is not P.
 #[cfg(target_arch = "x86_64")]
 fn as_registers<R: Real, P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod>(
     batch: &mut Batch<R>,
-    level: Level,
 ) -> Option<Vec<Tiles<'_, W>>> {
-    use bytemuck::{must_cast_slice, must_cast_slice_mut};
-    let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>().map(|batch| &mut batch.groups);
-    let groups = groups.filter(|_| level == Level::Avx512 && Level::detect() == Level::Avx512)?;
-    let seen = groups.iter_mut().map(|group| Tiles {
-        size: group.size,
-        delassus: must_cast_slice(&group.delassus),
-        factors: used_factors(&mut group.factors, group.block_count),
-        friction: must_cast_slice(&group.friction),
-        bounds: must_cast_slice(&group.bounds),
-        bias: must_cast_slice(&group.bias),
-        impulse: must_cast_slice_mut(&mut group.impulse),
-        report: must_cast_slice_mut(&mut group.report),
-        position_bias: must_cast_slice(&group.position_bias),
-        position_impulse: must_cast_slice_mut(&mut group.position_impulse),
-        position_report: must_cast_slice_mut(&mut group.position_report),
-    });
-    Some(seen.collect())
+    let batch = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>()?;
+    Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a, P: Real + bytemuck::Pod> Tiles<'a, P> {
+    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Real::COMPILED`]).
+    fn seen_as<W: Real<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
+        use bytemuck::{must_cast_slice, must_cast_slice_mut};
+        Tiles {
+            size: self.size,
+            delassus: must_cast_slice(self.delassus),
+            factors: self.factors,
+            friction: must_cast_slice(self.friction),
+            bounds: must_cast_slice(self.bounds),
+            bias: must_cast_slice(self.bias),
+            impulse: must_cast_slice_mut(self.impulse),
+            report: must_cast_slice_mut(self.report),
+            position_bias: must_cast_slice(self.position_bias),
+            position_impulse: must_cast_slice_mut(self.position_impulse),
+            position_report: must_cast_slice_mut(self.position_report),
+        }
+    }
 }
 
 /// [`solve_cpu`] of some tiles of one group.
 ///
 /// # Panics
 /// As [`solve_cpu`].
-pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
+pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512(level) {
+        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, true, &mut Scratch::new());
+    } else if Level::detect().runs_packs() {
+        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, true, &mut Scratch::new());
+    }
     solve_all(&mut vec![tiles], level, settings, true, &mut Scratch::new());
 }
 

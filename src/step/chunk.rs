@@ -154,7 +154,7 @@ macro_rules! stage_task {
 pub(super) use stage_task;
 stage_task!(FindProblem { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R>, watch: &'a mut StopWatch<'b> } { find_problem(plan, tile, scratch, w, watch); });
 stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R> } { assemble(plan, tile, w, batch); });
-stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, position_velocity: &'a mut [R], w: &'a mut Posed<R> } { finish(plan, tile, position_velocity, w); });
+stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
 
 impl<R: Real> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
@@ -243,11 +243,11 @@ impl<R: Real> Worker<R> {
             let mut tile = chunk.tile(&plan.model, t);
             self.gather(t);
             tile.memory.keep(tile.lane_count, &self.posed[t]);
-            let (w, position_velocity) = (&mut self.posed[t], &mut self.scratch.position_velocity);
+            let (w, scratch) = (&mut self.posed[t], &mut self.scratch);
             w.struck.add_to(&mut w.impulse, R::one());
             // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
             w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
-            plan.level.run(Finish { plan, tile: &mut tile, position_velocity, w });
+            plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);
             self.report(plan, t, chunk);

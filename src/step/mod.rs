@@ -5,6 +5,7 @@ mod certify;
 mod chunk;
 mod exact;
 mod impacts;
+mod momentum;
 mod places;
 mod profile;
 mod redo;
@@ -30,10 +31,11 @@ use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
-use crate::runge_kutta::{self, RungeKutta};
+use crate::runge_kutta::{self, RungeKutta, Whole};
 use crate::slots::first_lanes;
 use crate::spatial::Motion;
 use impacts::Struck;
+use momentum::keep_momentum;
 use places::Places;
 use profile::StopWatch;
 use rows::{RowPlan, Rows, apply, constraint_rows};
@@ -137,6 +139,11 @@ pub struct Scratch<R> {
     candidates: Vec<Near<R>>,
     /// Velocity that moves q, shape \[nv\].
     position_velocity: Vec<R>,
+    /// q at the start of the step, and then after free motion, shape \[nq\].
+    free_position: Vec<R>,
+    /// All trees after free motion, and as the step leaves them, shape \[tree\].
+    free_trees: Vec<Whole<R>>,
+    trees: Vec<Whole<R>>,
 }
 
 impl<R: Real> Scratch<R> {
@@ -148,6 +155,9 @@ impl<R: Real> Scratch<R> {
             drift: vec![Drift::none(); model.geoms.len()],
             candidates: Vec::new(),
             position_velocity: vec![R::zero(); model.nv()],
+            free_position: vec![R::zero(); model.nq()],
+            free_trees: vec![Whole::default(); model.trees.len()],
+            trees: vec![Whole::default(); model.trees.len()],
         }
     }
 }
@@ -304,8 +314,8 @@ fn find_islands<R: Real>(
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
 #[inline(always)]
-fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, position_velocity: &mut [R], w: &mut Posed<R>) {
-    let (model, words) = (&*plan.model, plan.rows.words);
+fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+    let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
     apply(model, words, &w.rows, &w.impulse, &w.response, tile.v);
     apply(model, words, &w.rows, &w.position_impulse, &w.response, position_velocity);
     if plan.integrator == Integrator::Rk4 {
@@ -314,7 +324,11 @@ fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, position_velocity: &mut 
             *x = R::constant(0.5).mul_add(*x - w.response.free_velocity[i], w.response.mean_velocity[i]);
         }
     }
-    integrate(model, R::constant(plan.dt), position_velocity, tile.q);
+    scratch.free_position.copy_from_slice(tile.q);
+    integrate(model, R::constant(plan.dt), &scratch.position_velocity, tile.q);
+    if plan.integrator == Integrator::Rk4 {
+        keep_momentum(plan, tile, scratch, w);
+    }
     let mut speed = R::zero();
     for x in tile.v.iter() {
         speed = x.abs().max(speed);

@@ -3,10 +3,16 @@
 use super::{Backend, BlockRecord, ContactRecord, Engine, Impacts, Parameter, Precision, Settings, WorldReport};
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
-use crate::lane::{Real, Scalar};
+use crate::lane::{F32x16, Real, Scalar};
+#[cfg(all(feature = "gpu", target_arch = "x86_64"))]
+use crate::lane::{Pair, Wide};
 use crate::model::Model;
+#[cfg(feature = "gpu")]
+use crate::solver::{Batch, SolveSettings};
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
+#[cfg(feature = "gpu")]
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
@@ -43,11 +49,7 @@ enum Solver<R: Real> {
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
     #[cfg(feature = "gpu")]
-    Hybrid {
-        workers: Vec<Worker<R>>,
-        gpu: Box<crate::gpu::Gpu>,
-        merged: Box<crate::solver::Batch<crate::lane::F32x16>>,
-    },
+    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: Box<Batch<F32x16>> },
 }
 
 /// The worlds in one number type.
@@ -137,7 +139,7 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
         Backend::Hybrid if plan.settings.precision == Precision::F64 => {
             Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
         }
-        Backend::Hybrid if R::LANES != crate::lane::F32x16::LANES => Err(Error::Unsupported(
+        Backend::Hybrid if R::LANES != F32x16::LANES => Err(Error::Unsupported(
             "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
         )),
         Backend::Hybrid => hybrid(plan, tile_count, notes),
@@ -167,19 +169,46 @@ fn solve_on_device<R: Real>(
     plan: &Plan,
     workers: &mut [Worker<R>],
     gpu: &mut crate::gpu::Gpu,
-    merged: &mut crate::solver::Batch<crate::lane::F32x16>,
+    merged: &mut Batch<F32x16>,
     notes: &mut Vec<String>,
 ) -> Result<()> {
-    use std::any::Any;
-    type DeviceBatch = crate::solver::Batch<crate::lane::F32x16>;
-    let mut batches: Vec<&mut DeviceBatch> = (workers.iter_mut())
-        .filter_map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut::<DeviceBatch>())
-        .collect();
-    merged.merge(batches.iter().map(|batch| &**batch));
-    let report = gpu.solve(merged, &plan.settings.solve())?;
-    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
-    notes.extend(report.note.filter(|note| !notes.contains(note)));
+    let settings = plan.settings.solve();
+    // Whichever form of the pack the worlds are kept in, its bits are those of the array pack.
+    #[cfg(target_arch = "x86_64")]
+    let report = if let Some(batches) = batches_of::<R, Wide>(workers) {
+        solve_merged(batches, gpu, merged, &settings)
+    } else if let Some(batches) = batches_of::<R, Pair>(workers) {
+        solve_merged(batches, gpu, merged, &settings)
+    } else {
+        return Ok(());
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let report = match batches_of::<R, F32x16>(workers) {
+        Some(batches) => solve_merged(batches, gpu, merged, &settings),
+        None => return Ok(()),
+    };
+    notes.extend(report?.note.filter(|note| !notes.contains(note)));
     Ok(())
+}
+
+/// The batches of all workers; none if R is not P.
+#[cfg(feature = "gpu")]
+fn batches_of<R: Real, P: Real>(workers: &mut [Worker<R>]) -> Option<Vec<&mut Batch<P>>> {
+    workers.iter_mut().map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut()).collect()
+}
+
+/// Merges, solves and deals out.
+#[cfg(feature = "gpu")]
+fn solve_merged<P: Real + bytemuck::Pod>(
+    mut batches: Vec<&mut Batch<P>>,
+    gpu: &mut crate::gpu::Gpu,
+    merged: &mut Batch<F32x16>,
+    settings: &SolveSettings,
+) -> Result<crate::gpu::GpuReport> {
+    merged.merge(batches.iter().map(|batch| &**batch));
+    let report = gpu.solve(merged, settings)?;
+    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
+    Ok(report)
 }
 
 /// Tiles of a chunk when the device solves all chunks at once: one chunk a thread.
@@ -374,10 +403,10 @@ impl<R: Real> Engine for Core<R> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::lane::{F32x16, F64x8, Level, Wide, Wide64};
+    use crate::lane::{Level, Pair, Pair64, Wide, Wide64};
     use crate::model::Integrator;
 
-    /// Registers and array packs, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
+    /// One register and two, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
     #[test]
     fn all_types_of_a_precision_step_to_the_same_bits() {
         fn roll<R: Real>(model: &Arc<Model>, precision: Precision, integrator: Integrator) -> Vec<u64> {
@@ -411,8 +440,8 @@ mod tests {
             let single = roll::<f32>(&model, Precision::F32, integrator);
             let double = roll::<f64>(&model, Precision::F64, integrator);
             if Level::detect().runs_packs() {
-                assert_eq!(roll::<F32x16>(&model, Precision::F32, integrator), single, "{name}: array packs, f32");
-                assert_eq!(roll::<F64x8>(&model, Precision::F64, integrator), double, "{name}: array packs, f64");
+                assert_eq!(roll::<Pair>(&model, Precision::F32, integrator), single, "{name}: pairs, f32");
+                assert_eq!(roll::<Pair64>(&model, Precision::F64, integrator), double, "{name}: pairs, f64");
             }
             if Level::detect() == Level::Avx512 {
                 assert_eq!(roll::<Wide>(&model, Precision::F32, integrator), single, "{name}: registers, f32");
