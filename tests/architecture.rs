@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 21] = [
+const MODULES: [&str; 22] = [
     "error",
     "lane",
     "machine",
@@ -19,6 +19,7 @@ const MODULES: [&str; 21] = [
     "equality",
     "island",
     "lcp",
+    "ecp",
     "acceleration",
     "solver",
     "gpu",
