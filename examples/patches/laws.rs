@@ -37,11 +37,8 @@ pub fn hand(state: &State, t: f64) -> Vector6<f64> {
             }
             let elevation = 20f64.to_radians() * (s / 0.25).min(1.0);
             let azimuth = -90f64.to_radians() * ((s - 0.2) / 0.55).clamp(0.0, 1.0);
-            let wanted = Vector3::new(
-                azimuth.cos() * elevation.cos(),
-                azimuth.sin() * elevation.cos(),
-                elevation.sin(),
-            );
+            let wanted =
+                Vector3::new(azimuth.cos() * elevation.cos(), azimuth.sin() * elevation.cos(), elevation.sin());
             let hold = (across / lean).cross(&up) * (weight * 0.15 * lean);
             wrench(Vector3::zeros(), u.cross(&wanted) * 600.0 + damping + hold)
         }

@@ -5,10 +5,16 @@
 //!
 //! - [`Stepper::linearised`]: rows at the start of the step, one contact problem with a patch: what an engine does.
 //! - [`Stepper::implicit`]: the paper's step, with contact points, normals and friction at its end: nothing penetrates.
+//! - [`Mncp`]: the paper's own equations (18) and (19) of that step, in all their unknowns, for a body against any convex set.
 
 mod body;
+mod convex;
+mod dual;
+mod mncp;
 mod step;
 mod support;
 
 pub use body::{Body, Shape, State};
+pub use convex::Convex;
+pub use mncp::{Guess, Mncp, Solution};
 pub use step::{Contact, Ground, Stepper};

@@ -10,6 +10,7 @@
 //! last one until nothing moves any more, each time with `gap⁺/h + J⁺ (ν − ν_last)` in place of the gap.
 
 use super::body::{Body, State};
+use super::convex::Convex;
 use super::support::SupportRows;
 use crate::error::{Error, Result};
 use crate::lcp::patch::ellipsoid::{Friction, MOST_NORMALS, Normal};
@@ -23,6 +24,9 @@ const MOST_PASSES: usize = 200;
 const STILL: f64 = 1e-14;
 /// Residual at which a problem of one body counts as solved, relative to its velocities.
 const SOLVED: f64 = 1e-11;
+
+/// A function of the body this near to 0 is active, m.
+const ACTIVE: f64 = 1e-7;
 
 /// How the ground resists.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,9 +119,10 @@ impl Stepper {
             let (next, contact) = self.pass(&end, &velocity, &free, state)?;
             let change = (next - velocity).amax();
             steps += contact.newton_steps;
-            let size = next.amax().max(free.velocity.amax()).max(f64::MIN_POSITIVE);
+            let size = next.amax().max(free.velocity.amax());
+            let still = STILL * size + self.rounding(state);
             // at the floor of rounding it no longer falls
-            let settled = change <= STILL * size || change <= 100.0 * STILL * size && change >= last;
+            let settled = change <= still || change <= 100.0 * still && change >= last;
             velocity = if passes > MOST_PASSES / 4 { 0.5 * (velocity + next) } else { next };
             last = change;
             if settled {
@@ -138,6 +143,27 @@ impl Stepper {
             _ => gaps.iter().copied().fold(f64::INFINITY, f64::min),
         };
         (-least).max(0.0)
+    }
+
+    /// ν* and the inverse inertia in the world at the start of the step.
+    pub(super) fn free_motion(&self, state: &State, applied: &Vector6<f64>) -> Result<(Vector6<f64>, Matrix3<f64>)> {
+        self.free(state, applied).map(|free| (free.velocity, free.inverse_inertia))
+    }
+
+    /// How many of the body's convex functions are active at the ECP of a step that ended in `state` (the paper's N): 1 on a
+    /// face, 2 on an edge, 3 at a corner; 0 without contact.
+    pub fn active_functions(&self, state: &State, contact: &Contact) -> usize {
+        if contact.normal_impulse <= 0.0 {
+            return 0;
+        }
+        let local = state.orientation.inverse_transform_vector(&contact.arm);
+        let functions = Convex::of(&self.body.shape);
+        functions.iter().filter(|f| f.value([local.x, local.y, local.z]).abs() <= ACTIVE).count()
+    }
+
+    /// What rounding of gaps makes of velocities, m/s.
+    fn rounding(&self, state: &State) -> f64 {
+        16.0 * f64::EPSILON * state.position.z.abs() / self.dt
     }
 
     fn ahead(&self, state: &State, velocity: &Vector6<f64>) -> State {
@@ -219,9 +245,9 @@ impl Stepper {
             ((0..count).map(|row| Row { row, bounds: [0.0, f64::INFINITY] }).collect(), Vec::new())
         };
         let system = System::new(matrix, bias, bounded, discs, vec![block]);
-        let size = free.velocity.amax().max(start.velocity.amax()).max(1e-6);
-        let Solved { impulse, residual, iterations } = solve_system(&system, SOLVED * size);
-        if residual > SOLVED * size {
+        let tolerance = SOLVED * free.velocity.amax().max(start.velocity.amax()) + self.rounding(start);
+        let Solved { impulse, residual, iterations } = solve_system(&system, tolerance);
+        if residual > tolerance {
             let message = format!("residual {residual:e} m/s at {:?}", pose.position);
             return Err(Error::Problem { place: "contact of one body".into(), message });
         }

@@ -276,7 +276,7 @@ fn laws(line: &Line) -> std::result::Result<Vec<Law>, String> {
                 return Err(format!("mu has {count} entries; patches, e and points {given:?}"));
             }
             let each = mu.iter().zip(e).zip(points);
-            each.map(|((&mu, &e), points)| Patch::polygon(mu, e, points).map(Law::Patch)).collect()
+            each.map(|((&mu, &e), points)| polygon(mu, e, points)).collect()
         }
         "mixed" => {
             let laws = line.laws.as_ref().ok_or_else(|| "kind \"mixed\" needs laws".to_string())?;
@@ -286,12 +286,16 @@ fn laws(line: &Line) -> std::result::Result<Vec<Law>, String> {
                     &LawLine::Friction { normal, mu } => Ok(Law::Friction { normal, friction: mu }),
                     &LawLine::Cone { mu, d } => Ok(Law::Cone { friction: mu, dimension: d }),
                     &LawLine::Disc { mu, e, radius } => Ok(Law::Patch(Patch::disc(mu, e, radius))),
-                    LawLine::Patch { mu, e, points } => Patch::polygon(*mu, *e, points).map(Law::Patch),
+                    LawLine::Patch { mu, e, points } => polygon(*mu, *e, points),
                 })
                 .collect()
         }
         other => Err(format!("kind {other:?} is none of lcp, blcp, blcp_findex, fc2d, fc3d, patch, mixed")),
     }
+}
+
+fn polygon(mu: f64, e: [f64; 3], points: &[[f64; 2]]) -> std::result::Result<Law, String> {
+    Patch::polygon(mu, e, points).map(Law::Patch).map_err(|error| error.to_string())
 }
 
 fn interval(lower: Option<f64>, upper: Option<f64>) -> Law {

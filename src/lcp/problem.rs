@@ -130,7 +130,7 @@ impl Problem {
     /// the rows of a cone, 1 where that is not positive.
     ///
     /// In a patch `W_ii` for the normal of a vertex, the mean diagonal for the three rows of a disc, and `a`, the mean of
-    /// `e_k² W_kk` over the axes with friction, for the rows of friction; `√(a W_kk)` for an axis without.
+    /// `e_k² W_kk` over the tangents with friction (of torsion, if there are none), for the rows of friction; `√(a W_kk)` for an axis without.
     pub fn row_scale(&self) -> DVector<f64> {
         let mut scale = DVector::from_element(self.rows(), 1.0);
         for Group { row, law } in self.groups() {

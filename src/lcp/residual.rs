@@ -86,7 +86,7 @@ pub fn relative_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
 }
 
 /// What rounding alone can make of the natural map of `impulse`, m/s: `4 ε (|b_i| + Σ_j |W_ij z_j|)`, the largest row; in the
-/// friction of a patch with the factors of y.
+/// friction of a patch with the factors of y, and of s.
 ///
 /// A residual that is not above it is as good as zero.
 pub fn rounding_floor(problem: &Problem, impulse: &DVector<f64>) -> f64 {
@@ -94,8 +94,9 @@ pub fn rounding_floor(problem: &Problem, impulse: &DVector<f64>) -> f64 {
         return f64::INFINITY;
     }
     let size = problem.delassus.abs() * impulse.abs() + problem.bias.abs();
+    let scale = problem.row_scale();
     let of = |Group { row, law }: Group| match law {
-        Law::Patch(patch) => judge::size(row, &patch, impulse.as_slice(), size.as_slice()),
+        Law::Patch(patch) => judge::size(row, &patch, scale.as_slice(), impulse.as_slice(), size.as_slice()),
         _ => size.rows(row, law.rows()).amax(),
     };
     4.0 * f64::EPSILON * problem.groups().fold(0.0, |worst, group| worse(worst, of(group)))

@@ -246,9 +246,12 @@ pub fn length<R: Real>(v: [R; 3]) -> R {
 pub fn least_on_ball<R: Real>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R) -> [R; 3] {
     let (zero, one) = (R::zero(), R::one());
     let trace = (d[0][0] + d[1][1] + d[2][2]).max(zero);
-    let mut lambda = R::select(zero.lt(trace), trace * shift, one);
     let radius = radius.max(zero);
     let safe = R::select(zero.lt(radius), radius, one);
+    // D = 0: x lies on the rim against g
+    let pull = length(g);
+    let alone = R::select(zero.lt(pull), pull / safe, one);
+    let mut lambda = R::select(zero.lt(trace), trace * shift, alone);
     let mut x = [zero; 3];
     for step in 0..=SECULAR_STEPS {
         // D + λ I = L Lᵀ

@@ -3,7 +3,7 @@
 use super::Patch;
 use super::Support;
 use super::ellipsoid::{Friction, length, natural_map as ball_map};
-use super::system::project_disc_cone;
+use super::system::{friction_scale, project_disc_cone};
 use crate::lcp::residual::{fischer_burmeister as scalar, jordan_fischer_burmeister, worse};
 
 /// What the laws of a patch speak about.
@@ -47,12 +47,7 @@ impl Patch {
             Support::Vertices { .. } => normals.iter().map(|&d| positive(d)).collect(),
             Support::Disc { .. } => vec![positive(normals.iter().sum::<f64>() / 3.0); 3],
         };
-        let axes = self.ellipsoid.iter().zip(frictions);
-        let (sum, count) = axes.fold((0.0, 0.0), |(sum, count), (&e, &d)| match e {
-            0.0 => (sum, count),
-            _ => (sum + e * e * d, count + 1.0),
-        });
-        let mean = if sum > 0.0 { sum / count } else { 1.0 };
+        let mean = friction_scale(self.ellipsoid, [frictions[0], frictions[1], frictions[2]]);
         let each = self.ellipsoid.iter().zip(frictions);
         scale.extend(each.map(|(&e, &d)| if e == 0.0 { (mean * positive(d)).sqrt() } else { mean }));
         scale
@@ -132,12 +127,17 @@ pub(in crate::lcp) fn dissipation(row: usize, patch: &Patch, z: &[f64], w: &[f64
     -state.s.iter().zip(&state.y).map(|(s, y)| s * y).sum::<f64>()
 }
 
-/// What the velocities of a patch are made of, from `size` of each row (`Σ_j |W_ij z_j| + |b_i|`), m/s.
-pub(in crate::lcp) fn size(row: usize, patch: &Patch, z: &[f64], size: &[f64]) -> f64 {
+/// What the natural map of a patch is made of, m/s: its velocities, from `size` of each row (`Σ_j |W_ij z_j| + |b_i|`), and
+/// `a/e_r` times the parts of τ_r, which a small e_r blows up.
+pub(in crate::lcp) fn size(row: usize, patch: &Patch, scale: &[f64], z: &[f64], size: &[f64]) -> f64 {
     let state = State::new(row, patch, z, size);
     let normals = size[row..row + patch.normal_rows()].iter().fold(0.0, |worst, &s| worse(worst, s));
     let [t, o, r] = state.block.rows.map(|row| size[row]);
     let [e_t, e_o, e_r] = patch.ellipsoid;
     let [d_t, d_o] = state.centre.map(f64::abs);
-    worse(normals, length([e_t * (t + d_o * r), e_o * (o + d_t * r), e_r * r]))
+    let velocity = length([e_t * (t + d_o * r), e_o * (o + d_t * r), e_r * r]);
+    let [f_t, f_o, torsion] = state.block.rows.map(|row| z[row].abs());
+    let parts = torsion + d_t * f_o + d_o * f_t;
+    let axis = scale[state.block.rows[2]];
+    worse(normals, velocity + if e_r > 0.0 { axis * parts / e_r } else { axis * parts })
 }

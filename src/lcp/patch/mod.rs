@@ -34,6 +34,8 @@ mod solve;
 mod sweeps;
 pub mod system;
 
+use crate::error::{Error, Result};
+
 pub use solve::{Rounded, solve_rounded};
 pub(crate) use solve::{Solved, auto, newton, solve_system, sweeps};
 
@@ -72,10 +74,11 @@ impl Patch {
     /// A polygon, edge or point.
     ///
     /// # Errors
-    /// What is wrong, in words, if there are no vertices or more than [`MOST_VERTICES`].
-    pub fn polygon(friction: f64, ellipsoid: [f64; 3], vertices: &[[f64; 2]]) -> Result<Self, String> {
+    /// [`Error::Argument`] if there are no vertices or more than [`MOST_VERTICES`].
+    pub fn polygon(friction: f64, ellipsoid: [f64; 3], vertices: &[[f64; 2]]) -> Result<Self> {
         if !(1..=MOST_VERTICES).contains(&vertices.len()) {
-            return Err(format!("a patch has 1 to {MOST_VERTICES} vertices, not {}", vertices.len()));
+            let message = format!("a patch has 1 to {MOST_VERTICES}, not {}", vertices.len());
+            return Err(Error::argument("vertices", message));
         }
         let mut points = [[0.0; 2]; MOST_VERTICES];
         points[..vertices.len()].copy_from_slice(vertices);

@@ -69,6 +69,9 @@ pub(super) fn newton<R: Scalar>(
         let before = merit(&defect);
         let mut chosen: Option<(f64, Point<R>)> = None;
         for frictions in SHIFTS {
+            if !work.affords(factorization(n) + (HALVINGS as u64 + 2) * square(n)) {
+                break;
+            }
             let shift = Shift { normals: normal_shift::<R>().max(frictions), frictions };
             work.pay(factorization(n) + square(n));
             let mut step = defect.clone();
@@ -104,13 +107,14 @@ pub(super) fn newton<R: Scalar>(
     taken
 }
 
-/// Newton with more and more of the friction, each from the answer of the last, from `point`; returns the steps.
+/// Newton with more and more of the friction, each from the answer of the last, from `point`; returns the steps. Newton aims
+/// at `aim`, and what is within `tolerance` (m/s) is an answer.
 ///
 /// A share that is not reached is approached in half the stride.
 pub(super) fn by_and_by<R: Scalar>(
     system: &System<R>,
     point: &mut Point<R>,
-    tolerance: f64,
+    (tolerance, aim): (f64, f64),
     limit: usize,
     work: &Work,
 ) -> usize {
@@ -123,7 +127,7 @@ pub(super) fn by_and_by<R: Scalar>(
             block.friction = whole.friction * R::constant(share);
         }
         let mut now = Point::at(&partial, from.clone());
-        taken += newton(&partial, &mut now, tolerance, limit, work);
+        taken += newton(&partial, &mut now, aim, limit, work);
         if now.residual <= tolerance {
             from = now.x;
             stride = if reached == 0.0 { FIRST_STRIDE } else { 2.0 * stride };

@@ -10,6 +10,8 @@ use nalgebra::DVector;
 
 /// Newton steps of an attempt.
 const STEPS: usize = 50;
+/// Newton steps from an answer to its rounding floor.
+const LAST_STEPS: usize = 2;
 /// Newton aims this far below the tolerance: its last step costs little and brings many digits.
 const AIM: f64 = 1e-2;
 
@@ -42,9 +44,10 @@ pub(crate) fn newton(
     let mut taken = newton_from(&system, &mut point, AIM * tolerance, steps, work);
     if point.residual > tolerance {
         let mut other = Point::at(&system, vec![0.0; system.rows()]);
-        taken += by_and_by(&system, &mut other, AIM * tolerance, steps, work);
+        taken += by_and_by(&system, &mut other, (tolerance, AIM * tolerance), steps, work);
         point = better(point, other);
     }
+    taken += polish(&system, &mut point, tolerance, work);
     (impulse(&point), taken)
 }
 
@@ -70,8 +73,16 @@ pub(crate) fn auto(
     work: &Work,
 ) -> (DVector<f64>, usize) {
     let (system, point) = begin::<f64>(problem, warm, work);
-    let (point, done) = attempts(&system, point, tolerance, limit, work);
+    let (mut point, mut done) = attempts(&system, point, tolerance, limit, work);
+    done += polish(&system, &mut point, tolerance, work);
     (impulse(&point), done)
+}
+
+/// Newton's last steps cost little and bring all digits that there are: from an answer to its rounding floor.
+fn polish<R: Scalar>(system: &System<R>, point: &mut Point<R>, tolerance: f64, work: &Work) -> usize {
+    let floor = system.floor(&point.z);
+    let solved = point.residual <= tolerance && point.residual > floor;
+    if solved { newton_from(system, point, floor, LAST_STEPS, work) } else { 0 }
 }
 
 fn better<R>(a: Point<R>, b: Point<R>) -> Point<R> {
@@ -103,7 +114,7 @@ pub(super) fn attempts<R: Scalar>(
     }
     for from in [Point::at(system, vec![R::zero(); system.rows()]), swept.clone()] {
         let mut next = from;
-        done += by_and_by(system, &mut next, aim, STEPS, work);
+        done += by_and_by(system, &mut next, (tolerance, aim), STEPS, work);
         best = better(best, next);
         if solved(&best) {
             return (best, done);
@@ -140,7 +151,8 @@ pub struct Rounded {
 pub fn solve_rounded<R: Scalar>(problem: &Problem, tolerance: f64) -> Rounded {
     let work = Work::new(None);
     let (system, point) = begin::<R>(problem, None, &work);
-    let (point, iterations) = attempts(&system, point, tolerance, 5000, &work);
+    let (mut point, mut iterations) = attempts(&system, point, tolerance, 5000, &work);
+    iterations += polish(&system, &mut point, tolerance, &work);
     Rounded { impulse: impulse(&point), iterations, residual: point.residual }
 }
 

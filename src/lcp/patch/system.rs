@@ -4,7 +4,7 @@
 //! x = (impulses of the normals, s of the friction blocks),   z = z(x),   w = W z + b
 //! row       F = x − Π(x − ρ w)                 ρ = 1/W_ii
 //! disc      F = x − P_K(x − ρ w)               K = { |m| ≤ λ }, its own dual; ρ = 1/mean W_ii
-//! friction  F = s − P(s − ρ y), |·| ≤ μ N      ρ = 1/mean e_k² W_kk
+//! friction  F = s − P(s − ρ y), |·| ≤ μ N      ρ = 1/a
 //! ```
 //!
 //! and `F / ρ`, in m/s, is what must vanish.
@@ -89,13 +89,11 @@ impl<R: Scalar> System<R> {
         }
         for k in 0..system.frictions.len() {
             let block = system.frictions[k];
-            let (mut sum, mut count) = (R::zero(), R::zero());
-            for k in (0..block.dimension).filter(|&k| block.ellipsoid[k] > R::zero()) {
-                let row = block.rows[k];
-                sum += block.ellipsoid[k] * block.ellipsoid[k] * system.entry(row, row);
-                count += R::one();
-            }
-            let step = if sum > R::zero() { count / sum } else { R::one() };
+            let diagonal = std::array::from_fn(|k| match block.rows.get(k) {
+                Some(&row) if k < block.dimension => system.entry(row, row),
+                _ => R::zero(),
+            });
+            let step = R::one() / friction_scale(block.ellipsoid, diagonal);
             for &row in &block.rows[..block.dimension] {
                 system.steps[row] = step;
             }
@@ -140,6 +138,16 @@ impl<R: Scalar> System<R> {
         let n = self.rows();
         let row = |i: usize| z.iter().zip(&self.matrix[i * n..]).fold(self.bias[i], |w, (&z, &m)| m.mul_add(z, w));
         (0..n).map(row).collect()
+    }
+
+    /// What rounding makes of the residual at impulses `z`, m/s: `4 ε (|b_i| + Σ_j |W_ij z_j|)`, the largest row.
+    pub fn floor(&self, z: &[R]) -> f64 {
+        let n = self.rows();
+        let row = |i: usize| {
+            let products = z.iter().zip(&self.matrix[i * n..]).map(|(z, m)| (*z * *m).abs().to_f64());
+            products.sum::<f64>() + self.bias[i].abs().to_f64()
+        };
+        4.0 * R::EPSILON * (0..n).map(row).fold(0.0, f64::max)
     }
 
     /// `F / ρ` of every row at the unknowns `x`, whose impulses are `z` and velocities `w`, m/s.
@@ -226,6 +234,19 @@ pub(super) enum DiscCase {
     Inside,
     Open,
     Rim,
+}
+
+/// `a`, 1/kg: the mean of `e_k² W_kk` over the tangents with friction, that of torsion if there are none; 1 where it is not
+/// positive. Torsion does not enter beside tangents: with a large e_r it would drown them.
+pub(super) fn friction_scale<R: Scalar>(ellipsoid: [R; 3], diagonal: [R; 3]) -> R {
+    let (mut sum, mut count) = (R::zero(), R::zero());
+    for k in 0..2 {
+        if ellipsoid[k] > R::zero() {
+            sum += ellipsoid[k] * ellipsoid[k] * diagonal[k];
+            count += R::one();
+        }
+    }
+    positive(if count > R::zero() { sum / count } else { ellipsoid[2] * ellipsoid[2] * diagonal[2] })
 }
 
 /// x where it is positive, else 1.
