@@ -221,6 +221,41 @@ fn random_stacks_of_patches_end_honestly() {
     assert!(unsolved <= 4, "{unsolved} of 200");
 }
 
+/// `count` unit cubes of 1 kg on each other, the top one of `top` kg, that are thrown into disorder.
+fn stack(count: usize, top: f64, seed: usize) -> Problem {
+    let patch = polygon(0.5, [1.0, 1.0, 0.38], &SQUARE);
+    let level = UnitQuaternion::identity();
+    let (below, above) = (rows(&patch, Vector3::z() * -0.5, &level), rows(&patch, Vector3::z() * 0.5, &level));
+    // patch p is under cube p and on top of cube p - 1
+    let j = DMatrix::from_fn(7 * count, 6 * count, |i, k| {
+        let (p, row, cube, axis) = (i / 7, i % 7, k / 6, k % 6);
+        let part =
+            |(force, moment): &(Vector3<f64>, Vector3<f64>)| if axis < 3 { force[axis] } else { moment[axis - 3] };
+        match cube {
+            _ if cube == p => part(&below[row]),
+            _ if cube + 1 == p => -part(&above[row]),
+            _ => 0.0,
+        }
+    });
+    let mass = |cube: usize| if cube + 1 == count { top } else { 1.0 };
+    let inverse = DVector::from_fn(6 * count, |k, _| if k % 6 < 3 { 1.0 } else { 6.0 } / mass(k / 6));
+    let v = DVector::from_fn(6 * count, |k, _| random(seed, k));
+    let delassus = &j * DMatrix::from_diagonal(&inverse) * j.transpose();
+    let laws = vec![Law::Patch(patch); count];
+    Problem { name: format!("{count} cubes, top {top} kg, {seed}"), delassus, bias: &j * v, laws }
+}
+
+#[test]
+fn stacks_of_cubes_are_solved() {
+    for seed in 0..20 {
+        for (count, top) in [(2, 1.0), (4, 1.0), (8, 1.0), (4, 0.01), (4, 100.0)] {
+            let problem = stack(count, top, seed);
+            let solution = solved(&problem, Solver::Auto);
+            assert_eq!(solution.status, SolveStatus::Solved, "{}: {:e}", problem.name, solution.residual);
+        }
+    }
+}
+
 #[test]
 fn the_floor_says_what_rounding_leaves() {
     let problem = one_body("floor", &[(polygon(0.5, E, &SQUARE), BELOW)], FALLS);

@@ -23,7 +23,7 @@
 //! velocities are that of the centre and `R` times its slopes, so that `w_n + a w_t + b w_o` is the velocity at
 //! `c + R (a, b)`.
 //!
-//! [`newton`] and [`sweeps`] solve problems in which every friction law is of this form: patches, and points as patches of
+//! Newton and Gauss-Seidel solve problems in which every friction law is of this form: patches, and points as patches of
 //! one vertex without torsion. They run in any [`crate::lane::Scalar`].
 
 pub mod ellipsoid;

@@ -1,4 +1,4 @@
-//! Damped semismooth Newton on a [`System`], and friction by and by where it fails.
+//! Damped semismooth Newton on a [`System`], and two ways to lead it there where it fails: softness, and friction by and by.
 
 use super::linear::{Shift, eliminate};
 use super::system::System;
@@ -9,9 +9,14 @@ use crate::lcp::work::{Work, factorization, square};
 const HALVINGS: usize = 8;
 /// Steps in a row that may bring nothing: the way through other sets of acting rows is seldom downhill.
 const PATIENCE: usize = 10;
-/// Share of the friction to begin with, hardly any.
-const FIRST_SHARE: f64 = 1e-9;
-/// First stride towards all of it, and the least.
+/// Newton steps of an attempt.
+pub(super) const STEPS: usize = 50;
+/// Share of the friction at the start of [`Homotopy::Friction`].
+const LEAST_FRICTION: f64 = 1e-9;
+/// σ at the start and end of [`Homotopy::Softness`].
+const MOST_SOFTNESS: f64 = 10.0;
+const LEAST_SOFTNESS: f64 = 1e-8;
+/// First stride of a homotopy, and the least.
 const FIRST_STRIDE: f64 = 0.25;
 const LEAST_STRIDE: f64 = 1e-3;
 /// Added to the diagonal of the stick rows where normals alone do not make the system regular, and to try again.
@@ -107,39 +112,72 @@ pub(super) fn newton<R: Scalar>(
     taken
 }
 
-/// Newton with more and more of the friction, each from the answer of the last, from `point`; returns the steps. Newton aims
-/// at `aim`, and what is within `tolerance` (m/s) is an answer.
+/// What is led from a problem that Newton solves from anywhere to the one that is meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Homotopy {
+    /// Friction, from hardly any to all of it.
+    Friction,
+    /// `w = (W + σ diag W) z + b` with less and less σ: what a large one leaves is nearly a problem a row.
+    Softness,
+}
+
+impl Homotopy {
+    /// The problem at t, from 0 to 1.
+    fn set<R: Scalar>(self, system: &System<R>, partial: &mut System<R>, t: f64) {
+        match self {
+            Self::Friction => {
+                let share = R::constant(t.max(LEAST_FRICTION));
+                for (block, whole) in partial.frictions.iter_mut().zip(&system.frictions) {
+                    block.friction = whole.friction * share;
+                }
+            }
+            Self::Softness => {
+                // 10 at the start, 1e-8 at the end
+                let softness = MOST_SOFTNESS * (LEAST_SOFTNESS / MOST_SOFTNESS).powf(t);
+                let n = system.rows();
+                for i in 0..n {
+                    partial.matrix[i * n + i] = system.entry(i, i) * R::constant(1.0 + softness);
+                }
+            }
+        }
+    }
+}
+
+/// Newton on one problem after the other, each from the answer of the last, from `point`; returns the steps. The last
+/// problem aims at `aim`; for the others `tolerance` (m/s) is enough.
 ///
-/// A share that is not reached is approached in half the stride.
-pub(super) fn by_and_by<R: Scalar>(
+/// A problem that is not solved is approached in half the stride.
+pub(super) fn follow<R: Scalar>(
     system: &System<R>,
     point: &mut Point<R>,
+    homotopy: Homotopy,
     (tolerance, aim): (f64, f64),
-    limit: usize,
     work: &Work,
 ) -> usize {
     let mut partial = system.clone();
     let mut from = point.x.clone();
-    let (mut reached, mut stride, mut taken) = (0.0f64, FIRST_SHARE, 0);
-    while reached < 1.0 && (reached == 0.0 || stride >= LEAST_STRIDE) {
-        let share = (reached + stride).min(1.0);
-        for (block, whole) in partial.frictions.iter_mut().zip(&system.frictions) {
-            block.friction = whole.friction * R::constant(share);
-        }
+    let (mut t, mut stride, mut taken, mut begun) = (0.0f64, 0.0, 0, false);
+    while !begun || t < 1.0 && stride >= LEAST_STRIDE {
+        let next = (t + stride).min(1.0);
+        homotopy.set(system, &mut partial, next);
         let mut now = Point::at(&partial, from.clone());
-        taken += newton(&partial, &mut now, aim, limit, work);
-        if now.residual <= tolerance {
+        taken += newton(&partial, &mut now, tolerance, STEPS, work);
+        let reached = now.residual <= tolerance;
+        if reached || !begun {
             from = now.x;
-            stride = if reached == 0.0 { FIRST_STRIDE } else { 2.0 * stride };
-            reached = share;
-        } else if reached == 0.0 {
-            from = now.x;
-            break;
-        } else {
-            stride *= 0.5;
         }
+        if !begun && !reached {
+            break;
+        }
+        (t, stride) = match (reached, begun) {
+            (true, true) => (next, 2.0 * stride),
+            (true, false) => (next, FIRST_STRIDE),
+            (false, _) => (t, 0.5 * stride),
+        };
+        begun = true;
     }
-    let end = Point::at(system, from);
+    let mut end = Point::at(system, from);
+    taken += newton(system, &mut end, aim, STEPS, work);
     if end.residual < point.residual {
         *point = end;
     }

@@ -1,6 +1,6 @@
 //! Which of sweeps and Newton when; entries from [`crate::lcp::solve`] and in other number types.
 
-use super::newton::{Point, by_and_by, newton as newton_from};
+use super::newton::{Homotopy, Point, STEPS, follow, newton as newton_from};
 use super::sweeps::sweeps as sweeps_from;
 use super::system::System;
 use crate::lane::Scalar;
@@ -8,8 +8,6 @@ use crate::lcp::problem::Problem;
 use crate::lcp::work::{Work, square};
 use nalgebra::DVector;
 
-/// Newton steps of an attempt.
-const STEPS: usize = 50;
 /// Newton steps from an answer to its rounding floor.
 const LAST_STEPS: usize = 2;
 /// Newton aims this far below the tolerance: its last step costs little and brings many digits.
@@ -44,7 +42,7 @@ pub(crate) fn newton(
     let mut taken = newton_from(&system, &mut point, AIM * tolerance, steps, work);
     if point.residual > tolerance {
         let mut other = Point::at(&system, vec![0.0; system.rows()]);
-        taken += by_and_by(&system, &mut other, (tolerance, AIM * tolerance), steps, work);
+        taken += follow(&system, &mut other, Homotopy::Friction, (tolerance, AIM * tolerance), work);
         point = better(point, other);
     }
     taken += polish(&system, &mut point, tolerance, work);
@@ -89,7 +87,7 @@ fn better<R>(a: Point<R>, b: Point<R>) -> Point<R> {
     if b.residual < a.residual { b } else { a }
 }
 
-/// Newton, a few sweeps and Newton, friction by and by, then more and more sweeps with Newton after each.
+/// Newton, a few sweeps and Newton, then led there by softness and by friction, then more and more sweeps with Newton after each.
 pub(super) fn attempts<R: Scalar>(
     system: &System<R>,
     start: Point<R>,
@@ -104,6 +102,7 @@ pub(super) fn attempts<R: Scalar>(
     if solved(&best) {
         return (best, done);
     }
+    let zero = Point::at(system, vec![R::zero(); system.rows()]);
     let mut swept = start;
     done += sweeps_from(system, &mut swept, tolerance, 10, work);
     let mut next = swept.clone();
@@ -112,12 +111,14 @@ pub(super) fn attempts<R: Scalar>(
     if solved(&best) {
         return (best, done);
     }
-    for from in [Point::at(system, vec![R::zero(); system.rows()]), swept.clone()] {
-        let mut next = from;
-        done += by_and_by(system, &mut next, (tolerance, aim), STEPS, work);
-        best = better(best, next);
-        if solved(&best) {
-            return (best, done);
+    for homotopy in [Homotopy::Softness, Homotopy::Friction] {
+        for from in [&zero, &swept] {
+            let mut next = from.clone();
+            done += follow(system, &mut next, homotopy, (tolerance, aim), work);
+            best = better(best, next);
+            if solved(&best) {
+                return (best, done);
+            }
         }
     }
     let mut count = 50;
