@@ -17,6 +17,7 @@ pub mod limit;
 pub mod equality;
 pub mod island;
 pub mod lcp;
+pub mod ecp;
 pub mod acceleration;
 pub mod solver;
 #[cfg(feature = "gpu")]

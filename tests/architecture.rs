@@ -20,6 +20,7 @@ const MODULES: [&str; 22] = [
     "equality",
     "island",
     "lcp",
+    "ecp",
     "acceleration",
     "solver",
     "gpu",

@@ -124,7 +124,7 @@ fn project(s: &Scaled<'_>, z: &mut DVector<f64>) {
             Law::Cone { friction, dimension } => {
                 project_cone(friction, &mut z.as_mut_slice()[group.row..group.row + dimension]);
             }
-            Law::Friction { .. } => {}
+            Law::Friction { .. } | Law::Patch(_) => {}
         }
     }
     for group in &s.groups {

@@ -51,7 +51,7 @@ pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
     let mut x = DVector::zeros(n);
     for &Group { row, law } in &s.groups {
         match law {
-            Law::Friction { .. } => return None,
+            Law::Friction { .. } | Law::Patch(_) => return None,
             Law::Cone { friction, dimension } if friction > 0.0 => {
                 shape[row] = 1.0 / friction;
                 pairs.push(pair(row, dimension, 1.0, 0.0));

@@ -175,7 +175,7 @@ impl Modes {
                         modes.add(vec![(row, 1.0)], vec![(row, 1.0)], 0.0);
                     }
                 }
-                Law::Friction { .. } => {}
+                Law::Friction { .. } | Law::Patch(_) => {}
                 Law::Cone { friction, dimension } => modes.add_contact(row, friction, dimension, y, v),
             }
         }

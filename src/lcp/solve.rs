@@ -4,7 +4,7 @@ use super::problem::{Problem, Solution, SolveStatus};
 use super::residual::natural_map_residual;
 use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings, pulling_normal};
 use super::work::{Work, square};
-use super::{admm, auto, dantzig, enumerate, jacobi, lemke, newton, nsgs, pgs, two_phase};
+use super::{admm, auto, dantzig, enumerate, jacobi, lemke, newton, nsgs, patch, pgs, two_phase};
 use crate::error::Error;
 use nalgebra::DVector;
 
@@ -26,9 +26,9 @@ pub enum Solver {
     Psor,
     /// [`super::jacobi`].
     Jacobi,
-    /// [`super::nsgs`].
+    /// [`super::nsgs`]; with patches, [`super::patch`]'s sweeps.
     Nsgs,
-    /// [`super::newton`].
+    /// [`super::newton`]; with patches, [`super::patch`]'s.
     Newton,
     /// [`super::admm`].
     Admm,
@@ -69,9 +69,23 @@ impl Solver {
         }
     }
 
+    /// Why the solver does not treat the laws (or the size) of a valid problem, and what does; none where it does.
+    pub fn refusal(self, problem: &Problem) -> Option<String> {
+        if self.supports(problem) {
+            return None;
+        }
+        Some(match self {
+            _ if problem.has_patches() => format!("{self} does not treat patches; auto, newton and nsgs do"),
+            Self::Enumerate => format!("{self} does not treat cones or so many rows; auto does"),
+            _ => format!("{self} does not treat cones or box friction of a normal that may pull; auto does"),
+        })
+    }
+
     /// Whether the solver treats the laws (and the size) of a valid problem.
     pub fn supports(self, problem: &Problem) -> bool {
         match self {
+            Self::Auto | Self::Newton | Self::Nsgs => true,
+            _ if problem.has_patches() => false,
             Self::Dantzig => !problem.has_cones(),
             Self::Enumerate => enumerate::is_enumerable(problem),
             Self::Lemke => !problem.has_cones() && pulling_normal(problem).is_none(),
@@ -152,6 +166,11 @@ pub fn solve(problem: &Problem, solver: Solver, settings: &SolveSettings, warm: 
         _ if !work.affords(6 * square(problem.rows())) => {
             (warm.cloned().unwrap_or_else(|| DVector::zeros(problem.rows())), 0, SolveStatus::IterationLimit)
         }
+        Solver::Auto if problem.has_patches() => ended(patch::auto(problem, warm, tolerance, iterations, work)),
+        Solver::Newton if problem.has_patches() => {
+            ended(patch::newton(problem, warm, tolerance, iterations.min(200), work))
+        }
+        Solver::Nsgs if problem.has_patches() => ended(patch::sweeps(problem, warm, tolerance, iterations, work)),
         Solver::Auto => auto::auto(problem, settings, warm, work),
         Solver::Lemke => match linear_form(problem, &StewartTrinkleSettings::default(), work) {
             Some(form) => lemke_on(&form, settings, work),
