@@ -17,7 +17,7 @@ pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
-pub use warm::Remembered;
+pub use warm::{Remembered, joint_row_of};
 
 use crate::contact::{CollidePlan, Contacts, Drift, collide};
 use crate::dynamics::{
@@ -25,6 +25,7 @@ use crate::dynamics::{
     integrate, mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
+use crate::fluid::fluid_force;
 use crate::island::{IslandPlan, Islands, Part, islands};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Real};
@@ -179,6 +180,7 @@ pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, inside: &mut RungeK
         mass_matrix(model, p.mass_scale, k, d);
         bias_force(model, p.gravity, v, k, d);
         applied_force(model, p.gain_scale, q, tile.v, tile.control, tile.external, d);
+        fluid_force(model, &d.drags, k, &d.body_velocity, &mut d.applied_force);
         if runge_kutta {
             center_damping(model, dt, d);
         }

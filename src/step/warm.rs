@@ -25,3 +25,8 @@ pub fn equality_key(row: usize) -> u64 {
 pub fn joint_key(row: u32) -> u64 {
     1 << 63 | u64::from(row)
 }
+
+/// The joint row with this identity, an index into [`crate::limit::joint_rows`]; none if it is another's.
+pub fn joint_row_of(key: u64) -> Option<usize> {
+    (key >> 63 == 1).then_some((key & u64::from(u32::MAX)) as usize)
+}
