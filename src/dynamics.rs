@@ -8,6 +8,7 @@
 //! algorithm and recursive Newton-Euler (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapters 5 and 6), with every spatial quantity in
 //! world axes about the point O of its tree, so that nothing is ever transformed.
 
+use crate::fluid::{Drag, drags};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
 use crate::model::{JointKind, Model};
@@ -34,6 +35,8 @@ pub struct Dynamics<R> {
     pub bias_force: Vec<R>,
     /// Applied force τ: actuators, springs, damping, N or N·m, shape \[nv\].
     pub applied_force: Vec<R>,
+    /// How bodies feel the medium.
+    pub drags: Vec<Drag>,
     /// Damping D that is treated implicitly, N·s/m or N·m·s/rad, shape \[nv\].
     damping: Vec<R>,
     /// 1 / d, shape \[nv\].
@@ -82,6 +85,7 @@ impl<R: Real> Dynamics<R> {
             mass_matrix: vec![R::zero(); packed],
             bias_force: vec![R::zero(); nv],
             applied_force: vec![R::zero(); nv],
+            drags: drags(model),
             damping: vec![R::zero(); nv],
             inverse_diagonal: vec![R::zero(); nv],
             response: Response::new(model),
@@ -202,7 +206,7 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
 
 /// x within a range, if there is one.
 #[inline(always)]
-fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
+pub(crate) fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
     let Some([lo, hi]) = range else { return x };
     // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
     let (lo, hi) = (R::constant(lo), R::constant(hi));
@@ -213,6 +217,47 @@ fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
 #[inline(always)]
 fn affine<R: Real>(c: &[f64; 3], length: R, rate: R) -> R {
     R::constant(c[2]).mul_add(rate, R::constant(c[1]).mul_add(length, R::constant(c[0])))
+}
+
+/// What an actuator does at a state.
+#[derive(Debug, Clone, Copy)]
+pub struct ActuatorForce<R> {
+    /// Force before the gear, N or N·m.
+    pub force: R,
+    /// Damping of its joint that comes of it, N·s/m or N·m·s/rad; none if the force does not depend on velocity.
+    pub damping: Option<R>,
+}
+
+/// Force of actuator `u` under a control.
+#[inline(always)]
+pub fn actuator_force<R: Real>(
+    model: &Model,
+    u: usize,
+    gain_scale: R,
+    q: &[R],
+    v: &[R],
+    control: R,
+) -> ActuatorForce<R> {
+    let actuator = &model.actuators[u];
+    let joint = &model.joints[actuator.joint];
+    let gear = R::constant(actuator.gear[0]);
+    let scalar = joint.kind.nv() == 1;
+    let (length, rate) =
+        if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
+    let input = clamp(control, actuator.control_range);
+    // f = gain u + bias
+    let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
+    let free_force = (gain * gain_scale).mul_add(input, bias * gain_scale);
+    let force = clamp(free_force, actuator.force_range);
+    let damping = if scalar && (actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0) {
+        // −∂f/∂v, where the force is not at a bound
+        let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2])) * gain_scale;
+        let bounded = force.lt(free_force).or(free_force.lt(force));
+        Some(R::select(bounded, R::zero(), -(slope * gear * gear)).max(R::zero()))
+    } else {
+        None
+    };
+    ActuatorForce { force, damping }
 }
 
 /// The part of stage 4 before the solve: τ from actuators, springs and damping, and the damping D that is treated implicitly.
@@ -232,24 +277,12 @@ pub fn applied_force<R: Real>(
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
         let joint = &model.joints[actuator.joint];
-        let gear = R::constant(actuator.gear[0]);
-        let scalar = joint.kind.nv() == 1;
-        let (length, rate) =
-            if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
-        let input = clamp(control[u], actuator.control_range);
-        // f = gain u + bias
-        let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
-        let free_force = (gain * gain_scale[u]).mul_add(input, bias * gain_scale[u]);
-        let force = clamp(free_force, actuator.force_range);
+        let ActuatorForce { force, damping } = actuator_force(model, u, gain_scale[u], q, v, control[u]);
         for i in 0..joint.kind.nv() {
             let tau = &mut d.applied_force[joint.v_start + i];
             *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
         }
-        if scalar && (actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0) {
-            // −∂f/∂v, where the force is not at a bound
-            let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2])) * gain_scale[u];
-            let bounded = force.lt(free_force).or(free_force.lt(force));
-            let damping = R::select(bounded, R::zero(), -(slope * gear * gear)).max(R::zero());
+        if let Some(damping) = damping {
             d.damping[joint.v_start] += damping;
         }
     }

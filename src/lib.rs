@@ -8,6 +8,7 @@ pub mod machine;
 pub mod spatial;
 pub mod model;
 pub mod kinematics;
+pub mod fluid;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;

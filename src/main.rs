@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     quiet_drivers();
     match cli::run(&cli::Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report().into(),
     }
 }
 

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 22] = [
+const MODULES: [&str; 24] = [
     "error",
     "lane",
     "machine",
     "spatial",
     "model",
     "kinematics",
+    "fluid",
     "dynamics",
     "runge_kutta",
     "query",

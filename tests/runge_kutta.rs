@@ -194,7 +194,7 @@ fn worlds_do_not_notice_each_other() {
     let roll = |count: usize, shift: usize| {
         let mut w =
             Worlds::new(&model, count, Settings { integrator: Some(Integrator::Rk4), ..Settings::default() }).unwrap();
-        let mut states = (Vec::new(), Vec::new());
+        let mut states: (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
         for world in 0..count {
             let mut random = Random::new((world + shift) as u64 % 40, 0);
             states.0.extend(&model.q0);

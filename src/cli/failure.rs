@@ -1,7 +1,6 @@
 //! Why a command ended early, and with which exit code.
 
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 /// What every command returns.
 pub type Outcome<T = ()> = Result<T, Failure>;
@@ -24,17 +23,17 @@ impl Failure {
     }
 
     /// Prints the error line and gives the exit code.
-    pub fn report(&self) -> ExitCode {
+    pub fn report(&self) -> u8 {
         match self {
             Self::Other(message) => {
                 eprintln!("error: {message}");
-                ExitCode::from(1)
+                1
             }
             Self::Usage(message) => {
                 eprintln!("error: {message}");
-                ExitCode::from(2)
+                2
             }
-            Self::Closed => ExitCode::SUCCESS,
+            Self::Closed => 0,
         }
     }
 }

@@ -74,7 +74,18 @@ impl<'a> Scaled<'a> {
         let product_work = if sparse.is_some() { nonzeros as u64 } else { square(n) };
         let velocity_scale = s.map(|s| beta / s);
         let units = DVector::from_element(n, 1.0);
-        Self { matrix, bias: bias / beta, groups, velocity_scale, impulse_scale, units, sparse, order, product_work, work }
+        Self {
+            matrix,
+            bias: bias / beta,
+            groups,
+            velocity_scale,
+            impulse_scale,
+            units,
+            sparse,
+            order,
+            product_work,
+            work,
+        }
     }
 
     pub fn rows(&self) -> usize {

@@ -1,8 +1,8 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe, Model, Note, Sensor,
-    Shape, Site, Tree, check, pairs,
+    Actuator, Body, CollisionPair, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe, Medium, Model, Note,
+    Sensor, Shape, Site, Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -104,6 +104,7 @@ impl ModelBuilder {
                 timestep: 0.002,
                 integrator: Integrator::default(),
                 gravity: Vector3::new(0.0, 0.0, -9.81),
+                medium: Medium::default(),
                 bodies: vec![world],
                 joints: Vec::new(),
                 dofs: Vec::new(),
@@ -126,6 +127,11 @@ impl ModelBuilder {
     /// Sets the default step, s.
     pub fn timestep(&mut self, dt: f64) -> &mut Self {
         self.model.timestep = dt;
+        self
+    }
+    /// Sets the medium that bodies move through.
+    pub fn medium(&mut self, medium: Medium) -> &mut Self {
+        self.model.medium = medium;
         self
     }
     /// Sets gravity, m/s², world axes.

@@ -47,6 +47,9 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     let name = || format!("model \"{}\"", m.name);
     check(m.timestep > 0.0 && m.timestep.is_finite(), &name, "the time step must be a positive number of seconds")?;
     check(finite(&m.gravity), &name, "gravity must be finite")?;
+    let resists = |x: f64| x >= 0.0 && x.is_finite();
+    let medium = resists(m.medium.density) && resists(m.medium.viscosity) && finite(&m.medium.wind);
+    check(medium, &name, "density and viscosity of the medium must be finite and not negative, and its wind finite")?;
     check(m.bodies.first().is_some_and(|b| b.parent == 0), &name, "body 0 must be the world")?;
     for (i, b) in m.bodies.iter().enumerate() {
         let el = || label("body", i, &b.name);

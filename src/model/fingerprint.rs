@@ -6,7 +6,7 @@ use nalgebra::{UnitQuaternion, Vector3};
 /// A part of a model that has a fingerprint of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelPart {
-    /// Time step, gravity and integrator.
+    /// Time step, gravity, medium and integrator.
     Options,
     /// Bodies: parents, poses, masses, inertias.
     Bodies,
@@ -28,7 +28,7 @@ impl ModelPart {
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Options => "time step, gravity or integrator",
+            Self::Options => "time step, gravity, medium or integrator",
             Self::Bodies => "bodies",
             Self::Joints => "joints",
             Self::Geoms => "geoms",
@@ -132,6 +132,8 @@ impl Model {
             ModelPart::Options => {
                 hash.number(self.timestep);
                 hash.numbers(self.gravity.iter());
+                hash.numbers([&self.medium.density, &self.medium.viscosity]);
+                hash.numbers(self.medium.wind.iter());
                 hash.index(match self.integrator {
                     Integrator::Euler => 0,
                     Integrator::Rk4 => 1,

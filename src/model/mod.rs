@@ -13,11 +13,13 @@ mod check;
 mod fingerprint;
 mod mjcf;
 mod pairs;
+mod sensor;
 
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
+pub use sensor::{Frame, FrameReading, Reading, Sensor};
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 use std::ops::Range;
@@ -34,6 +36,8 @@ pub struct Model {
     pub integrator: Integrator,
     /// Gravity, m/s², world axes.
     pub gravity: Vector3<f64>,
+    /// What the bodies move through.
+    pub medium: Medium,
     /// Bodies; the first is the world, and a parent stands before its children.
     pub bodies: Vec<Body>,
     /// Joints, in the order of their bodies; joints of one body act in order.
@@ -54,7 +58,7 @@ pub struct Model {
     pub pairs: Vec<CollisionPair>,
     /// Named states.
     pub keyframes: Vec<Keyframe>,
-    /// Sensors, recorded by name and kind only.
+    /// Sensors; they change no motion.
     pub sensors: Vec<Sensor>,
     /// Position at rest, shape nq.
     pub q0: Vec<f64>,
@@ -75,6 +79,17 @@ impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// A medium that resists the motion of bodies, see [`crate::fluid`]. Default: none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Medium {
+    /// Density ρ, kg/m³.
+    pub density: f64,
+    /// Viscosity β, Pa·s.
+    pub viscosity: f64,
+    /// Velocity of the medium, m/s, world axes.
+    pub wind: Vector3<f64>,
 }
 
 /// How free motion is followed through a step. Contacts, limits and friction are solved once a step in either.
@@ -452,15 +467,6 @@ pub struct Keyframe {
     pub control: Vec<f64>,
 }
 
-/// A sensor that the model file names.
-#[derive(Debug, Clone)]
-pub struct Sensor {
-    /// Name; empty if it has none.
-    pub name: String,
-    /// The element's tag, such as `accelerometer`.
-    pub kind: String,
-}
-
 impl Model {
     /// Number of position coordinates.
     pub fn nq(&self) -> usize {
@@ -507,6 +513,10 @@ impl Model {
     /// Index of the geom called `name`.
     pub fn geom(&self, name: &str) -> Option<usize> {
         self.geoms.iter().position(|g| g.name == name)
+    }
+    /// Index of the sensor called `name`.
+    pub fn sensor(&self, name: &str) -> Option<usize> {
+        self.sensors.iter().position(|s| s.name == name)
     }
     /// Index of the keyframe called `name`.
     pub fn keyframe(&self, name: &str) -> Option<usize> {

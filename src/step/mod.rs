@@ -26,6 +26,7 @@ use crate::dynamics::{
     free_velocity, integrate, mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
+use crate::fluid::fluid_force;
 use crate::island::{IslandPlan, Islands, Part, islands, worlds};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Real};
@@ -73,11 +74,9 @@ pub struct Plan {
 pub const TILES_PER_CHUNK: usize = 32;
 
 impl Plan {
-    /// Tiles that a thread steps together, of `tile_count` in all: few enough to stay in its cache, enough hard blocks to fill lanes with them, and something to do
-    /// for every thread.
-    pub fn tiles_per_chunk(&self, tile_count: usize) -> usize {
-        let most = if self.in_place { TILES_PER_CHUNK / 2 } else { TILES_PER_CHUNK };
-        tile_count.div_ceil(rayon::current_num_threads()).clamp(1, most)
+    /// Most tiles that a thread steps together: few enough to stay in its cache, enough blocks to fill lanes with the hard ones.
+    pub fn most_tiles(&self) -> usize {
+        if self.in_place { TILES_PER_CHUNK / 2 } else { TILES_PER_CHUNK }
     }
 
     /// Prepares steps of `model`.
@@ -240,6 +239,7 @@ fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R
         mass_matrix(model, p.mass_scale, k, d);
         bias_force(model, p.gravity, v, k, d);
         applied_force(model, p.gain_scale, q, tile.v, tile.control, tile.external, d);
+        fluid_force(model, &d.drags, k, &d.body_velocity, &mut d.applied_force);
         if runge_kutta {
             center_damping(model, dt, d);
         }

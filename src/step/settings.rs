@@ -47,6 +47,9 @@ pub struct Settings {
     pub precision: Precision,
     /// Where the stages run. Default auto.
     pub backend: Backend,
+    /// Threads that step the worlds; a thread is started when there is work for two. Default: `RAYON_NUM_THREADS`, or one a processor. Changes no bit of
+    /// any world.
+    pub threads: Option<usize>,
     /// Step Δt, s. Default: the model's. Raising it saves steps and coarsens the motion.
     pub dt: Option<f64>,
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
@@ -94,6 +97,7 @@ impl Default for Settings {
         Self {
             precision: Precision::F32,
             backend: Backend::Auto,
+            threads: None,
             dt: None,
             integrator: None,
             friction: FrictionLaw::Cone,
@@ -146,6 +150,7 @@ impl Settings {
         };
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let not_negative = |x: f64| x >= 0.0 && x.is_finite();
+        check(self.threads != Some(0), "threads", "at least 1")?;
         check(self.dt.is_none_or(positive), "dt", "a positive number of seconds")?;
         check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
         check(self.iterations > 0, "iterations", "at least 1")?;

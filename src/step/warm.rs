@@ -82,6 +82,12 @@ impl<R: Real> Memory<R> {
         R::select(R::Mask::from_bits(self.equality_lanes), impulse, R::zero())
     }
 
+    /// The joint rows that are remembered, in some worlds: index, the worlds, one bit a lane, and impulse, N·s or N·m·s.
+    #[inline(always)]
+    pub fn joint_rows(&self) -> impl Iterator<Item = (usize, u32, R)> {
+        self.joint_rows.iter().map(|part| (part.origin as usize, part.lanes, self.joint_impulse[part.slot as usize]))
+    }
+
     /// Forgets all of one world.
     pub fn forget(&mut self, lane: usize) {
         for part in self.contacts.iter_mut().chain(&mut self.joint_rows) {

@@ -1,6 +1,11 @@
 //! The worlds in one number type: state in tiles, workers, and who solves.
 
-use super::{Backend, BlockRecord, ContactRecord, Engine, Impacts, Parameter, Precision, Settings, WorldReport};
+use super::observe::{Evaluate, FELT, Observer, Seen, feel};
+use super::threads::Threads;
+use super::{
+    Backend, BlockRecord, ContactRecord, Engine, Impacts, NumbersMut, Parameter, Precision, Quantity, Settings,
+    WorldReport,
+};
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Real, Scalar};
@@ -73,7 +78,12 @@ pub(super) struct Core<R: Real> {
     memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
+    /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
+    felt: Vec<f64>,
+    felt_len: usize,
+    observers: Mutex<Vec<Observer<R>>>,
     solver: Solver<R>,
+    threads: Threads,
     notes: Vec<String>,
 }
 
@@ -82,8 +92,9 @@ impl<R: Real> Core<R> {
         let tile_count = world_count.div_ceil(R::LANES);
         let rest: Vec<R> = model.q0.iter().map(|x| R::constant(*x)).collect();
         let plan = Plan::new(model.clone(), settings);
+        let threads = Threads::new(plan.settings.threads);
         let mut notes = Vec::new();
-        let solver = choose_solver(&plan, tile_count, &mut notes)?;
+        let solver = choose_solver(&plan, tile_count, &threads, &mut notes)?;
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
@@ -96,10 +107,14 @@ impl<R: Real> Core<R> {
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
+            felt: vec![0.0; world_count],
+            felt_len: 1,
+            observers: Mutex::default(),
             plan,
             world_count,
             tile_count,
             solver,
+            threads,
             notes,
         })
     }
@@ -114,6 +129,54 @@ impl<R: Real> Core<R> {
         }
     }
 
+    fn parameters(&self, tile: usize) -> TileParameters<'_, R> {
+        TileParameters {
+            gravity: self.gravity.tile(tile),
+            mass_scale: self.mass_scale.tile(tile),
+            friction: self.friction.tile(tile),
+            gain_scale: self.gain_scale.tile(tile),
+        }
+    }
+
+    /// Writes quantities to `out`, shape `[world][size]`; `control`: shape `[world][nu]`.
+    fn observe_as<T: Send>(
+        &self,
+        quantities: &[Quantity],
+        control: &[f64],
+        out: &mut [T],
+        number: impl Fn(R::Scalar) -> T + Sync,
+    ) -> Result<()> {
+        let model = &*self.plan.model;
+        let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
+        let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
+        let chunks = out.par_chunks_mut((tiles * R::LANES * size).max(1)).enumerate();
+        self.threads.each(chunks, |(c, out)| {
+            let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut observer = pooled.unwrap_or_else(|| Observer::new(model));
+            for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
+                let tile = c * tiles + i;
+                let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
+                let felt = worlds.start * self.felt_len..worlds.end * self.felt_len;
+                let seen = Seen {
+                    model,
+                    dt: self.plan.dt,
+                    q: &self.q[tile * nq..(tile + 1) * nq],
+                    v: &self.v[tile * nv..(tile + 1) * nv],
+                    parameters: self.parameters(tile),
+                    control: &control[worlds.start * nu..worlds.end * nu],
+                    memory: &self.memory[tile],
+                    felt: if self.felt_len > 1 { &self.felt[felt] } else { &[] },
+                    reports: &self.reports[worlds],
+                };
+                self.plan.level.run(Evaluate { quantities, seen: &seen, observer: &mut observer });
+                for (lane, row) in rows.chunks_exact_mut(size).enumerate() {
+                    row.iter_mut().zip(&observer.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
+                }
+            }
+            self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
+        })
+    }
+
     fn field(&self, parameter: Parameter) -> &Field<R> {
         match parameter {
             Parameter::Gravity => &self.gravity,
@@ -125,7 +188,12 @@ impl<R: Real> Core<R> {
 }
 
 /// The solver that the settings and the machine allow.
-fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
+fn choose_solver<R: Real>(
+    plan: &Plan,
+    tile_count: usize,
+    threads: &Threads,
+    notes: &mut Vec<String>,
+) -> Result<Solver<R>> {
     match plan.settings.backend {
         // Auto: the solve on a GPU has not been measured on hardware yet, so the CPU is the best that is known.
         Backend::Cpu | Backend::Auto => Ok(Solver::Cpu { workers: Mutex::new(Vec::new()) }),
@@ -142,24 +210,25 @@ fn choose_solver<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String
         Backend::Hybrid if R::LANES != F32x16::LANES => Err(Error::Unsupported(
             "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
         )),
-        Backend::Hybrid => hybrid(plan, tile_count, notes),
+        Backend::Hybrid => hybrid(plan, tile_count, threads, notes),
     }
 }
 
 /// Whoever asks for it by name gets a software driver too, with a note.
 #[cfg(feature = "gpu")]
-fn hybrid<R: Real>(plan: &Plan, tile_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
+fn hybrid<R: Real>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
     let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
     if gpu.info().is_software() {
         notes.push(format!("{} is a software driver: right answers, no speed", gpu.info().name));
     }
-    let chunk_count = tile_count.div_ceil(tiles_per_chunk(tile_count));
-    let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk(tile_count), true)).collect();
+    let tiles_per_chunk = tile_count.div_ceil(threads.count());
+    let chunk_count = tile_count.div_ceil(tiles_per_chunk);
+    let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk, true)).collect();
     Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: Box::default() })
 }
 
 #[cfg(not(feature = "gpu"))]
-fn hybrid<R: Real>(_: &Plan, _: usize, _: &mut Vec<String>) -> Result<Solver<R>> {
+fn hybrid<R: Real>(_: &Plan, _: usize, _: &Threads, _: &mut Vec<String>) -> Result<Solver<R>> {
     Err(Error::Unsupported("backend hybrid: this build has no GPU support (feature `gpu`); use backend cpu".into()))
 }
 
@@ -211,10 +280,29 @@ fn solve_merged<P: Real + bytemuck::Pod>(
     Ok(report)
 }
 
-/// Tiles of a chunk when the device solves all chunks at once: one chunk a thread.
-#[cfg(feature = "gpu")]
-fn tiles_per_chunk(tile_count: usize) -> usize {
-    tile_count.div_ceil(rayon::current_num_threads()).max(1)
+/// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
+fn feel_all<R: Real>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
+    if felt_len > 1 {
+        for (contacts, felt) in chunk.watched.iter().zip(felt.chunks_exact_mut(felt_len)) {
+            feel(contacts.as_deref().unwrap_or_default(), felt);
+        }
+    }
+}
+
+/// Writes `from`, shape `[tile][len][lane]`, to `out`, shape `[world][len]`.
+fn read<R: Real>(from: &[R], len: usize, out: NumbersMut<'_>) {
+    fn copy<R: Real, T>(from: &[R], len: usize, out: &mut [T], number: impl Fn(R::Scalar) -> T) {
+        for (world, row) in out.chunks_exact_mut(len).enumerate() {
+            let tile = &from[world / R::LANES * len..][..len];
+            for (x, pack) in row.iter_mut().zip(tile) {
+                *x = number(pack.get(world % R::LANES));
+            }
+        }
+    }
+    match out {
+        NumbersMut::F32(out) => copy(from, len, out, |x| x.to_f64() as f32),
+        NumbersMut::F64(out) => copy(from, len, out, Scalar::to_f64),
+    }
 }
 
 impl<R: Real> Engine for Core<R> {
@@ -237,13 +325,15 @@ impl<R: Real> Engine for Core<R> {
             friction: friction.tile(t),
             gain_scale: gain_scale.tile(t),
         };
-        let tiles_per_chunk = match &self.solver {
-            Solver::Cpu { .. } => plan.tiles_per_chunk(self.tile_count),
+        let tiles_per_chunk = self.tile_count.div_ceil(self.threads.count());
+        let tiles_per_chunk = match &mut self.solver {
+            Solver::Cpu { .. } => tiles_per_chunk.min(plan.most_tiles()),
+            // The device solves all chunks at once, one a thread that was counted when the workers were made.
             #[cfg(feature = "gpu")]
-            Solver::Hybrid { .. } => tiles_per_chunk(self.tile_count),
+            Solver::Hybrid { workers, .. } => tiles_per_chunk.max(self.tile_count.div_ceil(workers.len())),
         };
         let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-        let worlds = tiles_per_chunk * R::LANES;
+        let (worlds, felt_len) = (tiles_per_chunk * R::LANES, self.felt_len);
         let state = (
             self.q.par_chunks_mut(tiles_per_chunk * nq),
             self.v.par_chunks_mut(tiles_per_chunk * nv),
@@ -252,65 +342,67 @@ impl<R: Real> Engine for Core<R> {
             self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
             self.watched.par_chunks_mut(worlds),
+            self.felt.par_chunks_mut(worlds * felt_len),
         );
         let chunks =
-            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched))| {
+            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, felt))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
                 chunk.load(model, given_control, given_external);
-                chunk
+                felt.fill(0.0);
+                (chunk, felt)
             });
         match &mut self.solver {
             Solver::Cpu { workers } => {
                 let workers = &*workers;
-                chunks.for_each(|mut chunk| {
+                self.threads.each(chunks, |(mut chunk, felt)| {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tiles_per_chunk, false));
+                    let tile_count = self.tile_count.min(plan.most_tiles());
+                    let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
                         worker.begin(plan, chunk, see);
                         worker.solve(plan);
                         worker.complete(plan, chunk, see);
+                        feel_all(chunk, felt, felt_len);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
-                });
+                })
             }
             #[cfg(feature = "gpu")]
-            Solver::Hybrid { workers, gpu, merged } => {
+            Solver::Hybrid { workers, gpu, merged } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut()))
-                        .for_each(|(worker, chunk)| worker.begin(plan, chunk, None));
+                        .for_each(|(worker, (chunk, _))| worker.begin(plan, chunk, None));
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, chunk)| {
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, felt))| {
                         worker.polish(plan);
                         worker.complete(plan, chunk, see);
+                        feel_all(chunk, felt, felt_len);
                     });
                 }
-            }
+                Ok(())
+            })?,
         }
-        Ok(())
     }
 
     fn reports(&self) -> &[WorldReport] {
         &self.reports
     }
 
-    fn read(&self, q: &mut [f64], v: &mut [f64]) {
-        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        for (from, to, len) in [(&self.q, q, nq), (&self.v, v, nv)] {
-            for (world, values) in to.chunks_mut(len).enumerate() {
-                let tile = world / R::LANES * len;
-                for (i, x) in values.iter_mut().enumerate() {
-                    *x = from[tile + i].get(world % R::LANES).to_f64();
-                }
-            }
-        }
+    fn positions(&self, out: NumbersMut<'_>) {
+        read(&self.q, self.plan.model.nq(), out);
+    }
+
+    fn velocities(&self, out: NumbersMut<'_>) {
+        read(&self.v, self.plan.model.nv(), out);
     }
 
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
         self.reports[world].unsolved_in_a_row = 0;
+        self.felt[world * self.felt_len..(world + 1) * self.felt_len].fill(0.0);
         let (tile, lane) = (world / R::LANES, world % R::LANES);
         for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
             for (i, x) in from.iter().enumerate() {
@@ -342,7 +434,23 @@ impl<R: Real> Engine for Core<R> {
     }
 
     fn watch(&mut self, world: usize, on: bool) {
-        self.watched[world] = on.then(Vec::new);
+        // What feels its contacts is watched.
+        self.watched[world] = (on || self.felt_len > 1).then(Vec::new);
+    }
+
+    fn feel(&mut self, on: bool) {
+        if on != (self.felt_len > 1) {
+            self.felt_len = if on { (self.plan.model.geoms.len() * FELT).max(2) } else { 1 };
+            self.felt = vec![0.0; self.world_count * self.felt_len];
+            (0..self.world_count).for_each(|world| self.watch(world, on));
+        }
+    }
+
+    fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()> {
+        match out {
+            NumbersMut::F32(out) => self.observe_as(quantities, control, out, |x| x.to_f64() as f32),
+            NumbersMut::F64(out) => self.observe_as(quantities, control, out, Scalar::to_f64),
+        }
     }
 
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]> {
@@ -360,7 +468,7 @@ impl<R: Real> Engine for Core<R> {
     fn device(&self) -> String {
         match &self.solver {
             Solver::Cpu { .. } => {
-                let threads = rayon::current_num_threads();
+                let threads = self.threads.count();
                 format!("CPU, {threads} threads × {} lanes ({:?})", R::LANES, self.plan.level)
             }
             #[cfg(feature = "gpu")]
@@ -427,7 +535,8 @@ mod tests {
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }
             let (mut q, mut v) = (vec![0.0; 20 * nq], vec![0.0; 20 * nv]);
-            core.read(&mut q, &mut v);
+            core.positions((&mut q).into());
+            core.velocities((&mut v).into());
             let residuals = core.reports().iter().map(|r| r.residual);
             assert!(contacts > 500, "{contacts} contacts test little");
             q.iter().chain(&v).copied().chain(residuals).map(f64::to_bits).collect()

@@ -1,21 +1,34 @@
 //! What a user holds: thousands of independent worlds of one model, stepped together.
 //!
-//! All arrays are flat and world-major: `[world][nq]`, `[world][nv]`, `[world][nu]`, in f64 whatever the precision of the step.
+//! All arrays are flat and world-major: `[world][nq]`, `[world][nv]`, `[world][nu]`, in f64, or in f32 where [`Numbers`] are taken, whatever the
+//! precision of the step.
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
+mod mask;
+mod numbers;
+mod observe;
+mod quantity;
+mod threads;
 mod core;
 mod pose;
 mod random;
+mod sensors;
 mod snapshot;
+mod start;
 
+pub use crate::model::Frame;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
 };
+pub use mask::Mask;
+pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
+pub use quantity::{Axes, Quantity};
 pub use random::Random;
 pub use snapshot::Snapshot;
+pub use start::Start;
 
 use self::core::Core;
 use crate::error::{Error, Result};
@@ -24,34 +37,8 @@ use crate::lane::{Counted, Level};
 use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{Pair, Pair64, Wide, Wide64};
-use crate::model::{Integrator, Model, Note};
+use crate::model::{Integrator, Model};
 use std::sync::Arc;
-
-/// Which worlds an operation concerns.
-#[derive(Debug, Clone, Copy)]
-pub enum Mask<'a> {
-    /// Every world.
-    All,
-    /// The worlds whose entry is true, shape \[world\].
-    Only(&'a [bool]),
-}
-
-impl Mask<'_> {
-    fn contains(&self, world: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(mask) => mask[world],
-        }
-    }
-    fn check(&self, world_count: usize) -> Result<()> {
-        match self {
-            Self::Only(mask) if mask.len() != world_count => {
-                Err(Error::argument("mask", format!("has {} entries for {world_count} worlds", mask.len())))
-            }
-            _ => Ok(()),
-        }
-    }
-}
 
 /// A parameter that may differ from world to world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,19 +63,8 @@ impl Parameter {
     }
 }
 
-/// How worlds start.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Start {
-    /// Keyframe to start from; none: the model's rest position, at rest.
-    pub keyframe: Option<usize>,
-    /// Every degree of freedom is displaced by up to ± this, m or rad, uniformly, from the seed and the world's index.
-    pub position_noise: f64,
-    /// Every velocity is changed by up to ± this, m/s or rad/s.
-    pub velocity_noise: f64,
-}
-
 /// What differs between precisions, behind one face.
-trait Engine: Send {
+trait Engine: Send + Sync {
     fn step(
         &mut self,
         substeps: u32,
@@ -97,12 +73,15 @@ trait Engine: Send {
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<()>;
     fn reports(&self) -> &[WorldReport];
-    fn read(&self, q: &mut [f64], v: &mut [f64]);
+    fn positions(&self, out: NumbersMut<'_>);
+    fn velocities(&self, out: NumbersMut<'_>);
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
     fn parameter(&self, parameter: Parameter) -> Vec<f64>;
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
     fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
+    fn feel(&mut self, on: bool);
+    fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()>;
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
     fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]);
@@ -171,6 +150,7 @@ pub struct Worlds {
     external: Vec<f64>,
     /// Time of every world, s.
     time: Vec<f64>,
+    feels_contacts: bool,
 }
 
 impl std::fmt::Debug for Worlds {
@@ -234,6 +214,7 @@ impl Worlds {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
             time: vec![0.0; world_count],
+            feels_contacts: false,
             start: Start::default(),
             model,
             settings,
@@ -290,62 +271,6 @@ impl Worlds {
         self.engine.stage_times()
     }
 
-    /// Sets how [`Worlds::reset`] starts worlds.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the keyframe does not exist or a noise is negative or not finite.
-    pub fn set_start(&mut self, start: Start) -> Result<()> {
-        if start.keyframe.is_some_and(|k| k >= self.model.keyframes.len()) {
-            return Err(Error::argument("keyframe", format!("the model has {}", self.model.keyframes.len())));
-        }
-        let ok = |x: f64| x >= 0.0 && x.is_finite();
-        if !ok(start.position_noise) || !ok(start.velocity_noise) {
-            return Err(Error::argument("noise", "must be finite and not negative"));
-        }
-        self.start = start;
-        Ok(())
-    }
-
-    /// What is wrong with the pose that worlds start from, noise left out, see [`pose_notes`].
-    pub fn start_notes(&self) -> Vec<Note> {
-        let (q, pose) = match self.start.keyframe.map(|k| &self.model.keyframes[k]) {
-            Some(key) => (&key.q, format!("in keyframe \"{}\"", key.name)),
-            None => (&self.model.q0, "at rest".into()),
-        };
-        // The model and its keyframes were checked when the worlds were made.
-        pose_notes(&self.model, q, &pose).unwrap_or_default()
-    }
-
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force and warm start.
-    ///
-    /// The noise of a world depends on `seed` and on the world's index only.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the mask has not one entry a world.
-    pub fn reset(&mut self, mask: Mask<'_>, seed: u64) -> Result<()> {
-        mask.check(self.world_count)?;
-        let (nv, nu) = (self.model.nv(), self.model.nu());
-        let key = self.start.keyframe.map(|k| &self.model.keyframes[k]);
-        let (q0, v0, u0) = match key {
-            Some(k) => (k.q.clone(), k.v.clone(), k.control.clone()),
-            None => (self.model.q0.clone(), vec![0.0; nv], vec![0.0; nu]),
-        };
-        let time = key.map_or(0.0, |k| k.time);
-        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
-            let mut random = Random::new(seed, world as u64);
-            let displacement: Vec<f64> = (0..nv).map(|_| random.symmetric() * self.start.position_noise).collect();
-            let v: Vec<f64> = v0.iter().map(|v| v + random.symmetric() * self.start.velocity_noise).collect();
-            let mut q = q0.clone();
-            crate::dynamics::integrate(&self.model, 1.0, &displacement, &mut q);
-            self.engine.write(world, &q, &v);
-            self.engine.set_memory(world, &[]);
-            self.control[world * nu..(world + 1) * nu].copy_from_slice(&u0);
-            self.external[world * nv..(world + 1) * nv].fill(0.0);
-            self.time[world] = time;
-        }
-        Ok(())
-    }
-
     /// The control of all worlds, shape `[world][nu]`; kept until changed.
     pub fn control_mut(&mut self) -> &mut [f64] {
         &mut self.control
@@ -354,20 +279,14 @@ impl Worlds {
     ///
     /// # Errors
     /// [`Error::Argument`] if the shape is wrong.
-    pub fn set_control(&mut self, control: &[f64]) -> Result<()> {
+    pub fn set_control<'a>(&mut self, control: impl Into<Numbers<'a>>) -> Result<()> {
+        let (control, nu) = (control.into(), self.model.nu());
         if control.len() != self.control.len() {
-            return Err(Error::argument(
-                "control",
-                format!(
-                    "has {} numbers, needs {} ({} worlds × {} actuators)",
-                    control.len(),
-                    self.control.len(),
-                    self.world_count,
-                    self.model.nu()
-                ),
-            ));
+            let (found, wanted, worlds) = (control.len(), self.control.len(), self.world_count);
+            let message = format!("has {found} numbers, needs {wanted} ({worlds} worlds × {nu} actuators)");
+            return Err(Error::argument("control", message));
         }
-        self.control.copy_from_slice(control);
+        control.copy_to(0, &mut self.control);
         Ok(())
     }
     /// Generalized force from outside on all worlds, N or N·m, shape `[world][nv]`; kept until changed.
@@ -420,8 +339,49 @@ impl Worlds {
     pub fn state(&self) -> (Vec<f64>, Vec<f64>) {
         let mut q = vec![0.0; self.world_count * self.model.nq()];
         let mut v = vec![0.0; self.world_count * self.model.nv()];
-        self.engine.read(&mut q, &mut v);
+        self.engine.positions((&mut q).into());
+        self.engine.velocities((&mut v).into());
         (q, v)
+    }
+    /// Writes the positions to `out`, shape `[world][nq]`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if `out` has another length.
+    pub fn positions_into<'a>(&self, out: impl Into<NumbersMut<'a>>) -> Result<()> {
+        let out = out.into();
+        out.check(self.world_count * self.model.nq())?;
+        self.engine.positions(out);
+        Ok(())
+    }
+    /// Writes the velocities to `out`, shape `[world][nv]`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if `out` has another length.
+    pub fn velocities_into<'a>(&self, out: impl Into<NumbersMut<'a>>) -> Result<()> {
+        let out = out.into();
+        out.check(self.world_count * self.model.nv())?;
+        self.engine.velocities(out);
+        Ok(())
+    }
+    /// Writes `quantities` of every world to `out`, one after the other, shape `[world][Σ len]`, see [`Quantity::len`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if `out` has another length, the model has not what a quantity is about, or contacts are asked for that are not felt
+    /// ([`Worlds::feel_contacts`]).
+    pub fn observe_into<'a>(&self, quantities: &[Quantity], out: impl Into<NumbersMut<'a>>) -> Result<()> {
+        quantities.iter().try_for_each(|quantity| quantity.check(&self.model))?;
+        if quantities.iter().any(|quantity| quantity.is_felt()) && !self.feels_contacts {
+            return Err(Error::argument("quantity", "contacts are not felt: call feel_contacts(true) before the step"));
+        }
+        let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
+        out.check(self.world_count * size)?;
+        if size == 0 { Ok(()) } else { self.engine.observe(quantities, &self.control, out) }
+    }
+    /// Whether worlds add up what contacts do to every geom, for [`Quantity::Contact`] and [`Quantity::CentralContact`]; every world is then watched
+    /// ([`Worlds::watch`]).
+    pub fn feel_contacts(&mut self, on: bool) {
+        self.feels_contacts = on;
+        self.engine.feel(on);
     }
     /// Position and velocity of every world side by side, shape `[world][nq + nv]`.
     pub fn observe(&self) -> Vec<f64> {
@@ -429,22 +389,27 @@ impl Worlds {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         q.chunks(nq).zip(v.chunks(nv)).flat_map(|(q, v)| q.iter().chain(v)).copied().collect()
     }
-    /// Replaces the state of the worlds of `mask` by their part of `q`, shape `[world][nq]`, and `v`, shape `[world][nv]`, and forgets their
-    /// warm start. Quaternions are normalised when they are used.
+    /// Replaces the state of the worlds of `mask` by their rows of `q`, shape `[row][nq]`, and `v`, shape `[row][nv]`, and forgets their
+    /// warm start. A row is a world, or an entry of [`Mask::List`]. Quaternions are normalised when they are used.
     ///
     /// # Errors
     /// [`Error::Argument`] if a shape is wrong.
-    pub fn set_state(&mut self, mask: Mask<'_>, q: &[f64], v: &[f64]) -> Result<()> {
+    pub fn set_state<'q, 'v>(
+        &mut self,
+        mask: Mask<'_>,
+        q: impl Into<Numbers<'q>>,
+        v: impl Into<Numbers<'v>>,
+    ) -> Result<()> {
+        let (q, v) = (q.into(), v.into());
         mask.check(self.world_count)?;
-        let (nq, nv) = (self.model.nq(), self.model.nv());
-        for (argument, found, wanted) in [("q", q.len(), self.world_count * nq), ("v", v.len(), self.world_count * nv)]
-        {
-            if found != wanted {
-                return Err(Error::argument(argument, format!("has {found} numbers, needs {wanted}")));
-            }
-        }
-        for world in (0..self.world_count).filter(|&w| mask.contains(w)) {
-            self.engine.write(world, &q[world * nq..(world + 1) * nq], &v[world * nv..(world + 1) * nv]);
+        let (nq, nv, row_count) = (self.model.nq(), self.model.nv(), mask.row_count(self.world_count));
+        q.check("q", row_count * nq)?;
+        v.check("v", row_count * nv)?;
+        let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
+        for (row, world) in mask.rows(self.world_count) {
+            q.copy_to(row * nq, &mut own_q);
+            v.copy_to(row * nv, &mut own_v);
+            self.engine.write(world, &own_q, &own_v);
             self.engine.set_memory(world, &[]);
         }
         Ok(())
@@ -454,32 +419,34 @@ impl Worlds {
     pub fn parameter(&self, parameter: Parameter) -> Vec<f64> {
         self.engine.parameter(parameter)
     }
-    /// Sets a parameter of the worlds of `mask`, shape `[world][k]`, see [`Parameter`].
+    /// Sets a parameter of the worlds of `mask`, shape `[row][k]`, see [`Parameter`]. A row is a world, or an entry of [`Mask::List`].
     ///
     /// # Errors
     /// [`Error::Argument`] if the shape is wrong, or a value is not finite, or negative where it must not be.
-    pub fn set_parameter(&mut self, parameter: Parameter, mask: Mask<'_>, values: &[f64]) -> Result<()> {
+    pub fn set_parameter<'a>(
+        &mut self,
+        parameter: Parameter,
+        mask: Mask<'_>,
+        values: impl Into<Numbers<'a>>,
+    ) -> Result<()> {
         mask.check(self.world_count)?;
-        let k = parameter_len(&self.model, parameter);
-        if values.len() != self.world_count * k {
-            return Err(Error::argument(
-                "values",
-                format!(
-                    "has {} numbers, {parameter:?} needs {k} for each of {} worlds",
-                    values.len(),
-                    self.world_count
-                ),
-            ));
+        let (values, k) = (values.into(), parameter_len(&self.model, parameter));
+        let row_count = mask.row_count(self.world_count);
+        if values.len() != row_count * k {
+            let message =
+                format!("has {} numbers, {parameter:?} needs {k} for each of {row_count} worlds", values.len());
+            return Err(Error::argument("values", message));
         }
-        let chosen = || (0..self.world_count).filter(|&w| mask.contains(w));
         // All are checked before any is set.
-        for world in chosen() {
-            if let Some(x) = values[world * k..(world + 1) * k].iter().find(|x| !parameter.allows(**x)) {
+        for (row, world) in mask.rows(self.world_count) {
+            if let Some(x) = (row * k..(row + 1) * k).map(|i| values.get(i)).find(|x| !parameter.allows(*x)) {
                 return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
             }
         }
-        for world in chosen() {
-            self.engine.set_parameter(parameter, world, &values[world * k..(world + 1) * k]);
+        let mut own = vec![0.0; k];
+        for (row, world) in mask.rows(self.world_count) {
+            values.copy_to(row * k, &mut own);
+            self.engine.set_parameter(parameter, world, &own);
         }
         Ok(())
     }

@@ -29,6 +29,32 @@ pub struct Snapshot {
     memory: Vec<Vec<(u64, [f64; 3])>>,
 }
 
+/// What a snapshot in bytes begins with; the number changes with the layout.
+const MAGIC: &[u8; 20] = b"delassus-snapshot/1\n";
+
+impl Snapshot {
+    /// As bytes, every bit kept: a line that says what they are, then the snapshot as the JSON text that serde makes of it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if memory for them cannot be written, which does not happen.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = MAGIC.to_vec();
+        let written = serde_json::to_writer(&mut bytes, self);
+        written.map_err(|e| Error::argument("snapshot", format!("cannot be written: {e}")))?;
+        Ok(bytes)
+    }
+    /// What [`Snapshot::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the bytes are none of a snapshot, or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let wrong = |what: String| Error::argument("snapshot", what);
+        let text =
+            bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("the bytes do not begin as a snapshot does".into()))?;
+        serde_json::from_slice(text).map_err(|e| wrong(format!("damaged: {e}")))
+    }
+}
+
 fn fingerprint(model: &Model) -> Vec<String> {
     ModelPart::ALL.iter().map(|&part| format!("{:016x}", model.fingerprint_of(part))).collect()
 }

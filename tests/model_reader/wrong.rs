@@ -47,7 +47,13 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (body(r#"<inertial pos="0 0 0"/>"#), "mass"),
         (file(r#"<compiler coordinate="global"/>"#), "global"),
         (file(r#"<compiler eulerseq="xyq"/>"#), "eulerseq"),
-        (file(r#"<option viscosity="0.1"/>"#), "drag"),
+        (file(r#"<option viscosity="-0.1"/>"#), "must not be negative"),
+        (
+            file(
+                r#"<option density="1"/><worldbody><body><freejoint/><geom size="1" fluidshape="ellipsoid"/></body></worldbody>"#,
+            ),
+            "box of inertia",
+        ),
         (file(r#"<option timestep="0"/>"#), "positive"),
         (file(r#"<option><flag override="enable"/></option>"#), "not supported"),
         (file("<deformable><flex/></deformable>"), "deformable"),
@@ -98,13 +104,13 @@ fn deep_trees_fit_on_a_small_stack() {
 #[test]
 fn lenient_reading_lists_what_it_leaves_out() {
     let text = file(&format!(
-        r#"<option density="1.2"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
+        r#"<option collision="all"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
            <actuator><muscle joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>"#
     ));
     error(&text);
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     assert_eq!((model.nv(), model.nu()), (1, 1));
-    for word in ["density", "sparkle", "composite", "muscle", "tendon"] {
+    for word in ["collision", "sparkle", "composite", "muscle", "tendon"] {
         let listed = model
             .notes
             .iter()

@@ -11,8 +11,10 @@ use std::sync::Mutex;
 
 #[path = "../common/mod.rs"]
 mod common;
+mod arrays;
 mod meaning;
 mod motion;
+mod observe;
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")

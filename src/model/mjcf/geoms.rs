@@ -40,6 +40,11 @@ impl Reader {
         if e.boolean("shellinertia")? == Some(true) {
             self.notes.refuse(e, "\"shellinertia\" is not supported; give the body an <inertial>")?;
         }
+        let medium = &self.builder.model.medium;
+        if e.attribute("fluidshape") == Some("ellipsoid") && (medium.density > 0.0 || medium.viscosity > 0.0) {
+            self.notes
+                .refuse(e, "fluidshape \"ellipsoid\" is not supported: drag is that of the body's box of inertia")?;
+        }
         let mass = e.magnitude("mass")?;
         let density = e.magnitude("density")?.unwrap_or(DENSITY);
         let [first, last] = self.compiler.inertia_groups;

@@ -19,6 +19,7 @@ mod geoms;
 mod meshes;
 mod notes;
 mod replicate;
+mod sensors;
 mod settings;
 mod states;
 mod values;

@@ -5,7 +5,7 @@ use super::notes::Notes;
 use super::values::{AngleUnits, Switch};
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::Integrator;
+use crate::model::{Integrator, Medium};
 use std::path::{Path, PathBuf};
 
 /// How the file is meant.
@@ -113,12 +113,10 @@ impl Reader {
                 self.builder.gravity(gravity);
             }
             self.read_integrator(e)?;
-            for medium in ["density", "viscosity", "wind"] {
-                if e.list(medium)?.is_some_and(|values| values.iter().any(|x| *x != 0.0)) {
-                    let advice = format!("\"{medium}\": drag of a medium is not supported; remove it or set it to 0");
-                    self.notes.refuse(e, advice)?;
-                }
-            }
+            let medium = &mut self.builder.model.medium;
+            medium.density = e.magnitude("density")?.unwrap_or(medium.density);
+            medium.viscosity = e.magnitude("viscosity")?.unwrap_or(medium.viscosity);
+            medium.wind = e.numbers::<3>("wind")?.map_or(medium.wind, Into::into);
             for flag in &e.children {
                 self.read_flags(flag)?;
             }
@@ -204,6 +202,10 @@ impl Reader {
         }
         if flags.control_clamp {
             model.actuators.iter_mut().for_each(|actuator| actuator.control_range = None);
+        }
+        if flags.spring && flags.damper {
+            // All that is passive is off then.
+            model.medium = Medium::default();
         }
         if flags.actuation {
             // The actuators stay, so that controls keep their places; they have no force.

@@ -1,10 +1,10 @@
-//! Keyframes, sensors and custom numbers.
+//! Keyframes and custom numbers.
 
 use super::Reader;
 use super::values::parse_numbers;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{JointKind, Keyframe, Model, Sensor};
+use crate::model::{JointKind, Keyframe, Model};
 
 /// Custom numbers with this prefix set the restitution of the geom that follows.
 const RESTITUTION: &str = "restitution:";
@@ -23,13 +23,6 @@ impl Reader {
             self.builder.model.geoms[index].restitution = Some(restitution);
         }
         Ok(())
-    }
-
-    /// Sensors are recorded by name and kind.
-    pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
-        let index = self.builder.model.sensors.len();
-        self.builder.add_sensor(Sensor { name: e.name().into(), kind: e.tag.clone() });
-        self.register("sensor", index, e)
     }
 
     /// A named state of the finished model; what it does not give is as at rest.

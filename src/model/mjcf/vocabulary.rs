@@ -299,10 +299,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Sensors, _) => Use::Read(
             Place::Leaf,
             Attributes {
-                read: "name",
-                skipped: "class noise cutoff user site body joint tendon actuator camera geom geom1 geom2 body1 body2 subtree1 \
-                          subtree2 objtype objname reftype refname needstage datatype dim key mesh num data reduce interp \
-                          delay nsample interval",
+                read: "name cutoff site body joint actuator objtype objname reftype refname",
+                skipped: "class noise user tendon camera geom geom1 geom2 body1 body2 subtree1 subtree2 needstage datatype dim key \
+                          mesh num data reduce interp delay nsample interval",
                 ..none()
             },
         ),

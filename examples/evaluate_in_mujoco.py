@@ -1,0 +1,64 @@
+"""Runs a policy of examples/ppo.py in gymnasium's own MuJoCo environment, and here: does it hold up where it was not trained?
+
+pip install 'delassus[torch]' mujoco
+python examples/evaluate_in_mujoco.py runs/Hopper-0.pt --episodes 20
+"""
+
+import argparse
+
+import gymnasium
+import numpy as np
+import torch
+
+import delassus.gym  # noqa: F401  (registers delassus/…)
+from ppo import Policy
+
+
+def load(path):
+    """The task, and the policy's mean action as a function of observations, shape [world, n]."""
+    saved = torch.load(path, weights_only=True)
+    space = gymnasium.make_vec(f"delassus/{saved['task']}-v5", num_envs=1)
+    low, high = space.single_action_space.low, space.single_action_space.high
+    policy = Policy(space.single_observation_space.shape[0], len(low), saved["width"])
+    policy.load_state_dict(saved["policy"])
+
+    def act(observation):
+        with torch.no_grad():
+            mean = policy.mean(policy.normalise(torch.as_tensor(observation)))
+        return low + (mean.numpy().clip(-1, 1) + 1) / 2 * (high - low)
+
+    return saved["task"], act
+
+
+def returns(envs, act, count, seed):
+    """Returns of the first episode of every environment."""
+    observation, _ = envs.reset(seed=seed)
+    total, running = np.zeros(count), np.ones(count, bool)
+    while running.any():
+        observation, reward, terminated, truncated, _ = envs.step(act(observation).astype(np.float32))
+        total += reward * running
+        running &= ~(terminated | truncated)
+    envs.close()
+    return total
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("policies", nargs="+")
+    p.add_argument("--episodes", type=int, default=20)
+    p.add_argument("--seed", type=int, default=1000)
+    a = p.parse_args()
+    torch.set_num_threads(1)
+    for path in a.policies:
+        task, act = load(path)
+        here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes)
+        there = gymnasium.make_vec(f"{task}-v5", num_envs=a.episodes, vectorization_mode="sync")
+        for where, envs in (("delassus", here), ("MuJoCo", there)):
+            r = returns(envs, act, a.episodes, a.seed)
+            print(
+                f"{path}  {task} in {where:<9} {r.mean():8.1f} ± {r.std():6.1f}  (worst {r.min():.1f}, {a.episodes} episodes)"
+            )
+
+
+if __name__ == "__main__":
+    main()

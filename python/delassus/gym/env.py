@@ -1,0 +1,210 @@
+"""Gymnasium's ``VectorEnv`` over worlds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv as Base
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+import delassus
+from delassus.gym.noise import Noise
+from delassus.gym.task import State, Task
+from delassus.gym.tasks import TASKS
+
+Array = NDArray[Any]
+
+
+class VectorEnv(Base[Array, Array, Array]):
+    """Many worlds of one task. Observations are float32, shape [world, n]; rewards float64, shape [world].
+
+    A world that comes out of a step so badly that it cannot go on (``reports["failed"]``: not finite, exploded, unsolved ten steps in a row) is
+    terminated with reward 0 and an observation of zeros; ``info["failed"]`` says so.
+
+    Args:
+        task: what is to be done.
+        num_envs: number of worlds.
+        max_episode_steps: steps after which an episode is truncated; None: never.
+        autoreset_mode: when a world starts anew after its episode has ended: with the next step, in the same one, or when it is told to
+            (``reset(options={"reset_mask": mask})``); see https://farama.org/Vector-Autoreset-Mode.
+        settings: how worlds are stepped.
+        **changes: fields of the settings, as in ``integrator="euler"``.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        settings: delassus.Settings | None = None,
+        **changes: Any,
+    ) -> None:
+        self.task = task
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.model = task.load()
+        self.worlds = delassus.Worlds(self.model, num_envs, settings, **changes)
+        self.dt = self.worlds.dt * task.frame_skip
+        """Time between two actions, s."""
+        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": [], "render_fps": round(1 / self.dt)}
+
+        task.prepare(self.worlds)
+        self.single_action_space = task.action_space(self.model)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._observer = self.worlds.observer(**task.all_quantities(self.model))
+        self._state = State(self._observer(), self.dt, None)
+        size = task.observe(self._state).shape[1]
+        self.single_observation_space = Box(-np.inf, np.inf, (size,), np.float32)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+        self._seeds = np.zeros(num_envs, np.uint32)
+        self._starts = np.zeros(num_envs, np.uint32)
+        self.elapsed = np.zeros(num_envs, np.int64)
+        """Steps of every world since its start, shape [world]."""
+        self._ended = np.ones(num_envs, bool)
+        self._seeded = False
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Starts all worlds, or those of ``options["reset_mask"]``, anew.
+
+        Args:
+            seed: world i gets ``seed + i``, or ``seed[i]``; None: worlds go on with the seeds that they have, at first random ones.
+            options: ``reset_mask``: bools, shape [world].
+        """
+        mask = _reset_mask(options, self.num_envs)
+        self._seed(seed, mask)
+        self._start(mask)
+        self._state = State(self._observer(), self.dt, None)
+        return self._observe(), _masked(self.task.info(self._state), mask)
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps all worlds; actions: shape [world, nu], in the order and units of the model's controls."""
+        if self._ended.any():
+            if self._starts.min() == 0:
+                raise ValueError("call reset before the first step")
+            if self.autoreset_mode == AutoresetMode.DISABLED:
+                worlds = np.flatnonzero(self._ended)
+                raise ValueError(
+                    f"worlds {worlds[:8].tolist()} have ended: start them anew with options={{'reset_mask': mask}}"
+                )
+        actions = np.asarray(actions)
+        started = self._ended
+        report = self.worlds.step(self.task.control(actions), substeps=self.task.frame_skip)
+        failed = report["failed"] & ~started
+        if started.any():
+            self._start(started)
+        self._state = State(self._observer(), self.dt, self._detached())
+        self.elapsed += ~started
+
+        terms = self.task.reward(self._state, actions)
+        on = ~(started | failed)
+        reward = np.where(on, np.asarray(sum(terms.values()), np.float64), 0.0)
+        terminated = (self.task.terminated(self._state) & ~started) | failed
+        limit = self.max_episode_steps
+        truncated = (self.elapsed >= limit) & ~terminated if limit is not None else np.zeros(self.num_envs, bool)
+        observation = self._observe(failed)
+        info = _masked({**terms, **self.task.info(self._state)}, ~started)
+        if failed.any():
+            info.update(_masked({"failed": failed}, failed))
+
+        self._ended = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and self._ended.any():
+            observation, info = self._same_step(observation, info)
+        return observation, reward, terminated, truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Frees the worlds."""
+        self.worlds.close()
+
+    def _same_step(self, final: Array, info: dict[str, Any]) -> tuple[Array, dict[str, Any]]:
+        """Starts what has ended, and keeps its last observation and info in gymnasium's layout."""
+        ended = self._ended
+        last = np.full(self.num_envs, None, dtype=object)
+        for world in np.flatnonzero(ended):
+            last[world] = final[world]
+        final_info = {name: x & ended if name.startswith("_") else x for name, x in info.items()}
+        info = {name: x & ~ended if name.startswith("_") else x for name, x in info.items()}
+        self._start(ended)
+        self._state = State(self._observer(), self.dt, None)
+        for name, x in self.task.info(self._state).items():
+            info[name], info[f"_{name}"] = np.where(ended, x, info[name]), info[f"_{name}"] | ended
+        info.update({"final_obs": last, "_final_obs": ended, "final_info": final_info, "_final_info": ended})
+        return self._observe(), info
+
+    def _seed(self, seed: int | list[int | None] | None, mask: Array) -> None:
+        if seed is None and not self._seeded:
+            seed = int(np.random.default_rng().integers(2**31))
+        if seed is None:
+            return
+        if isinstance(seed, int | np.integer):
+            # Any integer will do; those that differ in the lowest 32 bits differ.
+            seeds = (int(seed) + np.arange(self.num_envs, dtype=object)) % 2**32
+        elif len(seed) == self.num_envs:
+            own = self._seeds.astype(object)
+            seeds = np.array([o if s is None else s % 2**32 for s, o in zip(seed, own, strict=True)], object)
+        else:
+            raise ValueError(f"seed: has {len(seed)} entries for {self.num_envs} worlds")
+        self._seeds[mask] = seeds[mask].astype(np.uint32)
+        self._starts[mask] = 0
+        self._seeded = True
+
+    def _start(self, mask: Array) -> None:
+        """Starts worlds anew."""
+        worlds = np.flatnonzero(mask)
+        noise = Noise(self._seeds[worlds], self._starts[worlds])
+        q, v = self.task.start(self.model, noise)
+        self.worlds.reset(worlds)
+        self.worlds.set_state(q, v, worlds)
+        self.task.begin(self.worlds, worlds, noise)
+        self._starts[worlds] += 1
+        self.elapsed[worlds] = 0
+        self._ended = self._ended & ~mask
+
+    def _detached(self) -> State:
+        """The state, without the one before it."""
+        return State(self._state._values, self.dt, None)
+
+    def _observe(self, failed: Array | None = None) -> Array:
+        observation = np.asarray(self.task.observe(self._state), np.float32)
+        if failed is not None and failed.any():
+            observation = np.where(failed[:, None], np.float32(0), observation)
+        return observation
+
+
+def make(task: str, num_envs: int = 1, **kwargs: Any) -> VectorEnv:
+    """The environment of a task by name, see ``TASKS``; what ``gymnasium.make_vec("delassus/Ant-v5", num_envs=4096)`` calls.
+
+    Arguments that are fields of the task's own constructor (``Ant(healthy_reward=0.5)``) go there, the others to :class:`VectorEnv`.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task: {task!r} is none of {', '.join(TASKS)}")
+    own = {name: kwargs.pop(name) for name in TASKS[task].__dataclass_fields__ if name in kwargs}
+    return VectorEnv(TASKS[task](**own), num_envs, **kwargs)
+
+
+def _masked(values: dict[str, Array], mask: Array) -> dict[str, Any]:
+    """As gymnasium's infos: every entry ``name`` with ``_name``, which worlds it is of."""
+    info: dict[str, Any] = {}
+    for name, value in values.items():
+        info[name], info[f"_{name}"] = value, mask
+    return info
+
+
+def _reset_mask(options: dict[str, Any] | None, count: int) -> Array:
+    mask = (options or {}).get("reset_mask")
+    if mask is None:
+        return np.ones(count, bool)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (count,):
+        raise ValueError(f"options['reset_mask']: must be an array of {count} bools")
+    if not mask.any():
+        raise ValueError("options['reset_mask']: at least one must be true")
+    return mask

@@ -1,0 +1,122 @@
+"""What a robot is to do: a model, and functions over batched arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+import delassus
+from delassus.gym.noise import Noise
+from delassus.quantities import POSITIONS, VELOCITIES, Quantity
+
+Array = NDArray[Any]
+
+
+class State:
+    """What a task sees of all worlds: ``s.q`` [world, nq], ``s.v`` [world, nv], its quantities by name, and ``s.before``, the same before the step.
+
+    Attributes:
+        dt: time between two states, s.
+        before: the state before the step; of a world that has just started, its start.
+    """
+
+    def __init__(self, values: dict[str, Array], dt: float, before: State | None) -> None:
+        self._values = values
+        self.dt = dt
+        self._before = before
+
+    @property
+    def before(self) -> State:
+        """The state before the step."""
+        if self._before is None:
+            raise AttributeError("nothing was stepped yet: there is no state before this one")
+        return self._before
+
+    def __getattr__(self, name: str) -> Array:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"the task has no quantity {name!r}; it has {', '.join(self._values)}") from None
+
+
+class Task:
+    """A task: subclass it, and give what differs.
+
+    All arrays are batched, one row a world. Every method may be called for some of the worlds only.
+    """
+
+    model: ClassVar[str | Path]
+    """MJCF file, its text, or the name of one of gymnasium's files."""
+    frame_skip: ClassVar[int] = 5
+    """Steps of the model between two actions."""
+    max_episode_steps: ClassVar[int | None] = 1000
+    """Steps after which an episode is truncated."""
+    position_noise: ClassVar[float] = 0.0
+    """Start positions are changed by up to ± this, m and rad, uniformly."""
+    velocity_noise: ClassVar[float] = 0.0
+    """Start velocities are changed by up to ± this, or by a normal number times this, m/s and rad/s."""
+    normal_velocity: ClassVar[bool] = False
+    """Whether start velocities are normal instead of uniform."""
+
+    def load(self) -> delassus.Model:
+        """Reads the model."""
+        return delassus.Model(asset(self.model))
+
+    def prepare(self, worlds: delassus.Worlds) -> None:
+        """Called once, before anything else: room for what the task itself keeps of every world."""
+
+    def action_space(self, model: delassus.Model) -> Box:
+        """What a policy may do. Default: the ranges of the controls."""
+        low, high = model.control_range.T.astype(np.float32)
+        return Box(low, high, dtype=np.float32)
+
+    def control(self, action: Array) -> Array:
+        """The control of an action, shapes [world, nu]. Default: the same."""
+        return action
+
+    def quantities(self, model: delassus.Model) -> dict[str, Quantity]:
+        """What the state holds beside ``q`` and ``v``, by name."""
+        return {}
+
+    def start(self, model: delassus.Model, noise: Noise) -> tuple[Array, Array]:
+        """Positions and velocities of worlds that start, shapes [row, nq] and [row, nv]; as many as ``noise`` has rows."""
+        q = model.q0 + noise.uniform(-self.position_noise, self.position_noise, model.nq)
+        if self.normal_velocity:
+            return q, self.velocity_noise * noise.normal(model.nv)
+        return q, noise.uniform(-self.velocity_noise, self.velocity_noise, model.nv)
+
+    def begin(self, worlds: delassus.Worlds, rows: Array, noise: Noise) -> None:
+        """Called when worlds start, after their state is set: the place to draw their parameters and commands. ``rows``: their indices, [row]."""
+
+    def observe(self, s: State) -> Array:
+        """What a policy sees, shape [world, n]."""
+        return np.concatenate([s.q, s.v], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        """Parts of the reward, by name, each of shape [world]; the reward is their sum. Actions: shape [world, nu]."""
+        raise NotImplementedError
+
+    def terminated(self, s: State) -> Array:
+        """Whether an episode ends in this state, shape [world]."""
+        return np.zeros(len(s.q), bool)
+
+    def info(self, s: State) -> dict[str, Array]:
+        """Further numbers for ``info``, by name, each of shape [world]."""
+        return {}
+
+    def all_quantities(self, model: delassus.Model) -> dict[str, Quantity]:
+        """``q``, ``v`` and the task's own."""
+        return {"q": POSITIONS, "v": VELOCITIES, **self.quantities(model)}
+
+
+def asset(model: str | Path) -> str:
+    """Path of a model: a file of gymnasium's if it is the bare name of one, else as it is."""
+    text = str(model)
+    theirs = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / text
+    bare = isinstance(model, str) and "<" not in text and Path(text).name == text
+    return str(theirs) if bare and theirs.is_file() else text

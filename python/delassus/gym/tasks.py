@@ -1,0 +1,377 @@
+"""Gymnasium's MuJoCo tasks of version 5: observations, rewards and terminations as there (https://gymnasium.farama.org/environments/mujoco/).
+
+Copy one to begin a task of your own. Differences, which stem from what steps the worlds: contact forces are those of hard contacts (MuJoCo's overlap and
+give), and what is computed from poses (centre of mass, ``cinert``, ``cvel``, fingertips) is of the state after the last substep, where MuJoCo's is of the
+state before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import delassus
+from delassus import quantities as of
+from delassus.gym.noise import Noise
+from delassus.gym.quadruped import Quadruped
+from delassus.gym.task import State, Task
+
+Array = NDArray[Any]
+
+
+def square_sum(x: Array) -> Array:
+    """Σ x², shape [world]."""
+    sums: Array = np.einsum("wi,wi->w", x, x, dtype=np.float64)
+    return sums
+
+
+@dataclass
+class HalfCheetah(Task):
+    """A planar cheetah runs forward."""
+
+    model = "half_cheetah.xml"
+    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.1
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, 1:], s.v], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
+        }
+
+    def info(self, s: State) -> dict[str, Array]:
+        return {"x_position": s.q[:, 0]}
+
+
+@dataclass
+class Swimmer(Task):
+    """Three links swim forward."""
+
+    model = "swimmer.xml"
+    frame_skip = 4
+    position_noise, velocity_noise = 0.1, 0.1
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 1e-4
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, 2:], s.v], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
+        }
+
+    def info(self, s: State) -> dict[str, Array]:
+        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+
+
+@dataclass
+class Hopper(Task):
+    """One leg hops forward."""
+
+    model = "hopper.xml"
+    frame_skip = 4
+    position_noise, velocity_noise = 5e-3, 5e-3
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 1e-3
+    healthy_reward: float = 1.0
+    healthy_state_range: tuple[float, float] = (-100.0, 100.0)
+    healthy_z_range: tuple[float, float] = (0.7, np.inf)
+    healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
+
+    def healthy(self, s: State) -> Array:
+        state = np.concatenate([s.q, s.v], axis=1)[:, 2:]
+        return (
+            between(s.q[:, 1], self.healthy_z_range)
+            & between(s.q[:, 2], self.healthy_angle_range)
+            & between(state, self.healthy_state_range).all(axis=1)
+        )
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, 1:], np.clip(s.v, -10, 10)], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
+            "reward_survive": self.healthy_reward * self.healthy(s),
+        }
+
+    def terminated(self, s: State) -> Array:
+        return ~self.healthy(s)
+
+    def info(self, s: State) -> dict[str, Array]:
+        return {"x_position": s.q[:, 0]}
+
+
+@dataclass
+class Walker2d(Hopper):
+    """Two legs walk forward."""
+
+    model = "walker2d_v5.xml"
+
+    healthy_z_range: tuple[float, float] = (0.8, 2.0)
+    healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
+
+    def healthy(self, s: State) -> Array:
+        return between(s.q[:, 1], self.healthy_z_range) & between(s.q[:, 2], self.healthy_angle_range)
+
+
+@dataclass
+class Ant(Task):
+    """Four legs run forward."""
+
+    model = "ant.xml"
+    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.5
+    contact_cost_weight: float = 5e-4
+    healthy_reward: float = 1.0
+    healthy_z_range: tuple[float, float] = (0.2, 1.0)
+    contact_force_range: tuple[float, float] = (-1.0, 1.0)
+
+    def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
+        return {"contact": of.central_contact(*bodies(model))}
+
+    def healthy(self, s: State) -> Array:
+        finite = np.isfinite(s.q).all(axis=1) & np.isfinite(s.v).all(axis=1)
+        low, high = self.healthy_z_range
+        return finite & (low <= s.q[:, 2]) & (s.q[:, 2] <= high)
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, 2:], s.v, np.clip(s.contact, *self.contact_force_range)], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
+            "reward_contact": -self.contact_cost_weight * square_sum(np.clip(s.contact, *self.contact_force_range)),
+            "reward_survive": self.healthy_reward * self.healthy(s),
+        }
+
+    def terminated(self, s: State) -> Array:
+        return ~self.healthy(s)
+
+    def info(self, s: State) -> dict[str, Array]:
+        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+
+
+@dataclass
+class Humanoid(Task):
+    """A humanoid walks forward."""
+
+    model = "humanoid.xml"
+    position_noise, velocity_noise = 0.01, 0.01
+
+    forward_reward_weight: float = 1.25
+    ctrl_cost_weight: float = 0.1
+    contact_cost_weight: float = 5e-7
+    contact_cost_range: tuple[float, float] = (-np.inf, 10.0)
+    healthy_reward: float = 5.0
+    healthy_z_range: tuple[float, float] = (1.0, 2.0)
+
+    def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
+        return {
+            "com": of.subtree_com("world"),
+            "inertia": of.central_inertia(*bodies(model)),
+            "velocity": of.central_velocity(*bodies(model)),
+            "actuator": of.JOINT_ACTUATOR_FORCE,
+            "contact": of.central_contact(*bodies(model)),
+        }
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, 2:], s.v, s.inertia, s.velocity, s.actuator[:, 6:], s.contact], axis=1)
+
+    def contact_cost(self, s: State) -> Array:
+        return np.clip(self.contact_cost_weight * square_sum(s.contact), *self.contact_cost_range)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_forward": self.forward_reward_weight * (s.com[:, 0] - s.before.com[:, 0]) / s.dt,
+            "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
+            "reward_contact": -self.contact_cost(s),
+            "reward_survive": self.healthy_reward * between(s.q[:, 2], self.healthy_z_range),
+        }
+
+    def terminated(self, s: State) -> Array:
+        return ~between(s.q[:, 2], self.healthy_z_range)
+
+    def info(self, s: State) -> dict[str, Array]:
+        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+
+
+@dataclass
+class HumanoidStandup(Humanoid):
+    """A humanoid that lies on its back stands up."""
+
+    model = "humanoidstandup.xml"
+
+    up_reward_weight: float = 1.0
+
+    def load(self) -> delassus.Model:
+        model = super().load()
+        self._timestep = model.timestep
+        return model
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_linup": self.up_reward_weight * s.q[:, 2] / self._timestep,
+            "reward_quadctrl": -self.ctrl_cost_weight * square_sum(action),
+            "reward_impact": -self.contact_cost(s),
+            "reward_survive": np.ones(len(s.q)),
+        }
+
+    def terminated(self, s: State) -> Array:
+        return np.zeros(len(s.q), bool)
+
+
+@dataclass
+class InvertedPendulum(Task):
+    """A cart balances a pole."""
+
+    model = "inverted_pendulum.xml"
+    frame_skip = 2
+    position_noise, velocity_noise = 0.01, 0.01
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {"reward_survive": (~self.terminated(s)).astype(np.float64)}
+
+    def terminated(self, s: State) -> Array:
+        finite = np.isfinite(s.q).all(axis=1) & np.isfinite(s.v).all(axis=1)
+        return ~finite | (abs(s.q[:, 1]) > 0.2)
+
+
+@dataclass
+class InvertedDoublePendulum(Task):
+    """A cart balances two poles, one on the other."""
+
+    model = "inverted_double_pendulum.xml"
+    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+
+    healthy_reward: float = 10.0
+
+    def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
+        return {"tip": of.position(site=0), "limit": of.LIMIT_FORCE}
+
+    def observe(self, s: State) -> Array:
+        angles = s.q[:, 1:]
+        v, force = np.clip(s.v, -10, 10), np.clip(s.limit[:, :1], -10, 10)
+        return np.concatenate([s.q[:, :1], np.sin(angles), np.cos(angles), v, force], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        x, y = s.tip[:, 0], s.tip[:, 2]
+        return {
+            "reward_survive": self.healthy_reward * ~self.terminated(s),
+            "distance_penalty": -(0.01 * x**2 + (y - 2) ** 2),
+            "velocity_penalty": -(1e-3 * s.v[:, 1] ** 2 + 5e-3 * s.v[:, 2] ** 2),
+        }
+
+    def terminated(self, s: State) -> Array:
+        return s.tip[:, 2] <= 1
+
+
+@dataclass
+class Reacher(Task):
+    """An arm of two links reaches for a point."""
+
+    model = "reacher.xml"
+    frame_skip = 2
+    max_episode_steps = 50
+
+    reward_dist_weight: float = 1.0
+    reward_control_weight: float = 1.0
+
+    def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
+        return {"finger": of.position("fingertip"), "target": of.position("target")}
+
+    def start(self, model: delassus.Model, noise: Noise) -> tuple[Array, Array]:
+        q = model.q0 + noise.uniform(-0.1, 0.1, model.nq)
+        # uniform in a disc of 0.2 m
+        radius, angle = 0.2 * np.sqrt(noise.uniform(0, 1, 1)), noise.uniform(0, 2 * np.pi, 1)
+        q[:, -2:] = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+        v = noise.uniform(-0.005, 0.005, model.nv)
+        v[:, -2:] = 0
+        return q, v
+
+    def observe(self, s: State) -> Array:
+        arm, way = s.q[:, :2], s.finger - s.target
+        return np.concatenate([np.cos(arm), np.sin(arm), s.q[:, 2:], s.v[:, :2], way[:, :2]], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_dist": -self.reward_dist_weight * np.sqrt(square_sum(s.finger - s.target)),
+            "reward_ctrl": -self.reward_control_weight * square_sum(action),
+        }
+
+
+@dataclass
+class Pusher(Task):
+    """An arm pushes a cylinder to a place."""
+
+    model = "pusher_v5.xml"
+    max_episode_steps = 100
+
+    reward_near_weight: float = 0.5
+    reward_dist_weight: float = 1.0
+    reward_control_weight: float = 0.1
+
+    def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
+        return {"tips": of.position("tips_arm"), "object": of.position("object"), "goal": of.position("goal")}
+
+    def start(self, model: delassus.Model, noise: Noise) -> tuple[Array, Array]:
+        q = np.tile(model.q0, (len(noise), 1))
+        place, free = np.zeros((len(noise), 2)), np.ones(len(noise), bool)
+        while free.any():
+            # uniform in a rectangle, but for what is too near to the goal
+            drawn = np.concatenate([noise.uniform(-0.3, 0, 1), noise.uniform(-0.2, 0.2, 1)], axis=1)
+            place[free] = drawn[free]
+            free &= np.hypot(*place.T) <= 0.17
+        q[:, -4:-2], q[:, -2:] = place, 0
+        v = noise.uniform(-0.005, 0.005, model.nv)
+        v[:, -4:] = 0
+        return q, v
+
+    def observe(self, s: State) -> Array:
+        return np.concatenate([s.q[:, :7], s.v[:, :7], s.tips, s.object, s.goal], axis=1)
+
+    def reward(self, s: State, action: Array) -> dict[str, Array]:
+        return {
+            "reward_dist": -self.reward_dist_weight * np.sqrt(square_sum(s.object - s.goal)),
+            "reward_ctrl": -self.reward_control_weight * square_sum(action),
+            "reward_near": -self.reward_near_weight * np.sqrt(square_sum(s.object - s.tips)),
+        }
+
+
+def between(x: Array, limits: tuple[float, float]) -> Array:
+    """Whether x lies between the limits, and on neither."""
+    return (limits[0] < x) & (x < limits[1])
+
+
+def bodies(model: delassus.Model) -> list[int]:
+    """All bodies but the world."""
+    return list(range(1, len(model.body_names)))
+
+
+GYMNASIUMS: dict[str, type[Any]] = {
+    task.__name__: task
+    for task in [
+        *(Ant, HalfCheetah, Hopper, Walker2d, Humanoid, HumanoidStandup, Swimmer),
+        *(InvertedPendulum, InvertedDoublePendulum, Reacher, Pusher),
+    ]
+}
+"""Gymnasium's tasks by name."""
+
+TASKS: dict[str, type[Any]] = {**GYMNASIUMS, "Quadruped": Quadruped}
+"""Every task by name: ``gymnasium.make_vec(f"delassus/{name}-v5")``."""

@@ -1,0 +1,314 @@
+"""Thousands of independent worlds of one model, stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus import _core
+from delassus.quantities import Quantity
+from delassus.records import CONTACT, REPORT
+from delassus.settings import Settings
+
+Array = NDArray[Any]
+ParameterName = Literal["gravity", "mass_scale", "friction", "gain_scale"]
+
+
+class Worlds:
+    """``count`` worlds of ``model``, at its rest position.
+
+    Arrays are world-major: ``[world, nq]``, ``[world, nv]``, ``[world, nu]``. What is read comes in the precision of the worlds (float32 for "f32");
+    with ``out=`` it is written to an array of either float type in C order instead. What is written may be of any float or integer type.
+    Which worlds a method concerns (``worlds=``) is a mask, shape [world], or a list of indices; with a list, arrays have a row for each of them.
+
+    What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place, nor on
+    the number of threads. Threads of Python run on while worlds step; worlds that are being stepped cannot be used by another thread. A process
+    that was forked may go on using its copy of them.
+
+    Args:
+        model: the model.
+        count: number of worlds.
+        settings: how they are stepped.
+        **changes: fields of the settings, as in ``Worlds(model, 4096, precision="f64")``.
+
+    Raises:
+        ValueError: a setting is wrong, or there are more worlds than memory holds.
+        Error: the model has no joint, or a device is missing.
+    """
+
+    def __init__(self, model: _core.Model, count: int, settings: Settings | None = None, **changes: Any) -> None:
+        settings = settings or Settings()
+        if changes:
+            unknown = sorted(set(changes) - set(settings.__dataclass_fields__))
+            if unknown:
+                raise ValueError(f"settings: there is no {', '.join(unknown)}")
+            settings = replace(settings, **changes)
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"count: {count!r} must be a positive integer")
+        self.model = model
+        self.settings = settings
+        self.count = int(count)
+        self._dtype = np.dtype(np.float32 if settings.precision == "f32" else np.float64)
+        try:
+            self._core = _core.Worlds(model, self.count, settings)
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"settings: {_reason(error)}") from error
+        self._reports = np.zeros(self.count, REPORT)
+
+    def __repr__(self) -> str:
+        return f"Worlds({self.count} of {self.model!r})"
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __enter__(self) -> Worlds:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the memory of the worlds; using them afterwards is a ValueError."""
+        self._core.close()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the worlds."""
+        return self._dtype
+
+    @property
+    def dt(self) -> float:
+        """Step Δt in force, s."""
+        return self._core.dt()
+
+    @property
+    def device(self) -> str:
+        """What the stages run on, for people."""
+        return self._core.device()
+
+    @property
+    def notes(self) -> list[tuple[str, bool]]:
+        """What there is to know about the start and the backend: (sentence, whether the motion differs for it)."""
+        return self._core.notes()
+
+    @property
+    def memory(self) -> int:
+        """Memory that the worlds hold, bytes."""
+        return self._core.memory()
+
+    def step(self, control: ArrayLike | None = None, substeps: int = 1, out: Array | None = None) -> Array:
+        """Steps every world ``substeps`` times by Δt.
+
+        Args:
+            control: shape [world, nu], kept until changed; None: as it was.
+            substeps: number of steps.
+            out: array of dtype ``REPORT``, shape [world], for the reports.
+
+        Returns:
+            The certificates, a structured array of dtype ``REPORT``, shape [world]; without ``out`` the same array at every call.
+        """
+        if control is not None:
+            self.set_control(control)
+        if not isinstance(substeps, int | np.integer) or not 1 <= substeps < 2**32:
+            raise ValueError(f"substeps: {substeps!r} must be a positive integer")
+        reports = self._reports
+        if out is not None:
+            if not isinstance(out, np.ndarray) or out.dtype != REPORT or out.shape != (self.count,):
+                raise ValueError(f"out: must be an array of dtype REPORT and shape ({self.count},)")
+            reports = _writable(out)
+        self._core.step(substeps, reports.view(np.uint8))
+        return reports
+
+    @property
+    def reports(self) -> Array:
+        """The certificates of the last call of ``step`` without ``out``, shape [world]."""
+        return self._reports
+
+    def set_control(self, control: ArrayLike) -> None:
+        """Replaces the control of all worlds, shape [world, nu]; kept until changed."""
+        self._core.set_control(self._rows("control", control, self.count, self.model.nu))
+
+    def set_external_force(self, force: ArrayLike) -> None:
+        """Replaces the generalized force from outside, N or N·m, shape [world, nv]; kept until changed."""
+        self._core.set_external_force(self._rows("force", force, self.count, self.model.nv))
+
+    def positions(self, out: Array | None = None) -> Array:
+        """Positions q, m and rad, shape [world, nq]."""
+        out = self._out(out, self.model.nq)
+        self._core.positions(out)
+        return out
+
+    def velocities(self, out: Array | None = None) -> Array:
+        """Velocities v, m/s and rad/s, shape [world, nv]."""
+        out = self._out(out, self.model.nv)
+        self._core.velocities(out)
+        return out
+
+    def time(self) -> NDArray[np.float64]:
+        """Time of every world since its start, s, shape [world]."""
+        out = np.empty(self.count)
+        self._core.time(out)
+        return out
+
+    def observer(self, **quantities: Quantity) -> Observer:
+        """Something that reads these quantities of all worlds at once, see ``delassus.quantities``.
+
+        If contacts are among them, the worlds feel contacts from now on, which costs a few percent of a step.
+        """
+        return Observer(self, quantities)
+
+    def set_state(self, q: ArrayLike, v: ArrayLike, worlds: ArrayLike | None = None) -> None:
+        """Replaces positions and velocities of the chosen worlds, and forgets their warm start.
+
+        Args:
+            q: shape [row, nq]; quaternions are normalised when they are used.
+            v: shape [row, nv].
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        self._core.set_state(self._rows("q", q, rows, self.model.nq), self._rows("v", v, rows, self.model.nv), chosen)
+
+    def set_start(self, keyframe: str | None = None, position_noise: float = 0.0, velocity_noise: float = 0.0) -> None:
+        """Sets how ``reset`` starts worlds.
+
+        Args:
+            keyframe: name of the keyframe to start from; None: the rest position, at rest.
+            position_noise: every degree of freedom is displaced by up to ± this, m or rad, uniformly.
+            velocity_noise: every velocity is changed by up to ± this, m/s or rad/s.
+        """
+        self._core.set_start(keyframe, float(position_noise), float(velocity_noise))
+
+    def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
+        """Starts the chosen worlds anew; time, control, outside force and warm start are cleared. Noise depends on seed and index only."""
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed: {seed!r} must be an integer from 0 to 2⁶⁴ − 1")
+        self._core.reset(int(seed), self._chosen(worlds)[0])
+
+    def parameter(self, name: ParameterName) -> NDArray[np.float64]:
+        """The values of a parameter, shape [world, k]:
+
+        ==========  =====================================================  ======
+        gravity     gravity, m/s²                                          k = 3
+        mass_scale  factor on mass and inertia of every body               bodies
+        friction    sliding friction coefficient of every geom             geoms
+        gain_scale  factor on gain and bias of every actuator              nu
+        ==========  =====================================================  ======
+        """
+        return self._core.parameter(name).reshape(self.count, -1)
+
+    def set_parameter(self, name: ParameterName, values: ArrayLike, worlds: ArrayLike | None = None) -> None:
+        """Sets a parameter of the chosen worlds, shape [row, k], see ``parameter``."""
+        chosen, rows = self._chosen(worlds)
+        self._core.set_parameter(name, self._rows("values", values, rows, None), chosen)
+
+    def save(self) -> bytes:
+        """Everything that the future of the worlds depends on, parameters included."""
+        return self._core.save()
+
+    def load(self, snapshot: bytes) -> None:
+        """Takes the worlds back to a snapshot: the same future, to the bit. A snapshot of another model or number of worlds is a ValueError."""
+        self._core.load(snapshot)
+
+    def watch(self, world: int, on: bool = True) -> None:
+        """Keeps (or no longer keeps) the contacts of a world after every step, for ``contacts``."""
+        self._core.watch(self._index(world), on)
+
+    def contacts(self, world: int) -> Array:
+        """The contacts of the last substep of a watched world: a structured array of dtype ``CONTACT``."""
+        found = self._core.contacts(self._index(world))
+        if found is None:
+            raise ValueError(f"world {world} is not watched: call watch({world}) before the step")
+        return found.view(CONTACT)
+
+    def _index(self, world: int) -> int:
+        if not isinstance(world, int | np.integer) or not 0 <= world < self.count:
+            raise ValueError(f"world: {world!r} must be an index from 0 to {self.count - 1}")
+        return int(world)
+
+    def _chosen(self, worlds: ArrayLike | None) -> tuple[Array | None, int]:
+        """A mask or a list as the core takes it, and the number of rows that go with it."""
+        if worlds is None:
+            return None, self.count
+        chosen = np.asarray(worlds)
+        if chosen.ndim == 1 and chosen.dtype == np.bool_:
+            if len(chosen) != self.count:
+                raise ValueError(f"worlds: the mask has {len(chosen)} entries for {self.count} worlds")
+            return np.ascontiguousarray(chosen), self.count
+        if chosen.ndim == 1 and (np.issubdtype(chosen.dtype, np.integer) or chosen.size == 0):
+            return np.ascontiguousarray(chosen, np.int64), len(chosen)
+        raise ValueError(
+            f"worlds: must be a mask of {self.count} bools or a list of indices, not {chosen.dtype} of shape {chosen.shape}"
+        )
+
+    def _rows(self, name: str, values: ArrayLike, rows: int, columns: int | None) -> Array:
+        """An array of this shape as the core takes it."""
+        array = values if isinstance(values, np.ndarray) else np.asarray(values)
+        if array.dtype != np.float32 and array.dtype != np.float64:
+            if array.dtype.kind not in "fiu":
+                raise ValueError(f"{name}: must hold numbers, not {array.dtype}")
+            array = array.astype(np.float64)
+        wanted = (rows, array.shape[-1] if columns is None and array.ndim else columns)
+        if array.shape != wanted:
+            raise ValueError(f"{name}: has shape {array.shape}, needs ({rows}, {'k' if columns is None else columns})")
+        return np.ascontiguousarray(array)
+
+    def _out(self, out: Array | None, columns: int) -> Array:
+        """The array that is written to."""
+        if out is None:
+            return np.empty((self.count, columns), self._dtype)
+        if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64):
+            raise ValueError(
+                f"out: must be an array of float32 or float64, not {getattr(out, 'dtype', type(out).__name__)}"
+            )
+        if out.shape != (self.count, columns):
+            raise ValueError(f"out: has shape {out.shape}, needs ({self.count}, {columns})")
+        return _writable(out)
+
+
+class Observer:
+    """Reads quantities of all worlds: ``observer()`` gives a dict of arrays, parts of one array of shape [world, size].
+
+    Attributes:
+        size: numbers a world.
+        columns: where each quantity stands, by name.
+    """
+
+    def __init__(self, worlds: Worlds, quantities: dict[str, Quantity]) -> None:
+        self._worlds = worlds
+        model, start, resolved = worlds.model, 0, []
+        self.columns: dict[str, slice] = {}
+        for name, quantity in quantities.items():
+            parts = quantity.resolve(model)
+            length = _core.Quantities(model, parts).size
+            self.columns[name] = slice(start, start + length)
+            start += length
+            resolved += parts
+        self._core = _core.Quantities(model, resolved)
+        self.size = start
+        if self._core.felt:
+            worlds._core.feel_contacts(True)
+
+    def __call__(self, out: Array | None = None) -> dict[str, Array]:
+        """Reads; ``out``: array of shape [world, size] to write to."""
+        array = self._worlds._out(out, self.size)
+        self._worlds._core.observe(self._core, array)
+        return {name: array[:, columns] for name, columns in self.columns.items()}
+
+
+def _writable(out: Array) -> Array:
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError("out: must be writable and in C order without gaps")
+    return out
+
+
+def _reason(error: BaseException) -> str:
+    """What a conversion says, in one line, with the field that it failed at."""
+    causes: Sequence[str] = [str(e) for e in (error, error.__cause__) if e is not None]
+    return ": ".join(causes)

@@ -1,0 +1,244 @@
+//! `delassus.Model`.
+
+use crate::array::exception;
+use delassus::model::ReadOptions;
+use numpy::{PyArray1, PyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::path::PathBuf;
+
+/// A robot, or several, and the things around them, read from MJCF. Constant; all worlds of a batch share it.
+///
+/// Units are SI, angles rad, z is up; quaternions are w x y z; a free joint has q = position (3) and quaternion (4), and v = linear velocity in world
+/// axes, then angular velocity in body axes (MuJoCo's conventions).
+///
+/// Args:
+///     source: path of an MJCF file, or MJCF text (which begins with "<").
+///     lenient: list what is not known or not done as notes instead of refusing the file.
+///
+/// Raises:
+///     Error: the file cannot be read, or holds what this version does not do; file, line and element are named.
+#[pyclass(frozen, module = "delassus")]
+pub struct Model {
+    pub model: delassus::Model,
+    /// Path or text.
+    #[pyo3(get)]
+    source: String,
+    #[pyo3(get)]
+    lenient: bool,
+}
+
+fn is_text(source: &str) -> bool {
+    source.trim_start().starts_with('<')
+}
+
+fn names<'a>(parts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    parts.into_iter().cloned().collect()
+}
+
+/// The index of a part by name.
+fn find(kind: &str, name: &str, names: Vec<&String>) -> PyResult<usize> {
+    names.iter().position(|n| *n == name).ok_or_else(|| {
+        let known: Vec<String> = names.iter().filter(|n| !n.is_empty()).map(|n| format!("\"{n}\"")).collect();
+        let known = if known.is_empty() { "none has a name".into() } else { format!("there are {}", known.join(", ")) };
+        PyValueError::new_err(format!("the model has no {kind} called \"{name}\": {known}"))
+    })
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (source, *, lenient = false))]
+    fn new(py: Python<'_>, source: PathBuf, lenient: bool) -> PyResult<Self> {
+        let Some(source) = source.to_str().map(ToOwned::to_owned) else {
+            return Err(PyValueError::new_err("source: a path must be valid Unicode"));
+        };
+        let options = ReadOptions { lenient };
+        let read = || match is_text(&source) {
+            true => delassus::Model::from_mjcf_str_with(&source, &options),
+            false => delassus::Model::from_mjcf_file_with(&source, &options),
+        };
+        let model = py.detach(read).map_err(exception)?;
+        Ok(Self { model, source, lenient })
+    }
+
+    /// A model is pickled as its source, which is read again; another model than before is refused.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let read = slf.get_type().getattr("_read_again")?;
+        Ok((read, (&this.source, this.lenient, this.fingerprint()).into_pyobject(py)?))
+    }
+
+    #[staticmethod]
+    fn _read_again(py: Python<'_>, source: &str, lenient: bool, fingerprint: u64) -> PyResult<Self> {
+        let model = Self::new(py, source.into(), lenient)?;
+        if model.fingerprint() == fingerprint {
+            return Ok(model);
+        }
+        Err(crate::array::Error::new_err(format!(
+            "{source}: the file is no longer the model that was pickled; pickle a model made from text to be independent of files"
+        )))
+    }
+
+    fn __repr__(&self) -> String {
+        let m = &self.model;
+        let (nq, nv, nu) = (m.nq(), m.nv(), m.nu());
+        format!("Model(\"{}\": {} bodies, nq {nq}, nv {nv}, nu {nu})", m.name, m.bodies.len())
+    }
+
+    /// Name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.model.name
+    }
+    /// Number of position coordinates.
+    #[getter]
+    fn nq(&self) -> usize {
+        self.model.nq()
+    }
+    /// Number of degrees of freedom.
+    #[getter]
+    fn nv(&self) -> usize {
+        self.model.nv()
+    }
+    /// Number of actuators.
+    #[getter]
+    fn nu(&self) -> usize {
+        self.model.nu()
+    }
+    /// Step that the file asks for, s.
+    #[getter]
+    fn timestep(&self) -> f64 {
+        self.model.timestep
+    }
+    /// A number that two models share if the same state and inputs make them move alike.
+    #[getter]
+    fn fingerprint(&self) -> u64 {
+        self.model.fingerprint()
+    }
+    /// What there is to know about the reading of the file: (sentence, whether the motion differs for it).
+    #[getter]
+    fn notes(&self) -> Vec<(String, bool)> {
+        self.model.notes.iter().map(|n| (n.text.clone(), n.changes_motion)).collect()
+    }
+
+    /// Gravity, m/s², shape [3].
+    #[getter]
+    fn gravity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.model.gravity.as_slice())
+    }
+    /// Position at rest, shape [nq].
+    #[getter]
+    fn q0<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.model.q0)
+    }
+    /// Mass of every body, kg, shape [body]; the first is the world.
+    #[getter]
+    fn body_mass<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_iter(py, self.model.bodies.iter().map(|b| b.mass))
+    }
+    /// Lower and upper bound of every control, infinite where there is none, shape [nu, 2].
+    #[getter]
+    fn control_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let open = [f64::NEG_INFINITY, f64::INFINITY];
+        let rows: Vec<Vec<f64>> =
+            self.model.actuators.iter().map(|a| a.control_range.unwrap_or(open).to_vec()).collect();
+        if rows.is_empty() {
+            return Ok(PyArray2::zeros(py, [0, 2], false));
+        }
+        Ok(PyArray2::from_vec2(py, &rows)?)
+    }
+    /// Lower and upper limit of every joint, rad or m (a ball joint: 0 and the largest angle), infinite where there is none, shape [joint, 2].
+    #[getter]
+    fn joint_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let open = [f64::NEG_INFINITY, f64::INFINITY];
+        let rows: Vec<Vec<f64>> = self.model.joints.iter().map(|j| j.range.unwrap_or(open).to_vec()).collect();
+        if rows.is_empty() {
+            return Ok(PyArray2::zeros(py, [0, 2], false));
+        }
+        Ok(PyArray2::from_vec2(py, &rows)?)
+    }
+    /// First coordinate of every joint in q, shape [joint].
+    #[getter]
+    fn joint_q(&self) -> Vec<usize> {
+        self.model.joints.iter().map(|j| j.q_start).collect()
+    }
+    /// First degree of freedom of every joint in v, shape [joint].
+    #[getter]
+    fn joint_v(&self) -> Vec<usize> {
+        self.model.joints.iter().map(|j| j.v_start).collect()
+    }
+    /// Names of the bodies; the first is the world, and what has no name is "".
+    #[getter]
+    fn body_names(&self) -> Vec<String> {
+        names(self.model.bodies.iter().map(|x| &x.name))
+    }
+    /// Names of the joints.
+    #[getter]
+    fn joint_names(&self) -> Vec<String> {
+        names(self.model.joints.iter().map(|x| &x.name))
+    }
+    /// Names of the geoms.
+    #[getter]
+    fn geom_names(&self) -> Vec<String> {
+        names(self.model.geoms.iter().map(|x| &x.name))
+    }
+    /// Names of the sites.
+    #[getter]
+    fn site_names(&self) -> Vec<String> {
+        names(self.model.sites.iter().map(|x| &x.name))
+    }
+    /// Names of the actuators.
+    #[getter]
+    fn actuator_names(&self) -> Vec<String> {
+        names(self.model.actuators.iter().map(|x| &x.name))
+    }
+    /// Names of the sensors.
+    #[getter]
+    fn sensor_names(&self) -> Vec<String> {
+        names(self.model.sensors.iter().map(|x| &x.name))
+    }
+    /// Names of the keyframes.
+    #[getter]
+    fn keyframe_names(&self) -> Vec<String> {
+        names(self.model.keyframes.iter().map(|x| &x.name))
+    }
+
+    /// Index of the body with this name.
+    fn body(&self, name: &str) -> PyResult<usize> {
+        find("body", name, self.model.bodies.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the joint with this name.
+    fn joint(&self, name: &str) -> PyResult<usize> {
+        find("joint", name, self.model.joints.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the geom with this name.
+    fn geom(&self, name: &str) -> PyResult<usize> {
+        find("geom", name, self.model.geoms.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the site with this name.
+    fn site(&self, name: &str) -> PyResult<usize> {
+        find("site", name, self.model.sites.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the sensor with this name.
+    fn sensor(&self, name: &str) -> PyResult<usize> {
+        find("sensor", name, self.model.sensors.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the actuator with this name.
+    fn actuator(&self, name: &str) -> PyResult<usize> {
+        find("actuator", name, self.model.actuators.iter().map(|x| &x.name).collect())
+    }
+
+    /// A named state: q [nq], v [nv], control [nu] and time (s).
+    fn keyframe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let index = find("keyframe", name, self.model.keyframes.iter().map(|x| &x.name).collect())?;
+        let key = &self.model.keyframes[index];
+        let values = PyDict::new(py);
+        values.set_item("q", PyArray1::from_slice(py, &key.q))?;
+        values.set_item("v", PyArray1::from_slice(py, &key.v))?;
+        values.set_item("control", PyArray1::from_slice(py, &key.control))?;
+        values.set_item("time", key.time)?;
+        Ok(values)
+    }
+}

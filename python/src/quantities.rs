@@ -1,0 +1,60 @@
+//! `delassus._core.Quantities`: what `delassus.Observer` reads.
+
+use crate::array::exception;
+use crate::model::Model;
+use crate::settings::named;
+use delassus::worlds::{Axes, Frame, Quantity};
+use pyo3::prelude::*;
+
+/// Quantities in the order in which they are written.
+#[pyclass(frozen, module = "delassus._core")]
+pub struct Quantities {
+    pub list: Vec<Quantity>,
+    /// Numbers a world.
+    #[pyo3(get)]
+    size: usize,
+    /// Whether contacts are among them.
+    #[pyo3(get)]
+    felt: bool,
+}
+
+#[pymethods]
+impl Quantities {
+    /// Each as (kind, kind of frame, index, whether in local axes).
+    #[new]
+    fn new(model: &Model, parts: Vec<(String, String, usize, bool)>) -> PyResult<Self> {
+        let list = parts.iter().map(quantity).collect::<PyResult<Vec<_>>>()?;
+        for quantity in &list {
+            quantity.check(&model.model).map_err(exception)?;
+        }
+        let size = list.iter().map(|quantity| quantity.len(&model.model)).sum();
+        let felt = list.iter().any(|quantity| quantity.is_felt());
+        Ok(Self { list, size, felt })
+    }
+}
+
+fn quantity((kind, frame, index, local): &(String, String, usize, bool)) -> PyResult<Quantity> {
+    let (i, axes) = (*index, if *local { Axes::Local } else { Axes::World });
+    let frames = [("body", Frame::Body(i)), ("com", Frame::Com(i)), ("geom", Frame::Geom(i)), ("site", Frame::Site(i))];
+    let frame = named("frame", frame, &frames)?;
+    let quantities = [
+        ("positions", Quantity::Positions),
+        ("velocities", Quantity::Velocities),
+        ("position", Quantity::Position(frame)),
+        ("orientation", Quantity::Orientation(frame)),
+        ("linear_velocity", Quantity::LinearVelocity(frame, axes)),
+        ("angular_velocity", Quantity::AngularVelocity(frame, axes)),
+        ("projected_gravity", Quantity::ProjectedGravity(frame)),
+        ("contact", Quantity::Contact(frame)),
+        ("subtree_com", Quantity::SubtreeCom(i)),
+        ("subtree_velocity", Quantity::SubtreeVelocity(i)),
+        ("central_inertia", Quantity::CentralInertia(i)),
+        ("central_velocity", Quantity::CentralVelocity(i)),
+        ("central_contact", Quantity::CentralContact(i)),
+        ("actuator_force", Quantity::ActuatorForce),
+        ("joint_actuator_force", Quantity::JointActuatorForce),
+        ("limit_force", Quantity::LimitForce),
+        ("sensor", Quantity::Sensor(i)),
+    ];
+    named("quantity", kind, &quantities)
+}

@@ -1,0 +1,231 @@
+//! `delassus._core.Worlds`: what `delassus.Worlds` (`delassus/worlds.py`) calls. Arguments have been checked there; what they hold is checked here.
+
+use crate::array::{Array, ArrayMut, Error, exception};
+use crate::model::Model;
+use crate::quantities::Quantities;
+use crate::record::{Contact, Report};
+use crate::settings::{Settings, named};
+use delassus::worlds::{Numbers, Parameter, Start};
+use delassus::{Mask, Snapshot};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Mutex, TryLockError};
+
+/// Worlds, until they are closed.
+#[pyclass(frozen, module = "delassus._core")]
+pub struct Worlds {
+    worlds: Mutex<Option<delassus::Worlds>>,
+}
+
+/// Which worlds: a mask, or a list of indices.
+#[derive(FromPyObject)]
+pub enum Chosen<'py> {
+    #[pyo3(transparent)]
+    Mask(PyReadonlyArray1<'py, bool>),
+    #[pyo3(transparent)]
+    List(PyReadonlyArray1<'py, i64>),
+}
+
+const PARAMETERS: [(&str, Parameter); 4] = [
+    ("gravity", Parameter::Gravity),
+    ("mass_scale", Parameter::MassScale),
+    ("friction", Parameter::Friction),
+    ("gain_scale", Parameter::GainScale),
+];
+
+/// Does `work` with the worlds that an optional mask or list means.
+fn with_mask<T>(chosen: Option<Chosen<'_>>, work: impl FnOnce(Mask<'_>) -> delassus::Result<T>) -> PyResult<T> {
+    let contiguous = |_| PyValueError::new_err("worlds: must be in C order without gaps");
+    let done = match chosen {
+        None => work(Mask::All),
+        Some(Chosen::Mask(mask)) => work(Mask::Only(mask.as_slice().map_err(contiguous)?)),
+        Some(Chosen::List(list)) => {
+            let index = |i: &i64| {
+                usize::try_from(*i).map_err(|_| PyValueError::new_err(format!("worlds: {i} is no index of a world")))
+            };
+            let list = list.as_slice().map_err(contiguous)?.iter().map(index).collect::<PyResult<Vec<usize>>>()?;
+            work(Mask::List(&list))
+        }
+    };
+    done.map_err(exception)
+}
+
+/// The first number that is not finite is a mistake.
+fn check_finite(argument: &str, numbers: Numbers<'_>, columns: usize) -> PyResult<()> {
+    let wrong = match numbers {
+        Numbers::F32(x) => x.iter().position(|x| !x.is_finite()),
+        Numbers::F64(x) => x.iter().position(|x| !x.is_finite()),
+    };
+    let Some(i) = wrong else { return Ok(()) };
+    let (row, column, value) = (i / columns, i % columns, numbers.get(i));
+    Err(PyValueError::new_err(format!("{argument}: row {row}, column {column} is {value}; all must be finite")))
+}
+
+impl Worlds {
+    /// Does `work` with the worlds; they are another thread's while that one steps them.
+    fn with<T>(&self, work: impl FnOnce(&mut delassus::Worlds) -> PyResult<T>) -> PyResult<T> {
+        let mut held = match self.worlds.try_lock() {
+            Ok(held) => held,
+            // What a panic left is state of worlds whose reports say how it is.
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::new_err("another thread is using these worlds; give each thread worlds of its own"));
+            }
+        };
+        let closed = || PyValueError::new_err("these worlds are closed; make new ones");
+        work(held.as_mut().ok_or_else(closed)?)
+    }
+}
+
+#[pymethods]
+impl Worlds {
+    #[new]
+    fn new(py: Python<'_>, model: &Model, count: usize, settings: Settings) -> PyResult<Self> {
+        let settings = settings.checked()?;
+        let worlds = py.detach(|| delassus::Worlds::new(&model.model, count, settings)).map_err(exception)?;
+        Ok(Self { worlds: Mutex::new(Some(worlds)) })
+    }
+
+    fn close(&self) -> PyResult<()> {
+        // Closed twice is closed.
+        let closed = || Some(self.worlds.try_lock().ok()?.take());
+        closed().map(|_| ()).ok_or_else(|| Error::new_err("another thread is using these worlds"))
+    }
+
+    fn dt(&self) -> PyResult<f64> {
+        self.with(|w| Ok(w.dt()))
+    }
+    fn device(&self) -> PyResult<String> {
+        self.with(|w| Ok(w.device()))
+    }
+    fn notes(&self) -> PyResult<Vec<(String, bool)>> {
+        self.with(|w| {
+            let start = w.start_notes().into_iter().map(|n| (n.text, n.changes_motion));
+            Ok(start.chain(w.notes().into_iter().map(|text| (text, false))).collect())
+        })
+    }
+    fn memory(&self) -> PyResult<usize> {
+        self.with(|w| Ok(w.bytes()))
+    }
+
+    fn set_control(&self, control: Array<'_>) -> PyResult<()> {
+        let control = control.numbers("control")?;
+        self.with(|w| {
+            check_finite("control", control, w.model().nu().max(1))?;
+            w.set_control(control).map_err(exception)
+        })
+    }
+    fn set_external_force(&self, force: Array<'_>) -> PyResult<()> {
+        let force = force.numbers("force")?;
+        self.with(|w| {
+            check_finite("force", force, w.model().nv())?;
+            let own = w.external_force_mut();
+            if force.len() != own.len() {
+                return Err(PyValueError::new_err(format!("force: has {} numbers, needs {}", force.len(), own.len())));
+            }
+            own.iter_mut().enumerate().for_each(|(i, x)| *x = force.get(i));
+            Ok(())
+        })
+    }
+
+    /// Steps, and writes the reports.
+    fn step(&self, py: Python<'_>, substeps: u32, mut reports: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+        let out = reports.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
+        self.with(|w| {
+            let step = || {
+                let found = w.step(substeps)?;
+                for (row, report) in out.chunks_exact_mut(size_of::<Report>()).zip(found) {
+                    row.copy_from_slice(bytemuck::bytes_of(&Report::from(report)));
+                }
+                Ok(())
+            };
+            py.detach(step).map_err(exception)
+        })
+    }
+
+    fn positions(&self, mut out: ArrayMut<'_>) -> PyResult<()> {
+        let out = out.numbers()?;
+        self.with(|w| w.positions_into(out).map_err(exception))
+    }
+    fn velocities(&self, mut out: ArrayMut<'_>) -> PyResult<()> {
+        let out = out.numbers()?;
+        self.with(|w| w.velocities_into(out).map_err(exception))
+    }
+    fn feel_contacts(&self, on: bool) -> PyResult<()> {
+        self.with(|w| {
+            w.feel_contacts(on);
+            Ok(())
+        })
+    }
+    fn observe(&self, py: Python<'_>, quantities: &Quantities, mut out: ArrayMut<'_>) -> PyResult<()> {
+        let out = out.numbers()?;
+        self.with(|w| py.detach(|| w.observe_into(&quantities.list, out)).map_err(exception))
+    }
+    fn time(&self, mut out: PyReadwriteArray1<'_, f64>) -> PyResult<()> {
+        let out = out.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
+        self.with(|w| {
+            if out.len() != w.world_count() {
+                return Err(PyValueError::new_err(format!("out: needs {} numbers", w.world_count())));
+            }
+            out.copy_from_slice(w.time());
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (q, v, chosen))]
+    fn set_state(&self, q: Array<'_>, v: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        let (q, v) = (q.numbers("q")?, v.numbers("v")?);
+        self.with(|w| {
+            check_finite("q", q, w.model().nq())?;
+            check_finite("v", v, w.model().nv())?;
+            with_mask(chosen, |mask| w.set_state(mask, q, v))
+        })
+    }
+    #[pyo3(signature = (keyframe, position_noise, velocity_noise))]
+    fn set_start(&self, keyframe: Option<&str>, position_noise: f64, velocity_noise: f64) -> PyResult<()> {
+        self.with(|w| {
+            let find = |name: &str| {
+                let no = || PyValueError::new_err(format!("keyframe: the model has none called \"{name}\""));
+                w.model().keyframe(name).ok_or_else(no)
+            };
+            let keyframe = keyframe.map(find).transpose()?;
+            w.set_start(Start { keyframe, position_noise, velocity_noise }).map_err(exception)
+        })
+    }
+    #[pyo3(signature = (seed, chosen))]
+    fn reset(&self, seed: u64, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        self.with(|w| with_mask(chosen, |mask| w.reset(mask, seed)))
+    }
+
+    fn parameter<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let parameter = named("parameter", name, &PARAMETERS)?;
+        self.with(|w| Ok(PyArray1::from_vec(py, w.parameter(parameter))))
+    }
+    #[pyo3(signature = (name, values, chosen))]
+    fn set_parameter(&self, name: &str, values: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        let (parameter, values) = (named("parameter", name, &PARAMETERS)?, values.numbers("values")?);
+        self.with(|w| with_mask(chosen, |mask| w.set_parameter(parameter, mask, values)))
+    }
+
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.with(|w| py.detach(|| w.save().to_bytes()).map_err(exception))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+    fn load(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {
+        self.with(|w| py.detach(|| w.load(&Snapshot::from_bytes(snapshot)?)).map_err(exception))
+    }
+
+    fn watch(&self, world: usize, on: bool) -> PyResult<()> {
+        self.with(|w| w.watch(world, on).map_err(exception))
+    }
+    /// The contacts of a world as bytes; none if it is not watched.
+    fn contacts<'py>(&self, py: Python<'py>, world: usize) -> PyResult<Option<Bound<'py, PyArray1<u8>>>> {
+        self.with(|w| {
+            let Some(found) = w.contacts(world) else { return Ok(None) };
+            let rows: Vec<Contact> = found.iter().map(Contact::from).collect();
+            Ok(Some(PyArray1::from_slice(py, bytemuck::cast_slice(&rows))))
+        })
+    }
+}

@@ -1,0 +1,346 @@
+"""`delassus.gym` against gymnasium's own MuJoCo environments, and against what gymnasium asks of a VectorEnv."""
+
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import MODELS
+
+gymnasium = pytest.importorskip("gymnasium")
+
+import delassus  # noqa: E402
+import delassus.gym  # noqa: E402
+from delassus.gym import TASKS, Noise, State, Task, VectorEnv  # noqa: E402
+from delassus.gym.tasks import GYMNASIUMS  # noqa: E402
+
+SAME, NEXT, OFF = (
+    gymnasium.vector.AutoresetMode("SameStep"),
+    gymnasium.vector.AutoresetMode("NextStep"),
+    gymnasium.vector.AutoresetMode("Disabled"),
+)
+
+# Columns of the observation that hold contact forces: soft contacts there, hard ones here.
+CONTACTS = {"Ant": slice(27, None), "Humanoid": slice(-78, None), "HumanoidStandup": slice(-78, None)}
+# The step is done in f64, so that only formulas differ; single precision of the observation.
+TOLERANCE = 2e-6
+
+
+def pair(name):
+    """Gymnasium's environment and ours, in f64."""
+    pytest.importorskip("mujoco")
+    theirs = gymnasium.make(f"{name}-v5").unwrapped
+    ours = gymnasium.make_vec(f"delassus/{name}-v5", num_envs=3, precision="f64")
+    return theirs, ours
+
+
+@pytest.mark.parametrize("name", GYMNASIUMS)
+def test_observations_rewards_and_terminations_are_gymnasiums(name):
+    import mujoco
+
+    theirs, ours = pair(name)
+    assert ours.single_action_space == theirs.action_space
+    assert ours.single_observation_space.shape == theirs.observation_space.shape
+    assert ours.dt == pytest.approx(theirs.dt)
+    spec = gymnasium.spec(f"{name}-v5")
+    assert gymnasium.spec(f"delassus/{name}-v5").max_episode_steps == spec.max_episode_steps
+    theirs.reset(seed=0)
+    ours.reset(seed=0)
+    task, random = ours.task, np.random.default_rng(1)
+    ended = 0
+    for _ in range(40):
+        before = random_state(theirs, random)
+        action = theirs.action_space.sample()
+        task_before = state(ours, *before, action)
+        theirs.set_state(*before)
+        _, _, terminated, _, info = theirs.step(action)
+        after = theirs.data.qpos.copy(), theirs.data.qvel.copy()
+        # What MuJoCo computes from poses is a substep older than the state: brought up to date here.
+        mujoco.mj_forward(theirs.model, theirs.data)
+        expected = theirs._get_obs()
+        now = state(ours, *after, action, before=task_before)
+        # What contacts and limits do is compared elsewhere: here both sides get MuJoCo's.
+        if "contact" in now._values:
+            now._values["contact"] = np.tile(theirs.data.cfrc_ext[1:].ravel(), (3, 1))
+        if "limit" in now._values:
+            now._values["limit"] = np.tile(theirs.data.qfrc_constraint, (3, 1))
+        seen = task.observe(now)
+        scale = 1 + abs(expected)
+        np.testing.assert_allclose(seen[1] / scale, expected / scale, atol=TOLERANCE)
+        parts = task.reward(now, np.tile(action.astype(np.float64), (3, 1)))
+        for key, value in parts.items():
+            if key not in info:
+                continue
+            old = key in ("reward_forward", "reward_dist", "reward_near", "distance_penalty")
+            if old and name in ("Ant", "Humanoid", "InvertedDoublePendulum", "Reacher", "Pusher"):
+                continue
+            np.testing.assert_allclose(value[1], info[key], rtol=2e-5, atol=1e-6, err_msg=key)
+        total = sum(value[1] for value in parts.values())
+        np.testing.assert_allclose(total, reward_now(theirs, name, before, after, action), rtol=2e-5, atol=1e-5)
+        if name != "InvertedDoublePendulum":
+            assert task.terminated(now)[1] == terminated
+        ended += bool(terminated)
+    ours.close()
+    if name in ("Ant", "Hopper", "Walker2d", "Humanoid", "InvertedPendulum"):
+        assert 0 < ended < 40, "the states test only one answer"
+
+
+def random_state(env, random):
+    """A state near the start, some of them far from it."""
+    spread = random.choice([0.01, 0.1, 0.6, 1.5])
+    q = env.init_qpos + random.uniform(-spread, spread, env.model.nq)
+    q[0] += random.uniform(-3, 3) * (env.model.nq not in (2, 3))
+    return q, random.normal(size=env.model.nv) * 3 * spread
+
+
+def state(env, q, v, action, before=None):
+    env.worlds.set_state(np.tile(q, (3, 1)), np.tile(v, (3, 1)))
+    env.worlds.set_control(np.tile(action, (3, 1)))
+    return State({k: x.copy() for k, x in env._observer().items()}, env.dt, before)
+
+
+def reward_now(env, name, before, after, action):
+    """Gymnasium's reward with everything evaluated at the state after the step."""
+    import mujoco
+
+    if name in ("Ant", "HalfCheetah", "Hopper", "Walker2d", "Swimmer"):
+        return env._get_rew((after[0][0] - before[0][0]) / env.dt, action)[0]
+    if name == "Humanoid":
+        from gymnasium.envs.mujoco.humanoid_v5 import mass_center
+
+        x = mass_center(env.model, env.data)[0]
+        env.set_state(*before)
+        x_before = mass_center(env.model, env.data)[0]
+        contact = env.data.cfrc_ext.copy()
+        env.set_state(*after)
+        env.data.cfrc_ext[:] = contact
+        env.data.ctrl[:] = action
+        return env._get_rew((x - x_before) / env.dt, action)[0]
+    if name == "HumanoidStandup":
+        return env._get_rew(after[0][2], action)[0]
+    if name == "InvertedPendulum":
+        return float(abs(after[0][1]) <= 0.2)
+    if name == "InvertedDoublePendulum":
+        mujoco.mj_forward(env.model, env.data)
+        x, _, y = env.data.site_xpos[0]
+        return env._get_rew(x, y, y <= 1)[0]
+    return env._get_rew(action)[0]
+
+
+@pytest.mark.parametrize("name", ["Ant", "Humanoid"])
+def test_contact_forces_at_rest_are_mujocos_in_sum(name):
+    """Resting, hard and soft contacts carry the same weight."""
+    theirs, ours = pair(name)
+    theirs.reset(seed=0)
+    ours.reset(seed=0)
+    still = np.zeros(theirs.action_space.shape)
+    for _ in range(400):
+        theirs.step(still)
+        ours.worlds.step(np.tile(still, (3, 1)), substeps=5)
+    weight = -theirs.model.opt.gravity[2] * theirs.model.body_mass.sum()
+    there = theirs.data.cfrc_ext[1:].sum(axis=0)
+    here = ours._observer()["contact"][0].reshape(-1, 6).sum(axis=0)
+    # A humanoid on its back still rocks a little, softly there and hard here.
+    np.testing.assert_allclose(there[5], weight, rtol=0.05)
+    np.testing.assert_allclose(here[5], weight, rtol=0.05)
+    np.testing.assert_allclose(here[3:5], 0, atol=0.05 * weight)
+
+
+def test_limit_forces_hold_a_cart_at_its_stop():
+    ours = gymnasium.make_vec("delassus/InvertedDoublePendulum-v5", num_envs=2, precision="f64")
+    ours.reset(seed=0)
+    model = ours.model
+    for _ in range(400):
+        ours.worlds.step(np.array([[1.0], [-1.0]]), substeps=5)
+    limits = ours._observer()["limit"][:, 0]
+    motor = 500 * 1.0
+    assert model.joint_names[0] == "slider"
+    # The poles swing without friction, so the mean force, which balances the motor, is met on the way only in sign.
+    assert limits[0] < 0 < limits[1]
+    forces = []
+    for _ in range(2000):
+        ours.worlds.step(np.array([[1.0], [-1.0]]), substeps=1)
+        forces.append(ours._observer()["limit"][:, 0].copy())
+    np.testing.assert_allclose(np.mean(forces, axis=0), [-motor, motor], rtol=0.05)
+
+
+def test_every_task_runs_and_repeats_itself():
+    for name in TASKS:
+        runs = []
+        for count in (3, 5):
+            envs = gymnasium.make_vec(f"delassus/{name}-v5", num_envs=count)
+            envs.single_action_space.seed(0)
+            action = np.tile(envs.single_action_space.sample(), (count, 1))
+            observations = [envs.reset(seed=7)[0]]
+            for _ in range(15):
+                observation, reward, terminated, truncated, _ = envs.step(action)
+                observations.append(observation)
+                assert observation.dtype == np.float32 and observation in envs.observation_space
+                assert reward.dtype == np.float64 and terminated.dtype == truncated.dtype == np.bool_
+            runs.append(np.array(observations)[:, :3])
+            envs.close()
+        np.testing.assert_array_equal(*runs, err_msg=f"{name}: a world's numbers depend on how many there are")
+
+
+def test_the_quadruped_stands_and_its_task_varies():
+    own = Path(delassus.gym.__file__).with_name("quadruped.xml").read_text()
+    assert own == (MODELS / "quadruped.xml").read_text(), "the package has a copy of its own: copy it again"
+    envs = gymnasium.make_vec("delassus/Quadruped-v5", num_envs=64)
+    envs.reset(seed=0)
+    commands = envs.task._command.copy()
+    masses = envs.worlds.parameter("mass_scale")
+    assert len(np.unique(commands[:, 0])) == 64 and abs(commands).max() <= 0.1
+    assert 0.05 < masses[:, 1:].std() < 0.07
+    for _ in range(100):
+        _, reward, terminated, _, info = envs.step(np.zeros((64, 12), np.float32))
+    # It stands where it is pushed, and small commands are nearly followed.
+    assert not terminated.any() and (info["reward_tilt"] > -0.05).all()
+    assert reward.mean() > 0.8
+    for _ in range(1000):
+        *_, info = envs.step(np.zeros((64, 12), np.float32))
+    assert info["level"].max() > 0.1, "who follows gets more to do"
+
+
+class Countdown(Task):
+    """A ball that falls; an episode ends by its height, or after four steps."""
+
+    model = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody>
+      <actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>""".replace(
+        "<freejoint/>", '<joint name="j" type="slide" axis="0 0 1"/>'
+    )
+    frame_skip = 1
+
+    def start(self, model, noise):
+        # The first world starts so that it ends after two steps.
+        return noise.uniform(0, 1e-3, 1) + 1, noise.uniform(0, 0, 1)
+
+    def reward(self, s, action):
+        return {"reward_height": s.q[:, 0], "reward_way": s.q[:, 0] - s.before.q[:, 0]}
+
+    def terminated(self, s):
+        return s.q[:, 0] < 0.998
+
+
+def countdown(mode, dt=0.01, **kwargs):
+    return VectorEnv(Countdown(), 2, autoreset_mode=mode, dt=dt, **kwargs)
+
+
+@pytest.mark.parametrize("mode", [NEXT, SAME, OFF])
+def test_autoreset_modes(mode):
+    envs = countdown(mode, max_episode_steps=4)
+    assert envs.metadata["autoreset_mode"] is mode and envs.autoreset_mode is mode
+    envs.reset(seed=3)
+    rows = []
+    for _ in range(12):
+        if mode is OFF and envs._ended.any():
+            with pytest.raises(ValueError, match="have ended"):
+                envs.step(np.zeros((2, 1)))
+            mask = envs._ended.copy()
+            observation, info = envs.reset(options={"reset_mask": mask})
+            assert (observation[mask, 0] >= 1).all() and not envs._ended.any()
+        observation, reward, terminated, truncated, info = envs.step(np.zeros((2, 1)))
+        rows.append((observation, reward, terminated | truncated, info))
+        if mode is SAME and "final_obs" in info:
+            ended = terminated | truncated
+            np.testing.assert_array_equal(info["_final_obs"], ended)
+            for world in range(2):
+                if ended[world]:
+                    assert info["final_obs"][world][0] < 0.998 <= observation[world][0]
+                    assert info["final_info"]["reward_height"][world] == pytest.approx(info["final_obs"][world][0])
+                else:
+                    assert info["final_obs"][world] is None
+                assert info["final_info"]["_reward_height"][world] == ended[world]
+                assert info["_reward_height"][world] == (not ended[world])
+    ends = np.array([row[2] for row in rows])
+    assert ends.any(axis=0).all()
+    for before, after in pairwise(rows):
+        for world in np.flatnonzero(before[2]):
+            if mode is NEXT:
+                # The step after the end is the start: no reward, no end.
+                assert after[0][world, 0] >= 1 and after[1][world] == 0 and not after[2][world]
+                assert not after[3]["_reward_height"][world]
+            else:
+                assert after[1][world] > 0.9
+
+
+def test_truncation_counts_steps():
+    envs = countdown(NEXT, dt=1e-4, max_episode_steps=2)
+    envs.reset(seed=0)
+    ends = [envs.step(np.ones((2, 1)))[3].tolist() for _ in range(6)]
+    assert ends == [[False] * 2, [True] * 2, [False] * 2, [False] * 2, [True] * 2, [False] * 2]
+
+
+def test_seeds():
+    envs = countdown(NEXT)
+    a = envs.reset(seed=5)[0]
+    b = envs.reset()[0]
+    assert (a != b).any(axis=1).all(), "a second start is another"
+    np.testing.assert_array_equal(envs.reset(seed=5)[0], a)
+    np.testing.assert_array_equal(envs.reset(seed=[5, 6])[0], a)
+    np.testing.assert_array_equal(envs.reset(seed=4)[0][1], a[0])
+    one = envs.reset(seed=[9, 9])[0]
+    np.testing.assert_array_equal(one[0], one[1])
+    with pytest.raises(ValueError, match="has 3 entries"):
+        envs.reset(seed=[1, 2, 3])
+
+
+def test_noise_is_uniform_normal_and_without_pattern():
+    noise = Noise(np.arange(2000), np.zeros(2000))
+    u, n = noise.uniform(-1, 1, 7), noise.normal(6)
+    assert u.shape == (2000, 7) and n.shape == (2000, 6) and abs(u).max() <= 1
+    np.testing.assert_allclose(u.mean(), 0, atol=0.02)
+    np.testing.assert_allclose(u.var(), 1 / 3, rtol=0.03)
+    np.testing.assert_allclose(n.mean(), 0, atol=0.04)
+    np.testing.assert_allclose(n.var(), 1, rtol=0.05)
+    correlation = np.corrcoef(np.concatenate([u, n], axis=1).T) - np.eye(13)
+    assert abs(correlation).max() < 0.1
+    assert abs(np.corrcoef(u[:-1, 0], u[1:, 0])[0, 1]) < 0.1, "neighbouring seeds"
+    again = Noise(np.arange(2000), np.ones(2000)).uniform(-1, 1, 7)
+    assert abs(np.corrcoef(u.ravel(), again.ravel())[0, 1]) < 0.05, "starts one after the other"
+
+
+def test_wrong_use_says_what_is_wrong():
+    envs = countdown(NEXT)
+    with pytest.raises(ValueError, match="call reset"):
+        envs.step(np.zeros((2, 1)))
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="control: has shape"):
+        envs.step(np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="is NaN"):
+        envs.step(np.full((2, 1), np.nan))
+    for mask in (np.zeros(2, bool), np.ones(3, bool), [True, False]):
+        with pytest.raises(ValueError, match="reset_mask"):
+            envs.reset(options={"reset_mask": mask})
+    envs.close()
+    with pytest.raises(ValueError, match="closed"):
+        envs.step(np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="is none of Ant"):
+        delassus.gym.make("Anteater")
+
+
+def test_a_world_that_fails_ends_and_starts_anew():
+    envs = gymnasium.make_vec("delassus/Ant-v5", num_envs=3)
+    envs.reset(seed=0)
+    q, v = envs.worlds.positions(), envs.worlds.velocities()
+    v[1] = 1e30
+    envs.worlds.set_state(q, v)
+    observation, reward, terminated, _, info = envs.step(np.zeros((3, 8)))
+    assert terminated.tolist() == [False, True, False] and info["failed"][1]
+    assert reward[1] == 0 and not observation[1].any() and np.isfinite(observation).all()
+    observation, *_ = envs.step(np.zeros((3, 8)))
+    assert np.isfinite(observation).all() and 0.2 < observation[1, 0] < 1
+
+
+def test_gymnasiums_wrappers_and_pickling():
+    envs = gymnasium.make_vec("delassus/Hopper-v5", num_envs=4, healthy_reward=2.0, integrator="euler")
+    assert isinstance(envs.unwrapped, VectorEnv) and envs.unwrapped.task.healthy_reward == 2.0
+    wrapped = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.wrappers.vector.NormalizeObservation(envs))
+    wrapped.reset(seed=0)
+    episodes = 0
+    for _ in range(150):
+        *_, info = wrapped.step(wrapped.action_space.sample())
+        episodes += info.get("_episode", np.zeros(4, bool)).sum()
+    assert episodes > 0
+    assert pickle.loads(pickle.dumps(envs.spec)).id == "delassus/Hopper-v5"

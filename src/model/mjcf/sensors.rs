@@ -1,0 +1,78 @@
+//! `<sensor>`: what can be evaluated is; the others are recorded by name and kind.
+
+use super::Reader;
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::{Frame, FrameReading, JointKind, Reading, Sensor};
+
+impl Reader {
+    pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
+        let index = self.builder.model.sensors.len();
+        let reading = self.reading(e)?;
+        let cutoff = e.magnitude("cutoff")?.unwrap_or(0.0);
+        self.builder.add_sensor(Sensor { name: e.name().into(), kind: e.tag.clone(), reading, cutoff });
+        self.register("sensor", index, e)
+    }
+
+    fn reading(&self, e: &Element) -> Result<Option<Reading>> {
+        let of = |attribute, kind| self.find_required(e, attribute, kind);
+        Ok(Some(match e.tag.as_str() {
+            "jointpos" => Reading::JointPosition(of("joint", "joint")?),
+            "jointvel" => Reading::JointVelocity(of("joint", "joint")?),
+            "ballquat" => Reading::BallOrientation(of("joint", "joint")?),
+            "ballangvel" => Reading::BallVelocity(of("joint", "joint")?),
+            "jointactuatorfrc" => Reading::JointActuatorForce(of("joint", "joint")?),
+            "gyro" => Reading::Gyro(of("site", "site")?),
+            "velocimeter" => Reading::Velocimeter(of("site", "site")?),
+            "subtreecom" => Reading::SubtreeCom(of("body", "body")?),
+            "subtreelinvel" => Reading::SubtreeVelocity(of("body", "body")?),
+            // Sensors stand before actuators in some files, and are read after them.
+            "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
+                let u = of("actuator", "actuator")?;
+                let joint = &self.builder.model.joints[self.builder.model.actuators[u].joint];
+                match e.tag.as_str() {
+                    "actuatorfrc" => Reading::ActuatorForce(u),
+                    _ if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) => return Ok(None),
+                    "actuatorpos" => Reading::ActuatorPosition(u),
+                    _ => Reading::ActuatorVelocity(u),
+                }
+            }
+            tag => {
+                let what = match tag {
+                    "framepos" => FrameReading::Position,
+                    "framequat" => FrameReading::Orientation,
+                    "framexaxis" => FrameReading::Axis(0),
+                    "frameyaxis" => FrameReading::Axis(1),
+                    "framezaxis" => FrameReading::Axis(2),
+                    "framelinvel" => FrameReading::LinearVelocity,
+                    "frameangvel" => FrameReading::AngularVelocity,
+                    _ => return Ok(None),
+                };
+                let Some(frame) = self.frame(e, "objtype", "objname", what)? else { return Ok(None) };
+                let relative = e.attribute("reftype").is_some();
+                let reference = if relative { self.frame(e, "reftype", "refname", what)? } else { None };
+                if relative && reference.is_none() {
+                    return Ok(None);
+                }
+                Reading::Frame(what, frame, reference)
+            }
+        }))
+    }
+
+    /// A frame by type and name; none if it is one that is not kept: cameras, and the principal axes of a body.
+    fn frame(&self, e: &Element, kind: &str, name: &str, what: FrameReading) -> Result<Option<Frame>> {
+        let axes = !matches!((kind, what), ("objtype", FrameReading::Position | FrameReading::LinearVelocity));
+        let attribute = if name == "objname" { "objname" } else { "refname" };
+        let find = |kind| self.find_required(e, attribute, kind);
+        Ok(match e.attribute(kind) {
+            Some("xbody") => Some(Frame::Body(find("body")?)),
+            Some("body") if what == FrameReading::AngularVelocity && kind == "objtype" => {
+                Some(Frame::Com(find("body")?))
+            }
+            Some("body") if !axes => Some(Frame::Com(find("body")?)),
+            Some("geom") => Some(Frame::Geom(find("geom")?)),
+            Some("site") => Some(Frame::Site(find("site")?)),
+            _ => None,
+        })
+    }
+}

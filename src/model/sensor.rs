@@ -1,0 +1,104 @@
+//! What the sensors of a model file read, with MuJoCo's meaning.
+
+/// A frame that moves with a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// A body's own.
+    Body(usize),
+    /// The axes of a body, at its centre of mass.
+    Com(usize),
+    /// A geom's.
+    Geom(usize),
+    /// A site's.
+    Site(usize),
+}
+
+impl Frame {
+    /// The body that it moves with.
+    pub fn body(self, model: &super::Model) -> usize {
+        match self {
+            Self::Body(b) | Self::Com(b) => b,
+            Self::Geom(g) => model.geoms[g].body,
+            Self::Site(s) => model.sites[s].body,
+        }
+    }
+}
+
+/// What is read of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameReading {
+    /// Its origin, m.
+    Position,
+    /// Its orientation, w x y z.
+    Orientation,
+    /// One of its axes, a unit vector.
+    Axis(usize),
+    /// Velocity of its origin, m/s.
+    LinearVelocity,
+    /// Its angular velocity, rad/s.
+    AngularVelocity,
+}
+
+/// What a sensor reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Position of a hinge or slide, rad or m.
+    JointPosition(usize),
+    /// Velocity of a hinge or slide, rad/s or m/s.
+    JointVelocity(usize),
+    /// Orientation of a ball joint, w x y z.
+    BallOrientation(usize),
+    /// Angular velocity of a ball joint, rad/s, axes of its body.
+    BallVelocity(usize),
+    /// Gear times position of the joint of an actuator (hinge or slide).
+    ActuatorPosition(usize),
+    /// Gear times velocity of the joint of an actuator (hinge or slide).
+    ActuatorVelocity(usize),
+    /// Force of an actuator before its gear, N or N·m.
+    ActuatorForce(usize),
+    /// Force of all actuators on a hinge or slide, N or N·m.
+    JointActuatorForce(usize),
+    /// Something of a frame, in world axes; or as seen from another frame, in that one's axes.
+    Frame(FrameReading, Frame, Option<Frame>),
+    /// Angular velocity of a site in its own axes, rad/s.
+    Gyro(usize),
+    /// Velocity of the origin of a site in its own axes, m/s.
+    Velocimeter(usize),
+    /// Centre of mass of a body and what hangs from it, m.
+    SubtreeCom(usize),
+    /// Its velocity, m/s.
+    SubtreeVelocity(usize),
+}
+
+impl Reading {
+    /// How many numbers it has.
+    pub fn len(self) -> usize {
+        match self {
+            Self::JointPosition(_)
+            | Self::JointVelocity(_)
+            | Self::ActuatorPosition(_)
+            | Self::ActuatorVelocity(_)
+            | Self::ActuatorForce(_)
+            | Self::JointActuatorForce(_) => 1,
+            Self::BallOrientation(_) | Self::Frame(FrameReading::Orientation, ..) => 4,
+            _ => 3,
+        }
+    }
+    /// Whether it is bounded by a cutoff: directions are not.
+    pub fn is_bounded(self) -> bool {
+        !matches!(self, Self::BallOrientation(_) | Self::Frame(FrameReading::Orientation | FrameReading::Axis(_), ..))
+    }
+}
+
+/// A sensor that the model file names.
+#[derive(Debug, Clone)]
+pub struct Sensor {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// The element's tag, such as `accelerometer`.
+    pub kind: String,
+    /// What it reads; none: this version does not evaluate it.
+    pub reading: Option<Reading>,
+    /// Bound of the absolute value of what it reads, in its unit; 0: none.
+    pub cutoff: f64,
+}

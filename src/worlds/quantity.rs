@@ -1,0 +1,114 @@
+//! What can be read of every world at once, beside its state.
+
+use crate::error::{Error, Result};
+use crate::model::{Frame, Model, Reading};
+
+/// The axes that a vector is given in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axes {
+    /// Those of the world.
+    World,
+    /// Those of the frame that it is about.
+    Local,
+}
+
+/// Something that [`super::Worlds::observe_into`] writes. World axes unless it says otherwise; all of the state as it is now, but contact and limit forces,
+/// which are those of the last call of `step` and 0 for worlds that were reset since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Quantity {
+    /// All positions q, shape \[nq\].
+    Positions,
+    /// All velocities v, shape \[nv\].
+    Velocities,
+    /// Origin of a frame, m, shape \[3\].
+    Position(Frame),
+    /// Orientation of a frame, w x y z, shape \[4\].
+    Orientation(Frame),
+    /// Velocity of the origin of a frame, m/s, shape \[3\].
+    LinearVelocity(Frame, Axes),
+    /// Angular velocity of a frame, rad/s, shape \[3\].
+    AngularVelocity(Frame, Axes),
+    /// Direction of gravity in the axes of a frame, a unit vector, 0 without gravity, shape \[3\].
+    ProjectedGravity(Frame),
+    /// Centre of mass of a body and all that hangs from it, m, shape \[3\]; of body 0: of everything.
+    SubtreeCom(usize),
+    /// Its velocity, m/s, shape \[3\].
+    SubtreeVelocity(usize),
+    /// Inertia of a body about the centre of mass c of its tree (of the child of the world that it hangs from), as MuJoCo's `cinert`: xx, yy, zz, xy, xz,
+    /// yz (kg·m²), mass times the way from c to its own centre of mass (kg·m), mass (kg), shape \[10\].
+    CentralInertia(usize),
+    /// Velocity of a body at that point, as MuJoCo's `cvel`: angular (rad/s), then linear (m/s), shape \[6\].
+    CentralVelocity(usize),
+    /// Contact force on a body in the last substep about that point, as MuJoCo's `cfrc_ext`: moment (N·m), then force (N), shape \[6\].
+    CentralContact(usize),
+    /// Contact force on a geom, or on the body of another frame, mean over the substeps of the last call: force (N), then moment about the origin of the
+    /// frame (N·m), shape \[6\].
+    Contact(Frame),
+    /// Force of every actuator before its gear, N or N·m, shape \[nu\].
+    ActuatorForce,
+    /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, N or N·m, shape \[nv\].
+    JointActuatorForce,
+    /// Force of limits (of hinges and slides) and of dry friction on every degree of freedom in the last substep, N or N·m, shape \[nv\].
+    LimitForce,
+    /// What a sensor of the model reads, see [`crate::model::Reading`].
+    Sensor(usize),
+}
+
+impl Quantity {
+    /// How many numbers it has.
+    pub fn len(self, model: &Model) -> usize {
+        match self {
+            Self::Positions => model.nq(),
+            Self::Velocities | Self::JointActuatorForce | Self::LimitForce => model.nv(),
+            Self::ActuatorForce => model.nu(),
+            Self::Sensor(i) => model.sensors.get(i).and_then(|s| s.reading).map_or(0, Reading::len),
+            Self::Orientation(_) => 4,
+            Self::CentralInertia(_) => 10,
+            Self::CentralVelocity(_) | Self::CentralContact(_) | Self::Contact(_) => 6,
+            _ => 3,
+        }
+    }
+
+    /// Whether it is of contacts, which have to be felt: see [`super::Worlds::feel_contacts`].
+    pub fn is_felt(self) -> bool {
+        matches!(self, Self::CentralContact(_) | Self::Contact(_))
+    }
+
+    /// Whether the model has what it is about.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] that says what is missing, [`Error::Unsupported`] for a sensor that this version does not evaluate.
+    pub fn check(self, model: &Model) -> Result<()> {
+        let (kind, index, count) = match self {
+            Self::Position(frame)
+            | Self::Orientation(frame)
+            | Self::LinearVelocity(frame, _)
+            | Self::AngularVelocity(frame, _)
+            | Self::ProjectedGravity(frame)
+            | Self::Contact(frame) => match frame {
+                Frame::Body(b) | Frame::Com(b) => ("body", b, model.bodies.len()),
+                Frame::Geom(g) => ("geom", g, model.geoms.len()),
+                Frame::Site(s) => ("site", s, model.sites.len()),
+            },
+            Self::SubtreeCom(b)
+            | Self::SubtreeVelocity(b)
+            | Self::CentralInertia(b)
+            | Self::CentralVelocity(b)
+            | Self::CentralContact(b) => ("body", b, model.bodies.len()),
+            Self::Sensor(i) => match model.sensors.get(i) {
+                Some(sensor) if sensor.reading.is_none() => {
+                    let message =
+                        format!("sensor \"{}\": {} is not evaluated by this version", sensor.name, sensor.kind);
+                    return Err(Error::Unsupported(message));
+                }
+                _ => ("sensor", i, model.sensors.len()),
+            },
+            _ => return Ok(()),
+        };
+        if index < count {
+            return Ok(());
+        }
+        Err(Error::argument("quantity", format!("{kind} {index}: the model has {count}")))
+    }
+}
