@@ -68,15 +68,18 @@ impl<R: Real> Limits<R> {
             slots.expect(row.lanes);
         }
         for row in &*near {
-            slots.place(row.row, row.lanes, |slot, lanes| {
+            let before = slots.parts.len();
+            slots.place(row.row, row.lanes);
+            for part in &slots.parts[before..] {
+                let slot = part.slot as usize;
                 while gap.len() <= slot {
                     gap.push(R::zero());
                     direction.push(Vec3::zero());
                 }
-                let lanes = R::Mask::from_bits(lanes);
+                let lanes = R::Mask::from_bits(part.lanes);
                 gap[slot] = R::select(lanes, row.gap, gap[slot]);
                 direction[slot] = Vec3::select(lanes, row.direction, direction[slot]);
-            });
+            }
         }
     }
 }

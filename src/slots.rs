@@ -51,9 +51,9 @@ impl Slots {
     }
 
     /// Finds slots for an entry in some lanes, behind those that they have: one for all of them, unless a lane would not have room for what is still to come.
-    /// `put` is told the slot and its lanes; the slot may be a new one, the last.
+    /// What it got are the parts that are new.
     #[inline(always)]
-    pub fn place(&mut self, origin: usize, lanes: u32, mut put: impl FnMut(usize, u32)) {
+    pub fn place(&mut self, origin: usize, lanes: u32) {
         let mut rest = lanes;
         while rest != 0 {
             let mut slot = 0;
@@ -73,7 +73,6 @@ impl Slots {
                 self.present.push(0);
             }
             self.present[slot] |= taken;
-            put(slot, taken);
             rest &= !taken;
         }
     }

@@ -282,7 +282,11 @@ pub fn collide<R: Real>(
         slots.expect(near.gap.lt(reach + deepest).bits());
     }
     for Near { pair, point, gap } in &*candidates {
-        slots.place(*pair, gap.lt(reach + deepest).bits(), |slot, lanes| contacts.put(slot, lanes, point));
+        let before = slots.parts.len();
+        slots.place(*pair, gap.lt(reach + deepest).bits());
+        for part in &slots.parts[before..] {
+            contacts.put(part.slot as usize, part.lanes, point);
+        }
     }
     contacts.slots = slots;
     if let Some(capacity) = capacity {

@@ -388,7 +388,10 @@ fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         for part in contacts.slots.parts_of(slot) {
             remembered = remembered + tile.memory.contact(part, contacts.feature[slot]);
         }
-        let guess = rows.frame[slot].map(|axis| axis.dot(remembered));
+        let mut guess = [R::zero(); 3];
+        for i in 0..3 {
+            guess[i] = rows.frame[slot][i].dot(remembered);
+        }
         if let Some(group) = places.whole() {
             let group = &mut batch.groups[group];
             let present = R::Mask::from_bits(places.lanes_with(lanes, slot));

@@ -242,11 +242,7 @@ impl<R: Real> Worker<R> {
         for t in 0..chunk.tile_count() {
             let mut tile = chunk.tile(&plan.model, t);
             self.gather(t);
-            tile.memory.keep(tile.lane_count, &self.posed[t]);
             let (w, scratch) = (&mut self.posed[t], &mut self.scratch);
-            w.struck.add_to(&mut w.impulse, R::one());
-            // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
-            w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
             plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);

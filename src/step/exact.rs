@@ -285,8 +285,9 @@ impl<R: Real> Worker<R> {
             DMatrix::from_fn(rows.len(), rows.len(), entry)
         };
         let mut laws = Vec::new();
-        for c in 0..block.contact_count {
-            let friction = get(&group.friction, tile * group.size.contact_count + c);
+        let (contacts, scalars) = rows.split_at(3 * block.contact_count);
+        for (c, row) in contacts.iter().step_by(3).enumerate() {
+            let friction = get(&group.friction, tile * group.size.contact_count + row / 3);
             match law {
                 FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
                 FrictionLaw::Box => {
@@ -295,8 +296,8 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
-        for s in 0..block.scalar_count {
-            let bounds = 2 * (tile * group.size.scalar_count + s);
+        for row in scalars {
+            let bounds = 2 * (tile * group.size.scalar_count + row - 3 * group.size.contact_count);
             laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
         }
         let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));

@@ -53,6 +53,7 @@ impl<R: Real> Struck<R> {
     }
 
     /// Adds the impulses of the passes, `times` over, to those of a problem of the step.
+    #[inline(always)]
     pub fn add_to(&self, impulse: &mut [R], times: R) {
         let worlds = R::Mask::from_bits(self.worlds);
         for (sum, x) in impulse.iter_mut().zip(&self.impulse) {

@@ -316,6 +316,10 @@ fn find_islands<R: Real>(
 #[inline(always)]
 fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
+    tile.memory.keep(tile.lane_count, w);
+    w.struck.add_to(&mut w.impulse, R::one());
+    // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
+    w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
     apply(model, words, &w.rows, &w.impulse, &w.response, tile.v);
     apply(model, words, &w.rows, &w.position_impulse, &w.response, position_velocity);
     if plan.integrator == Integrator::Rk4 {

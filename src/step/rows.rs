@@ -230,7 +230,9 @@ pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             }
         }
     }
-    rows.frame.extend(contacts.normal.iter().map(|normal| frame_of(*normal)));
+    for normal in &contacts.normal {
+        rows.frame.push(frame_of(*normal));
+    }
     // J_d = ± frame · (velocity of the contact point per unit of v_d): + for what moves the second body, − for the first, 0 for what moves both
     for part in &contacts.slots.parts {
         let (slot, pair, lanes) = (part.slot as usize, part.origin as usize, R::Mask::from_bits(part.lanes));

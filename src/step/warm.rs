@@ -56,7 +56,10 @@ impl<R: Real> Memory<R> {
     #[inline(always)]
     pub(super) fn contact(&self, part: &SlotPart, feature: R) -> Vec3<R> {
         let mut guess = Vec3::zero();
-        for kept in self.contacts.iter().filter(|kept| kept.origin == part.origin && kept.lanes & part.lanes != 0) {
+        for kept in &self.contacts {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
             let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
             let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
             guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
@@ -68,7 +71,10 @@ impl<R: Real> Memory<R> {
     #[inline(always)]
     pub(super) fn joint_row(&self, part: &SlotPart) -> R {
         let mut guess = R::zero();
-        for kept in self.joint_rows.iter().filter(|kept| kept.origin == part.origin && kept.lanes & part.lanes != 0) {
+        for kept in &self.joint_rows {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
             let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
             guess = R::select(lanes, self.joint_impulse[kept.slot as usize], guess);
         }
