@@ -84,7 +84,8 @@ impl Mncp<'_> {
     /// velocity (m/s, rad/s), the impulses p_n, p_t, p_o, p_r there (N·s) and a point of the world near the ECP (m).
     ///
     /// # Errors
-    /// As [`Stepper::implicit`]; [`Error::Problem`] if no guess leads to a solution.
+    /// As [`Stepper::implicit`]; [`Error::Problem`] if no guess leads to a solution, as may happen where a body flies off an edge of F
+    /// and its closest points are far from the guess.
     pub fn solve(&self, state: &State, applied: &Vector6<f64>, guesses: &[Guess]) -> Result<Solution> {
         let (free, inverse_inertia) = self.stepper.free_motion(state, applied)?;
         if self.fixed.is_empty() {
