@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017) in one file, on one thread of the CPU.
 
     pip install 'delassus[torch]'
-    python examples/ppo.py --task Hopper --steps 5000000
+    python examples/ppo.py --task Hopper
     python examples/evaluate_in_mujoco.py runs/Hopper-0.pt
 
 Prints the mean return of the episodes that ended, and processor time; saves the policy; plots the curve if matplotlib is there.
@@ -22,12 +22,12 @@ import delassus.gym  # noqa: F401  (registers delassus/…)
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--task", default="Hopper", help="a name of delassus.gym.TASKS")
-    p.add_argument("--steps", type=int, default=5_000_000, help="environment steps in all")
-    p.add_argument("--worlds", type=int, default=256)
-    p.add_argument("--horizon", type=int, default=64, help="steps of every world between two updates")
-    p.add_argument("--epochs", type=int, default=6)
-    p.add_argument("--minibatch", type=int, default=2048)
-    p.add_argument("--learning-rate", type=float, default=1e-3)
+    p.add_argument("--steps", type=int, default=3_000_000, help="environment steps in all")
+    p.add_argument("--worlds", type=int, default=64)
+    p.add_argument("--horizon", type=int, default=32, help="steps of every world between two updates")
+    p.add_argument("--epochs", type=int, default=10)
+    p.add_argument("--minibatch", type=int, default=256)
+    p.add_argument("--learning-rate", type=float, default=3e-4)
     p.add_argument("--gamma", type=float, default=0.99)
     p.add_argument("--gae-lambda", type=float, default=0.95)
     p.add_argument("--clip", type=float, default=0.2)
@@ -46,7 +46,7 @@ class Policy(nn.Module):
         self.width = width
         self.mean = nn.Sequential(*layers(observations, width, actions, 0.01))
         self.value = nn.Sequential(*layers(observations, width, 1, 1.0))
-        self.log_std = nn.Parameter(torch.full((actions,), -0.5))
+        self.log_std = nn.Parameter(torch.zeros(actions))
         self.register_buffer("count", torch.tensor(1e-4, dtype=torch.float64))
         self.register_buffer("center", torch.zeros(observations, dtype=torch.float64))
         self.register_buffer("square", torch.ones(observations, dtype=torch.float64))
@@ -85,7 +85,7 @@ def main() -> None:
     low, high = envs.single_action_space.low, envs.single_action_space.high
     n_obs, n_act = envs.single_observation_space.shape[0], low.shape[0]
     policy = Policy(n_obs, n_act, a.width)
-    optimiser = torch.optim.Adam(policy.parameters(), lr=a.learning_rate, eps=1e-5)
+    optimiser = torch.optim.Adam(policy.parameters(), lr=a.learning_rate, eps=1e-5, fused=True)
     updates = a.steps // (a.worlds * a.horizon)
 
     # One row more than steps: the last holds what comes after.

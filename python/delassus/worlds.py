@@ -160,7 +160,7 @@ class Worlds:
     def observer(self, **quantities: Quantity) -> Observer:
         """Something that reads these quantities of all worlds at once, see ``delassus.quantities``.
 
-        If contacts are among them, the worlds feel contacts from now on, which costs a few percent of a step.
+        If contacts are among them, the worlds feel contacts from now on, which costs up to a tenth of a step (8 % for the ant).
         """
         return Observer(self, quantities)
 

@@ -86,6 +86,6 @@ def test_skrl():
 
 def test_torchrl():
     libs = pytest.importorskip("torchrl.envs.libs.gym")
-    env = libs.GymWrapper(envs())
+    env = libs.GymWrapper(envs(autoreset_mode="SameStep"))
     rolled = env.rollout(5)
     assert rolled["observation"].shape[:2] == (8, 5)

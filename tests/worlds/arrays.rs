@@ -87,3 +87,17 @@ fn threads_change_no_bit() {
             .contains("threads")
     );
 }
+
+#[test]
+fn snapshots_as_bytes_keep_every_bit_and_say_when_they_are_damaged() {
+    let mut worlds = ants(5, Settings::default());
+    worlds.step(20).expect("a step");
+    let bytes = worlds.save().to_bytes().expect("bytes");
+    let mut other = ants(5, Settings::default());
+    other.load(&Snapshot::from_bytes(&bytes).expect("a snapshot")).expect("the same worlds");
+    worlds.step(20).expect("a step");
+    other.step(20).expect("a step");
+    assert_eq!(bits(&worlds.observe()), bits(&other.observe()));
+    assert!(message(Snapshot::from_bytes(&bytes[1..])).contains("do not begin"));
+    assert!(message(Snapshot::from_bytes(&bytes[..bytes.len() - 1])).contains("damaged"));
+}

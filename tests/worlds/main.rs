@@ -360,6 +360,7 @@ fn a_snapshot_knows_its_model_by_all_that_enters_the_motion() {
         ("friction=\"0.8\"", "friction=\"0.9\"", "geoms"),
         ("kp=\"60\"", "kp=\"61\"", "actuators"),
         ("timestep=\"0.004\"", "timestep=\"0.003\"", "time step, gravity, medium or integrator"),
+        ("timestep=\"0.004\"", "timestep=\"0.004\" density=\"1.2\"", "time step, gravity, medium or integrator"),
         ("timestep=\"0.004\"", "timestep=\"0.004\" integrator=\"RK4\"", "time step, gravity, medium or integrator"),
     ] {
         assert_eq!(message(changed(from, to)), format!("snapshot: its model has other {part}"));
