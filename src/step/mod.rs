@@ -1,4 +1,4 @@
-//! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`find_contacts`], [`find_rows`], [`assemble`], solve, [`finish`].
+//! One step of a tile of worlds, told once, in flow order: `free_motion`, `find_contacts`, `find_rows`, `assemble`, solve, `finish`.
 
 mod assemble;
 mod certify;
