@@ -24,7 +24,7 @@ pub mod solver;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 pub mod report;
-pub mod step;
+mod step;
 pub mod worlds;
 
 pub use error::{Error, Result};

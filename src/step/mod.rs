@@ -13,7 +13,6 @@ mod rows;
 mod settings;
 mod warm;
 
-pub use assemble::rebound;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
