@@ -89,8 +89,8 @@ pub struct IslandPlan {
     tree_dofs: Vec<usize>,
     /// Trees of the two bodies, shape \[pair\].
     pair_trees: Vec<[u32; 2]>,
-    /// Whether a contact has friction, shape \[pair\].
-    pair_friction: Vec<bool>,
+    /// Whether a contact has three rows: it has friction, or worlds are one island (see [`worlds`]), shape \[pair\].
+    three_rows: Vec<bool>,
     /// Tree of every joint row.
     joint_tree: Vec<u32>,
     /// Trees of every bilateral row.
@@ -122,7 +122,7 @@ impl IslandPlan {
         Self {
             tree_dofs,
             pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
-            pair_friction: model.pairs.iter().map(|p| p.condim > 1).collect(),
+            three_rows: model.pairs.iter().map(|p| p.condim > 1 || model.trees.len() == 1).collect(),
             joint_tree: rows.iter().map(|row| joint_tree(row) as u32).collect(),
             equality_trees: equalities.trees.clone(),
         }
@@ -205,7 +205,7 @@ pub fn islands<R: Real>(
             if tree == NO_TREE {
                 continue;
             }
-            let with_friction = plan.pair_friction[pair];
+            let with_friction = plan.three_rows[pair];
             let block = block_of(out, tree as usize, lane);
             for i in 0..if with_friction { 3 } else { 1 } {
                 let entry = (3 * slot + i) * lanes + lane;
@@ -237,7 +237,7 @@ pub fn islands<R: Real>(
 }
 
 /// As [`islands`], where every world is one island ([`IslandPlan::one_island`]): a world that has any row is a block, and every row stays where the tile has
-/// it, in the lane of its world. Contacts without friction have three rows too.
+/// it, in the lane of its world. Contacts without friction have three rows too, in either way of finding blocks, so that both give the same ones.
 pub fn worlds<R: Real>(
     plan: &IslandPlan,
     lane_count: usize,

@@ -196,8 +196,11 @@ impl<R: Real> Batch<R> {
     }
     /// Adds the block of an island whose bodies have `dof_count` degrees of freedom, in the form that `factored_from` asks for.
     pub fn add_island(&mut self, size: BlockSize, dof_count: usize) -> BlockPlace {
-        let large = size.class().row_count() >= self.factored_from;
-        self.add_in_form(size, large && size.row_count() >= dof_count)
+        self.add_in_form(size, self.factors(size, dof_count))
+    }
+    /// Whether the block of an island is factored: it is large, and has no fewer rows than degrees of freedom.
+    pub fn factors(&self, size: BlockSize, dof_count: usize) -> bool {
+        size.class().row_count() >= self.factored_from && size.row_count() >= dof_count
     }
     fn add_in_form(&mut self, size: BlockSize, factored: bool) -> BlockPlace {
         let class = size.class();
@@ -227,7 +230,8 @@ impl<R: Real> Batch<R> {
             self.groups.push(Group::new(size, false));
         }
         let group = &mut self.groups[index];
-        (group.size, group.block_count) = (size, R::LANES);
+        (group.size, group.block_count, group.factored) = (size, R::LANES, false);
+        group.factors.clear();
         group.delassus.resize(size.row_count() * size.row_count(), R::zero());
         group.allocate_vectors();
     }

@@ -8,11 +8,12 @@ use super::redo::{Redo, Redone};
 use super::rows::slot_rows;
 use super::{Impacts, Memory, Plan, Posed, Scratch, Tile, find_problem, finish};
 use crate::dynamics::TileParameters;
+use crate::island::{Part, islands};
 use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
-use crate::solver::{Batch, polish, solve_cpu};
+use crate::solver::{Batch, BlockSize, solve_cpu};
 use crate::spatial::Vec3;
 use nalgebra::{DVector, Vector3};
 
@@ -103,11 +104,16 @@ impl<R: Real> Chunk<'_, R> {
             .all(|numbers| numbers.iter().all(|x| x.get(lane).is_finite()))
     }
 
+    /// Number of worlds of tile `t`.
+    pub fn lane_count(&self, t: usize) -> usize {
+        (self.reports.len() - t * R::LANES).min(R::LANES)
+    }
+
     /// Tile `t` of the chunk.
     pub fn tile(&mut self, model: &Model, t: usize) -> Tile<'_, R> {
         let (nq, nv, nu, lanes) = (model.nq(), model.nv(), model.nu(), R::LANES);
         Tile {
-            lane_count: (self.reports.len() - t * lanes).min(lanes),
+            lane_count: self.lane_count(t),
             q: &mut self.q[t * nq..(t + 1) * nq],
             v: &mut self.v[t * nv..(t + 1) * nv],
             control: &self.control[t * nu..(t + 1) * nu],
@@ -186,32 +192,50 @@ impl<R: Real> Worker<R> {
         if plan.settings.impacts == Impacts::Sequential {
             self.impacts(plan, chunk, see);
         }
-        self.pose(plan, chunk);
+        self.pose(plan, chunk, false);
     }
 
-    /// Fills the batch with the blocks of the islands.
-    pub(super) fn pose(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
+    /// Fills the batch with the blocks of the islands; `strikes`: of what strikes alone.
+    pub(super) fn pose(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, strikes: bool) {
         let tile_count = chunk.tile_count();
+        let in_place = plan.in_place && !self.any_large(tile_count);
+        if plan.in_place && !in_place {
+            // A block so large that it is kept as a factor is solved by itself. The others are the same blocks, to the bit, dealt out.
+            for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
+                let part = if strikes { Part::Contacts(&w.struck.striking) } else { Part::All };
+                islands(&plan.islands, chunk.lane_count(t), &w.contacts, &w.limits, part, &mut w.islands);
+            }
+        }
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
         self.batch.clear();
         for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
             let contact_slots = w.contacts.gap.len();
-            if plan.in_place {
+            if in_place {
                 reserve_in_place(contact_slots, t, &w.islands, &mut self.batch, &mut w.places);
             } else {
                 reserve(contact_slots, &w.islands, &mut self.batch, &mut w.places);
             }
         }
-        if !plan.in_place {
+        if in_place {
+            self.batch.truncate(tile_count);
+        } else {
             self.batch.allocate();
         }
-        self.batch.truncate(if plan.in_place { tile_count } else { usize::MAX });
         watch.lap(Stage::Rows);
         for t in 0..tile_count {
             let (tile, w) = (&chunk.tile(&plan.model, t), &self.posed[t]);
             plan.level.run(Assemble { plan, tile, w, batch: &mut self.batch });
         }
         watch.lap(Stage::Assemble);
+    }
+
+    /// Whether some block is to be factored.
+    fn any_large(&self, tile_count: usize) -> bool {
+        let blocks = self.posed[..tile_count].iter().flat_map(|w| &w.islands.blocks);
+        blocks.into_iter().any(|b| {
+            let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
+            self.batch.factors(size, b.dof_count)
+        })
     }
 
     /// Stage 8 on this thread.
@@ -222,9 +246,10 @@ impl<R: Real> Worker<R> {
     }
 
     /// What of stage 8 is left to the CPU after sweeps on a device.
+    #[cfg(feature = "gpu")]
     pub fn polish(&mut self, plan: &Plan) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        polish(&mut self.batch, plan.level, &plan.settings.solve());
+        crate::solver::polish(&mut self.batch, plan.level, &plan.settings.solve());
         watch.lap(Stage::Solve);
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Struck<R> {
     /// Impulse of every row, all passes together, N·s, shape \[row\].
     impulse: Vec<R>,
     /// The contacts that strike now: their lanes, one bit each, shape \[contact slot\].
-    striking: Vec<u32>,
+    pub striking: Vec<u32>,
     /// The worlds that have passes, one bit a lane.
     worlds: u32,
     /// Room for Y λ, shape \[nv\].
@@ -172,7 +172,7 @@ impl<R: Real> Worker<R> {
             let part = Part::Contacts(&w.struck.striking);
             find_islands(plan, lane_count, part, &w.contacts, &w.limits, &mut w.islands);
         }
-        self.pose(plan, chunk);
+        self.pose(plan, chunk, true);
         // Equalities keep the velocity that they have: b = 0.
         for w in &self.posed[..chunk.tile_count()] {
             let first = w.contacts.gap.len() + w.limits.gap.len();

@@ -421,6 +421,44 @@ fn grow_and_redo() {
     assert_eq!(bits(&w.observe()), bits(&whole.observe()));
 }
 
+/// A body on forty spheres: where it lies, its block is large and kept as a factor, with Newton through its six velocities; where it flies it has none. Both
+/// move as they would alone.
+#[test]
+fn large_blocks_of_one_body_are_solved_beside_small_ones() {
+    let mut spheres = String::new();
+    for i in 0..40 {
+        let (x, y) = (0.1 * f64::from(i % 8), 0.1 * f64::from(i / 8));
+        spheres += &format!("<geom type='sphere' size='0.02' pos='{x} {y} 0' mass='0.1'/>");
+    }
+    let world = format!("<geom type='plane' size='5 5 1'/><body pos='0 0 0.02'><freejoint/>{spheres}</body>");
+    let model = Model::from_mjcf_str(&format!("<mujoco><worldbody>{world}</worldbody></mujoco>")).expect("a model");
+    let start = |i: usize| {
+        // lying and pushed, tilted onto a corner, flying
+        let (height, tilt) = [(0.02, 0.0), (0.1, 0.1), (1.0, 0.3)][i % 3];
+        let q = [0.0, 0.0, height, f64::cos(tilt / 2.0), f64::sin(tilt / 2.0), 0.0, 0.0];
+        (q, [1.0 + 0.1 * i as f64, 0.5, 0.0, 0.0, 0.0, 2.0])
+    };
+    let roll = |which: &[usize]| {
+        let mut w =
+            worlds(&model, which.len(), Settings { backend: Backend::Cpu, fallback: false, ..Settings::default() });
+        let (q, v): (Vec<_>, Vec<_>) = which.iter().map(|i| start(*i)).unzip();
+        w.set_state(Mask::All, &q.concat(), &v.concat()).expect("a state");
+        let mut most = 0;
+        for _ in 0..100 {
+            let reports = w.step(1).expect("a step");
+            assert!(reports.iter().all(WorldReport::solved), "{reports:?}");
+            most = most.max(reports.iter().map(|r| r.row_count).max().unwrap_or(0));
+        }
+        let row = model.nq() + model.nv();
+        (w.observe().chunks(row).map(bits).collect::<Vec<_>>(), most)
+    };
+    let (together, most) = roll(&(0..20).collect::<Vec<_>>());
+    assert!(most >= 100, "{most} rows: nothing tested");
+    for i in 0..20 {
+        assert_eq!(roll(&[i]).0[0], together[i], "world {i}");
+    }
+}
+
 // ------------------------------------------------------------------------------------------------------------ certificates
 
 /// Steps once and compares every certificate with the residual of the problem as posed; returns the reports.
