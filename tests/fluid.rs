@@ -67,6 +67,6 @@ fn turning_is_resisted_too_and_a_medium_is_checked() {
     assert!((worlds.velocities()[4] - expected).abs() < SETTLED);
     let mut model = worlds.model().clone();
     model.medium = Medium { density: -1.0, ..Medium::default() };
-    let message = Worlds::new(&model, 1, Settings::default()).err().expect("an error").to_string();
+    let message = Worlds::new(&model, 1, Settings::default()).expect_err("an error").to_string();
     assert!(message.contains("medium"), "{message}");
 }

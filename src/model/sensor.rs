@@ -72,7 +72,7 @@ pub enum Reading {
 
 impl Reading {
     /// How many numbers it has.
-    pub fn len(self) -> usize {
+    pub fn size(self) -> usize {
         match self {
             Self::JointPosition(_)
             | Self::JointVelocity(_)
