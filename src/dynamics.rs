@@ -18,7 +18,7 @@ use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
 #[derive(Debug, Clone)]
 pub struct Dynamics<R> {
     /// Spatial inertia of every body about O, shape \[body\].
-    inertia: Vec<Inertia<R>>,
+    pub inertia: Vec<Inertia<R>>,
     /// Composite inertia of every body and what hangs from it, shape \[body\].
     composite: Vec<Inertia<R>>,
     /// Spatial velocity of every body about O, shape \[body\].
@@ -39,14 +39,23 @@ pub struct Dynamics<R> {
     pub drags: Vec<Drag>,
     /// Damping D that is treated implicitly, N·s/m or N·m·s/rad, shape \[nv\].
     damping: Vec<R>,
-    /// L of M + Δt D = Lᵀ diag(d) L, unit diagonal left out, packed as the mass matrix.
-    pub factor: Vec<R>,
     /// 1 / d, shape \[nv\].
     pub inverse_diagonal: Vec<R>,
+    /// What the rest of the step needs.
+    pub response: Response<R>,
+}
+
+/// How the velocity answers to forces and impulses: all that the rest of the step needs of the dynamics, for one tile of worlds.
+#[derive(Debug, Clone)]
+pub struct Response<R> {
+    /// L of M + Δt D = Lᵀ diag(d) L, unit diagonal left out, packed as the mass matrix.
+    pub factor: Vec<R>,
     /// 1 / √d, shape \[nv\].
     pub inverse_root: Vec<R>,
     /// Free velocity v*, shape \[nv\].
     pub free_velocity: Vec<R>,
+    /// Velocity v̄ that moves q in free motion, where it is not v*, shape \[nv\].
+    pub mean_velocity: Vec<R>,
 }
 
 /// Parameters of one tile that may differ from world to world.
@@ -78,17 +87,28 @@ impl<R: Real> Dynamics<R> {
             applied_force: vec![R::zero(); nv],
             drags: drags(model),
             damping: vec![R::zero(); nv],
-            factor: vec![R::zero(); packed],
             inverse_diagonal: vec![R::zero(); nv],
-            inverse_root: vec![R::zero(); nv],
-            free_velocity: vec![R::zero(); nv],
+            response: Response::new(model),
+        }
+    }
+}
+
+impl<R: Real> Response<R> {
+    /// Room for `model`.
+    pub fn new(model: &Model) -> Self {
+        let zero = vec![R::zero(); model.nv()];
+        Self {
+            factor: vec![R::zero(); model.packed_len()],
+            inverse_root: zero.clone(),
+            free_velocity: zero.clone(),
+            mean_velocity: zero,
         }
     }
 }
 
 /// Inertia of every moving body about O of its tree: I = R I_c Rᵀ + m (r·r 1 − r rᵀ), r from O to the centre of mass.
 #[inline(always)]
-fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
+pub fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
         let scale = mass_scale[b];
@@ -313,15 +333,16 @@ pub fn center_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
 /// M + Δt D = Lᵀ diag(d) L in the packed form, without fill: column entries of an ancestor are a suffix of its descendant's row.
 #[inline(always)]
 pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
-    d.factor.copy_from_slice(&d.mass_matrix);
+    let Response { factor, inverse_root, .. } = &mut d.response;
+    factor.copy_from_slice(&d.mass_matrix);
     for (i, dof) in model.dofs.iter().enumerate() {
-        d.factor[dof.row_start] = dt.mul_add(d.damping[i], d.factor[dof.row_start]);
+        factor[dof.row_start] = dt.mul_add(d.damping[i], factor[dof.row_start]);
     }
     for (i, dof) in model.dofs.iter().enumerate().rev() {
-        let (above, row) = d.factor.split_at_mut(dof.row_start);
+        let (above, row) = factor.split_at_mut(dof.row_start);
         let row = &mut row[..dof.ancestors.len()];
         let inverse = R::one() / row[0];
-        (d.inverse_diagonal[i], d.inverse_root[i]) = (inverse, inverse.sqrt());
+        (d.inverse_diagonal[i], inverse_root[i]) = (inverse, inverse.sqrt());
         for p in 1..row.len() {
             // row(ancestor) −= (row_p / d) · row from p on
             let quotient = row[p] * inverse;
@@ -361,15 +382,15 @@ pub fn solve_lower<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
 /// Stage 4: v* = v + Δt (M + Δt D)⁻¹ (τ − c)
 #[inline(always)]
 pub fn free_velocity<R: Real>(model: &Model, dt: R, v: &[R], d: &mut Dynamics<R>) {
-    let x = &mut d.free_velocity;
+    let Response { factor, free_velocity: x, .. } = &mut d.response;
     for i in 0..model.nv() {
         x[i] = d.applied_force[i] - d.bias_force[i];
     }
-    solve_transposed(model, &d.factor, x);
+    solve_transposed(model, factor, x);
     for i in 0..model.nv() {
         x[i] = x[i] * d.inverse_diagonal[i];
     }
-    solve_lower(model, &d.factor, x);
+    solve_lower(model, factor, x);
     for i in 0..model.nv() {
         x[i] = dt.mul_add(x[i], v[i]);
     }

@@ -9,6 +9,7 @@ use crate::equality::EqualityPlan;
 use crate::lane::Real;
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
+use crate::slots::first_lanes;
 
 /// Marks a row that a world does not have.
 pub const NO_ROW: u32 = u32::MAX;
@@ -18,14 +19,20 @@ pub const SCALAR: u32 = 1 << 30;
 /// The blocks of a tile of worlds.
 #[derive(Debug, Clone, Default)]
 pub struct Islands {
-    /// The blocks, world by world.
+    /// The blocks, world by world, in the order of the lanes.
     pub blocks: Vec<IslandBlock>,
     /// Index into `blocks`, or [`NO_ROW`], shape \[row\]\[lane\].
     pub row_block: Vec<u32>,
     /// Row within the block: 3 · contact + axis for contacts with friction, [`SCALAR`] + scalar for all others, shape \[row\]\[lane\].
     pub row_entry: Vec<u32>,
+    /// The lanes that have each slot, one bit each, shape \[slot\]; empty where rows are dealt out to islands.
+    pub present: Vec<u32>,
     /// Number of rows of the tile.
     pub row_count: usize,
+    /// Pair of every contact, where rows are dealt out to islands, shape \[slot\]\[lane\].
+    pub pair: Vec<u32>,
+    /// Index of every joint row, where rows are dealt out to islands, shape \[slot\]\[lane\].
+    pub joint_row: Vec<u32>,
     /// Union-find parents, shape \[tree\].
     parent: Vec<u32>,
     /// Block of the tree's root, shape \[tree\].
@@ -33,7 +40,7 @@ pub struct Islands {
 }
 
 impl Islands {
-    /// The worlds that have both rows, in one block: one bit a lane.
+    /// The worlds that have both rows, in one block: one bit a lane. Where rows are dealt out to islands.
     #[inline(always)]
     pub fn shared_lanes(&self, lanes: usize, row_a: usize, row_b: usize) -> u32 {
         let a = &self.row_block[row_a * lanes..(row_a + 1) * lanes];
@@ -94,6 +101,13 @@ pub struct IslandPlan {
 const NO_TREE: u32 = u32::MAX;
 
 impl IslandPlan {
+    /// Whether every world is one island, whatever touches: it has one moving tree, and all its rows move that.
+    pub fn one_island(&self) -> bool {
+        self.tree_dofs.len() == 1
+            && self.pair_trees.iter().all(|trees| *trees != [NO_TREE; 2])
+            && self.equality_trees.iter().all(|trees| !trees.is_empty())
+    }
+
     /// `rows`: see [`crate::limit::joint_rows`].
     pub fn new(model: &Model, rows: &[JointRow], equalities: &EqualityPlan) -> Self {
         let tree = |g: usize| model.bodies[model.geoms[g].body].tree.map_or(NO_TREE, |t| t as u32);
@@ -153,24 +167,28 @@ pub fn islands<R: Real>(
     let lanes = R::LANES;
     let contact_slots = contacts.gap.len();
     out.blocks.clear();
+    out.present.clear();
     let equality_start = 3 * contact_slots + limits.gap.len();
     out.row_count = equality_start + plan.equality_trees.len();
     for array in [&mut out.row_block, &mut out.row_entry] {
         array.clear();
         array.resize(out.row_count * lanes, NO_ROW);
     }
+    contacts.slots.spread(lanes, &mut out.pair);
+    limits.slots.spread(lanes, &mut out.joint_row);
+    let limit_slots = if matches!(part, Part::All) { limits.gap.len() } else { 0 };
     for lane in 0..lane_count {
-        let contact_count = contacts.count[lane];
-        let limit_count = if matches!(part, Part::All) { limits.count[lane] } else { 0 };
-        if contact_count + limit_count + plan.equality_trees.len() == 0 || !part.has_world(lane) {
+        let has_contact = |slot: &usize| contacts.slots.has(*slot, lane) && part.has_contact(*slot, lane);
+        let has_limit = |slot: &usize| limits.slots.has(*slot, lane);
+        if !part.has_world(lane) {
             continue;
         }
         out.parent.clear();
         out.parent.extend(0..plan.tree_dofs.len() as u32);
         out.block_of.clear();
         out.block_of.resize(plan.tree_dofs.len(), NO_ROW);
-        for slot in (0..contact_count).filter(|slot| part.has_contact(*slot, lane)) {
-            let [a, b] = plan.pair_trees[contacts.pair[slot * lanes + lane] as usize];
+        for slot in (0..contact_slots).filter(has_contact) {
+            let [a, b] = plan.pair_trees[out.pair[slot * lanes + lane] as usize];
             if a != b && a != NO_TREE && b != NO_TREE {
                 unite(&mut out.parent, a as usize, b as usize);
             }
@@ -180,8 +198,8 @@ pub fn islands<R: Real>(
                 unite(&mut out.parent, trees[0], *tree);
             }
         }
-        for slot in (0..contact_count).filter(|slot| part.has_contact(*slot, lane)) {
-            let pair = contacts.pair[slot * lanes + lane] as usize;
+        for slot in (0..contact_slots).filter(has_contact) {
+            let pair = out.pair[slot * lanes + lane] as usize;
             let [a, b] = plan.pair_trees[pair];
             let tree = if a == NO_TREE { b } else { a };
             if tree == NO_TREE {
@@ -199,8 +217,8 @@ pub fn islands<R: Real>(
             let b = &mut out.blocks[block as usize];
             if with_friction { b.contact_count += 1 } else { b.scalar_count += 1 }
         }
-        for slot in 0..limit_count {
-            let tree = plan.joint_tree[limits.row[slot * lanes + lane] as usize] as usize;
+        for slot in (0..limit_slots).filter(has_limit) {
+            let tree = plan.joint_tree[out.joint_row[slot * lanes + lane] as usize] as usize;
             add_scalar(out, tree, lane, (3 * contact_slots + slot) * lanes + lane);
         }
         for (i, trees) in plan.equality_trees.iter().enumerate() {
@@ -215,6 +233,43 @@ pub fn islands<R: Real>(
                 out.blocks[block as usize].dof_count += dofs;
             }
         }
+    }
+}
+
+/// As [`islands`], where every world is one island ([`IslandPlan::one_island`]): a world that has any row is a block, and every row stays where the tile has
+/// it, in the lane of its world. Contacts without friction have three rows too.
+pub fn worlds<R: Real>(
+    plan: &IslandPlan,
+    lane_count: usize,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    part: Part<'_>,
+    out: &mut Islands,
+) {
+    let worlds = first_lanes(lane_count);
+    let equality_count = plan.equality_trees.len();
+    out.row_count = 3 * contacts.gap.len() + limits.gap.len() + equality_count;
+    out.blocks.clear();
+    out.present.clear();
+    match part {
+        Part::All => {
+            out.present.extend(&contacts.slots.present);
+            out.present.extend(&limits.slots.present);
+            out.present.extend(std::iter::repeat_n(worlds, equality_count));
+        }
+        Part::Contacts(lanes) => {
+            out.present.extend(contacts.slots.present.iter().zip(lanes).map(|(has, lanes)| has & lanes));
+            let any = out.present.iter().fold(0, |any, bits| any | bits);
+            out.present.extend(std::iter::repeat_n(0, limits.gap.len()));
+            out.present.extend(std::iter::repeat_n(any & worlds, equality_count));
+        }
+    }
+    let any = out.present.iter().fold(0, |any, bits| any | bits);
+    for lane in (0..lane_count).filter(|lane| any >> lane & 1 != 0) {
+        let (contacts, scalars) = out.present.split_at(contacts.gap.len());
+        let count = |slots: &[u32]| slots.iter().filter(|bits| **bits >> lane & 1 != 0).count();
+        let (contact_count, scalar_count) = (count(contacts), count(scalars));
+        out.blocks.push(IslandBlock { lane, contact_count, scalar_count, dof_count: plan.tree_dofs[0] });
     }
 }
 

@@ -12,17 +12,19 @@ pub mod fluid;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;
+pub mod slots;
 pub mod contact;
 pub mod limit;
 pub mod equality;
 pub mod island;
 pub mod lcp;
+pub mod ecp;
 pub mod acceleration;
 pub mod solver;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 pub mod report;
-pub mod step;
+mod step;
 pub mod worlds;
 
 pub use error::{Error, Result};

@@ -1,10 +1,11 @@
 //! Scalar rows of the joints: limits that are near, and dry friction.
 //!
-//! Like contacts, the active rows of one world fill slots 0, 1, 2 …; a slot holds one row of every world of the tile that has so many.
+//! Like contacts, the active rows of one world fill slots in a fixed order: see [`crate::slots`].
 
 use crate::kinematics::{quaternion, rotation_vector, triple};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Real};
 use crate::model::{JointKind, Model};
+use crate::slots::{Slots, first_lanes};
 use crate::spatial::{Vec3, vec3};
 
 /// A row that a joint may have.
@@ -36,31 +37,50 @@ pub fn joint_rows(model: &Model) -> Vec<JointRow> {
     rows
 }
 
-/// The active joint rows of a tile of worlds.
+/// The active joint rows of a tile of worlds. Entries of lanes that have not got a slot are zero.
 #[derive(Debug, Clone, Default)]
 pub struct Limits<R> {
-    /// Number of active rows, shape \[lane\].
-    pub count: Vec<usize>,
-    /// Index into [`joint_rows`], shape \[slot\]\[lane\].
-    pub row: Vec<u32>,
+    /// Which lanes have each slot, and which of [`joint_rows`] it is.
+    pub slots: Slots,
     /// Distance to the limit, rad or m, negative = beyond it; 0 for dry friction, shape \[slot\].
     pub gap: Vec<R>,
     /// Ball limit: the direction, in body axes, along which the gap grows; other rows: +1 or −1 in x, shape \[slot\].
     pub direction: Vec<Vec3<R>>,
+    /// The rows that some worlds have.
+    near: Vec<Near<R>>,
+}
+
+/// A joint row that some worlds have.
+#[derive(Debug, Clone)]
+struct Near<R> {
+    row: usize,
+    lanes: u32,
+    gap: R,
+    direction: Vec3<R>,
 }
 
 impl<R: Real> Limits<R> {
-    fn push(&mut self, lane: usize, row: usize, gap: R::Scalar, direction: Vec3<R::Scalar>) {
-        let slot = self.count[lane];
-        self.count[lane] += 1;
-        if slot == self.gap.len() {
-            self.row.resize((slot + 1) * R::LANES, 0);
-            self.gap.push(R::zero());
-            self.direction.push(Vec3::zero());
+    /// Gives the rows that were found their slots.
+    #[inline(always)]
+    fn place(&mut self) {
+        let Self { slots, gap, direction, near } = self;
+        for row in &*near {
+            slots.expect(row.lanes);
         }
-        self.row[slot * R::LANES + lane] = row as u32;
-        self.gap[slot].set(lane, gap);
-        self.direction[slot].set(lane, direction);
+        for row in &*near {
+            let before = slots.parts.len();
+            slots.place(row.row, row.lanes);
+            for part in &slots.parts[before..] {
+                let slot = part.slot as usize;
+                while gap.len() <= slot {
+                    gap.push(R::zero());
+                    direction.push(Vec3::zero());
+                }
+                let lanes = R::Mask::from_bits(part.lanes);
+                gap[slot] = R::select(lanes, row.gap, gap[slot]);
+                direction[slot] = Vec3::select(lanes, row.direction, direction[slot]);
+            }
+        }
     }
 }
 
@@ -81,12 +101,12 @@ pub fn limits<R: Real>(
     free_velocity: &[R],
     out: &mut Limits<R>,
 ) {
-    out.count.clear();
-    out.count.resize(R::LANES, 0);
-    out.row.clear();
+    out.slots.clear(R::LANES);
     out.gap.clear();
     out.direction.clear();
+    out.near.clear();
     let one = vec3(R::one(), R::zero(), R::zero());
+    let worlds = first_lanes(lane_count);
     for (index, row) in rows.iter().enumerate() {
         let (gap, direction, closing, speed);
         match *row {
@@ -113,21 +133,15 @@ pub fn limits<R: Real>(
                 speed = triple(v, joint.v_start).norm();
             }
             JointRow::DryFriction(_) => {
-                for lane in 0..lane_count {
-                    out.push(lane, index, R::Scalar::from_f64(0.0), one.get(lane));
-                }
+                out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
                 continue;
             }
         }
         let reach = dt * (speed + R::constant(slack));
-        let near = dt.mul_add(closing.min(R::zero()), gap).lt(reach);
-        if !near.any() {
-            continue;
-        }
-        for lane in 0..lane_count {
-            if near.get(lane) {
-                out.push(lane, index, gap.get(lane), direction.get(lane));
-            }
+        let lanes = dt.mul_add(closing.min(R::zero()), gap).lt(reach).bits() & worlds;
+        if lanes != 0 {
+            out.near.push(Near { row: index, lanes, gap, direction });
         }
     }
+    out.place();
 }

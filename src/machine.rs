@@ -1,8 +1,8 @@
 //! What this machine can do at most, measured: the limits beside which a bench puts its figures.
 
-#[cfg(target_arch = "x86_64")]
-use crate::lane::Wide;
 use crate::lane::{Compiled, F32x16, Level, Real, Task};
+#[cfg(target_arch = "x86_64")]
+use crate::lane::{Pair, Wide};
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::time::Instant;
@@ -72,6 +72,10 @@ fn operations() -> f64 {
     #[cfg(target_arch = "x86_64")]
     if level == Level::Avx512 {
         return rate::<Wide>(level);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx2 {
+        return rate::<Pair>(level);
     }
     if level.runs_packs() { rate::<F32x16>(level) } else { rate::<f32>(level) }
 }

@@ -20,13 +20,17 @@
 //! v̄ + ½ (M + Δt Θ D)⁻¹ Jᵀ λ' with λ' of the position problem, so that a contact that lasts has the same impulse in both problems (Moreau's scheme with
 //! θ = ½; Acary, Energy conservation and dissipation properties of time-integration methods for nonsmooth elastodynamics with contact, 2016).
 //!
+//! Impulses within a tree change its motion inside of the step, which the evaluations have not seen: momentum would be kept to first order only. So where all that
+//! acts on a free tree is its own, [`keep_momentum`] moves it as a whole onto the momentum of its free motion.
+//!
 //! Whatever depends on velocity in τ (dampers, servos) acts with the v of the start and is implicit through D, as in Euler's scheme; Θ centres it
 //! ([`crate::dynamics::center_damping`]), which makes the method of second order in D, and stable with stiff dampers.
 
-use crate::dynamics::{Dynamics, integrate};
-use crate::kinematics::{Kinematics, triple};
+use crate::dynamics::{Dynamics, free_body_velocity, inertias, integrate};
+use crate::kinematics::{Kinematics, body_poses, quaternion, triple};
 use crate::lane::Real;
-use crate::model::{JointKind, Model};
+use crate::model::{Joint, JointKind, Model};
+use crate::spatial::{Force, Inertia, Vec3, vec3};
 
 /// Number of evaluations of the dynamics in a step.
 pub const EVALUATIONS: usize = 4;
@@ -123,4 +127,86 @@ fn add_bracket<R: Real>(model: &Model, s: R, a: &[R], b: &[R], out: &mut [R]) {
         let sum = triple(a, start).cross(triple(b, start)).mul_add(s, triple(out, start));
         out[start..start + 3].copy_from_slice(&[sum.x, sum.y, sum.z]);
     }
+}
+
+/// A tree as a whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Whole<R> {
+    /// Mass, kg.
+    mass: R,
+    /// Centre of mass, m.
+    com: Vec3<R>,
+    /// Momentum, N·s.
+    linear: Vec3<R>,
+    /// Momentum about the centre of mass, N·m·s.
+    angular: Vec3<R>,
+    /// Inertia about the centre of mass, kg·m², by columns.
+    inertia: [Vec3<R>; 3],
+}
+
+/// All trees at q and v, shape \[tree\]. `k` and the bodies' inertias and velocities in `d` are those of this state afterwards.
+#[inline(always)]
+pub fn whole_trees<R: Real>(
+    model: &Model,
+    mass_scale: &[R],
+    q: &[R],
+    v: &[R],
+    k: &mut Kinematics<R>,
+    d: &mut Dynamics<R>,
+    out: &mut [Whole<R>],
+) {
+    body_poses(model, q, k);
+    inertias(model, mass_scale, k, &mut d.inertia);
+    free_body_velocity(model, v, k, &mut d.free_body_velocity);
+    for (tree, out) in out.iter_mut().enumerate() {
+        let (mut inertia, mut momentum) = (Inertia::zero(), Force::default());
+        for (b, body) in model.bodies.iter().enumerate() {
+            if body.tree == Some(tree) {
+                inertia = inertia + d.inertia[b];
+                momentum = momentum + d.inertia[b].momentum(d.free_body_velocity[b]);
+            }
+        }
+        let Inertia { mass, first_moment, diagonal, off_diagonal: o } = inertia;
+        let c = first_moment.scale(R::one() / mass);
+        // I − m (c·c 1 − c cᵀ)
+        let square = first_moment.dot(c);
+        let about = |i: Vec3<R>, axis: usize, c: R| i - Vec3::unit(axis).scale(square) + first_moment.scale(c);
+        *out = Whole {
+            mass,
+            com: k.reference[tree] + c,
+            linear: momentum.force,
+            angular: momentum.moment - c.cross(momentum.force),
+            inertia: [
+                about(vec3(diagonal.x, o.z, o.y), 0, c.x),
+                about(vec3(o.z, diagonal.y, o.x), 1, c.y),
+                about(vec3(o.y, o.x, diagonal.z), 2, c.z),
+            ],
+        };
+    }
+}
+
+/// Moves a tree on the free joint `root` as a whole, from where it is, `now`, onto the centre of mass and the momentum that it would have after free motion. `lanes`: where
+/// all impulses on it were within it.
+#[inline(always)]
+pub fn keep_momentum<R: Real>(root: &Joint, free: &Whole<R>, now: &Whole<R>, lanes: R::Mask, q: &mut [R], v: &mut [R]) {
+    let zero = R::zero();
+    // I δω = L* − L, by Cramer's rule; a tree without extent has no I⁻¹, and no L
+    let [a, b, c] = now.inertia;
+    let (right, volume) = (free.angular - now.angular, a.dot(b.cross(c)));
+    let inverse = R::select(zero.lt(volume), R::one() / volume, zero);
+    let turn = vec3(b.cross(c).dot(right), c.cross(a).dot(right), a.cross(b).dot(right)).scale(inverse);
+    let push = (free.linear - now.linear).scale(R::one() / now.mass);
+    let position = triple(q, root.q_start) + (free.com - now.com);
+    // the joint's velocity: that of its origin, and ω in body axes
+    let linear = triple(v, root.v_start) + push + turn.cross(position - free.com);
+    let turn = quaternion(q, root.q_start + 3).matrix().transpose_mul(turn);
+    let angular = triple(v, root.v_start + 3) + turn;
+    let put = |to: &mut [R], start: usize, x: Vec3<R>| {
+        for (to, x) in to[start..start + 3].iter_mut().zip([x.x, x.y, x.z]) {
+            *to = R::select(lanes, x, *to);
+        }
+    };
+    put(q, root.q_start, position);
+    put(v, root.v_start, linear);
+    put(v, root.v_start + 3, angular);
 }

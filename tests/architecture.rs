@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 22] = [
+const MODULES: [&str; 24] = [
     "error",
     "lane",
     "machine",
@@ -15,11 +15,13 @@ const MODULES: [&str; 22] = [
     "dynamics",
     "runge_kutta",
     "query",
+    "slots",
     "contact",
     "limit",
     "equality",
     "island",
     "lcp",
+    "ecp",
     "acceleration",
     "solver",
     "gpu",

@@ -293,6 +293,39 @@ fn verify_confirms_a_rollout_and_refutes_a_bad_one() {
 }
 
 #[test]
+fn patches_are_solved_and_refused_by_name() {
+    // 1 kg on a square face that falls at 1 m/s, slides at 3 m/s and spins at 2 rad/s; each vertex bears a quarter
+    let corners = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]];
+    let mut matrix = vec![[0.0; 7]; 7];
+    for (i, a) in corners.iter().enumerate() {
+        for (j, b) in corners.iter().enumerate() {
+            // 1/m + (x_i · x_j)/I
+            matrix[i][j] = 1.0 + 6.0 * (a[0] * b[0] + a[1] * b[1]);
+        }
+    }
+    for (row, entry) in [(4, 1.0), (5, 1.0), (6, 6.0)] {
+        matrix[row][row] = entry;
+    }
+    let problem = serde_json::json!({
+        "format": "delassus-lcp/1", "name": "face", "kind": "patch", "n": 7, "patches": 1, "mu": [0.5], "e": [[1.0, 1.0, 0.4]],
+        "points": [corners], "M": {"fmt": "dense", "rows": 7, "cols": 7, "data": matrix.concat()},
+        "q": [-1.0, -1.0, -1.0, -1.0, 3.0, 0.0, 2.0],
+    });
+    let path = file("patches", "p.jsonl", &format!("{problem}\n"));
+    let answers = json_lines(&good(&format!("solve {path} --solver auto --solver nsgs --solver lemke --json")));
+    for answer in &answers[..2] {
+        assert_eq!((answer["status"].as_str(), answer.get("refusal")), (Some("solved"), None), "{answer}");
+        assert!(answer["residual"].as_f64().unwrap() <= 1e-7 && answer["floor"].as_f64().unwrap() < 1e-12);
+        let z: Vec<f64> = answer["z"].as_array().unwrap().iter().map(|z| z.as_f64().unwrap()).collect();
+        let (normal, friction) = (z[..4].iter().sum::<f64>(), z[4].hypot(z[6] / 0.4));
+        assert!((normal - 1.0).abs() < 1e-6 && (friction - 0.5).abs() < 1e-6, "{z:?}");
+    }
+    assert_eq!(answers[2]["status"], "invalid problem");
+    assert!(answers[2]["refusal"].as_str().unwrap().contains("auto, newton and nsgs do"), "{}", answers[2]);
+    assert!(good(&format!("solve {path} --solver auto --solver lemke")).contains("lemke does not treat patches"));
+}
+
+#[test]
 fn failed_problems_can_be_solved_again() {
     let path = folder("dump").join("failed.jsonl").display().to_string();
     let rollout = "rollout m/ant.xml --keyframe stand --worlds 2 --steps 5 --precision f64 --solver pgs --iterations 2 --no-fallback";

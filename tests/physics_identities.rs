@@ -79,7 +79,7 @@ fn stages<R: Real>(model: &Model, q: &[f64], v: &[f64], force: &DVector<f64>) ->
     Stages {
         mass,
         bias: DVector::from_iterator(model.nv(), d.bias_force.iter().map(|x| get(*x))),
-        acceleration: DVector::from_iterator(model.nv(), d.free_velocity.iter().map(|x| get(*x) / DT)),
+        acceleration: DVector::from_iterator(model.nv(), d.response.free_velocity.iter().map(|x| get(*x) / DT)),
         com,
         com_velocity,
         spin,

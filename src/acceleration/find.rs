@@ -24,9 +24,9 @@ pub fn resting_contacts(model: &Model, q: &[f64], v: &[f64], distance: f64, spee
     let mut found = Contacts::default();
     // An overlap elsewhere may find more.
     let at_rest = vec![Drift::none(); model.geoms.len()];
-    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, distance.abs(), None, &mut found);
+    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, distance.abs(), None, &mut Vec::new(), &mut found);
     let mut resting = Vec::new();
-    for slot in 0..found.slot_count() {
+    for slot in 0..found.gap.len() {
         if found.gap[slot] > distance {
             continue;
         }
@@ -53,7 +53,7 @@ fn vector(v: Vec3<f64>) -> Vector3<f64> {
 
 /// What touches what in `slot`.
 fn describe(model: &Model, k: &Kinematics<f64>, found: &Contacts<f64>, slot: usize) -> Result<RestingContact> {
-    let pair = &model.pairs[found.pair[slot] as usize];
+    let pair = &model.pairs[found.slots.parts[slot].origin as usize];
     let (a, b) = (&model.geoms[pair.geom_a], &model.geoms[pair.geom_b]);
     let normal = found.normal[slot];
     let (centre_a, centre_b) = (k.geom_pose[pair.geom_a].position, k.geom_pose[pair.geom_b].position);

@@ -78,12 +78,12 @@ impl<'a> State<'a> {
 
     /// M⁻¹ (τ − c).
     pub fn free_acceleration(&self) -> &[f64] {
-        &self.dynamics.free_velocity
+        &self.dynamics.response.free_velocity
     }
 
     /// x ← D^(−1/2) L⁻ᵀ x
     pub fn half_solve(&self, x: &mut [f64]) {
-        dynamics::solve_transposed(self.model, &self.dynamics.factor, x);
+        dynamics::solve_transposed(self.model, &self.dynamics.response.factor, x);
         for (x, inverse) in x.iter_mut().zip(&self.dynamics.inverse_diagonal) {
             *x *= inverse.sqrt();
         }
@@ -94,7 +94,7 @@ impl<'a> State<'a> {
         for (x, inverse) in x.iter_mut().zip(&self.dynamics.inverse_diagonal) {
             *x *= inverse.sqrt();
         }
-        dynamics::solve_lower(self.model, &self.dynamics.factor, x);
+        dynamics::solve_lower(self.model, &self.dynamics.response.factor, x);
     }
 
     /// The row of `contact`, or what is wrong with it.

@@ -6,7 +6,9 @@ use super::table::{short, table};
 use super::{progress, say, say_json};
 use clap::{Args, ValueEnum};
 use delassus::lcp::file::Record;
-use delassus::lcp::{Solution, SolveSettings, SolveStatus, Solver, file, relative_residual, solve};
+use delassus::lcp::{
+    Solution, SolveSettings, SolveStatus, Solver, file, natural_map_residual, relative_residual, rounding_floor, solve,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,8 +17,8 @@ use std::time::Instant;
 /// Options of `solve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A line of the file is one problem in the format delassus-lcp/1 (lcp, blcp, blcp_findex, fc2d, fc3d, mixed), as `rollout --dump-failed` \
-writes them. residual_rel is the natural map residual over the largest entry of q, without unit.
+A line of the file is one problem in the format delassus-lcp/1 (lcp, blcp, blcp_findex, fc2d, fc3d, patch, mixed), as `rollout --dump-failed` \
+writes them. residual is the natural map residual, m/s; residual_rel is that over the largest entry of q, without unit.
 
 Examples:
   delassus solve problems.jsonl
@@ -71,6 +73,13 @@ struct Answer<'a> {
     status: String,
     iterations: usize,
     residual_rel: f64,
+    /// Natural map residual, m/s.
+    residual: f64,
+    /// Rounding floor of the residual, m/s.
+    floor: f64,
+    /// Why the solver does not treat the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<String>,
     z: &'a [f64],
     time_s: f64,
 }
@@ -231,6 +240,9 @@ fn report(
         status: solution.status.to_string(),
         iterations: solution.iterations,
         residual_rel: relative_residual(&record.problem, &solution.impulse),
+        residual: natural_map_residual(&record.problem, &solution.impulse),
+        floor: rounding_floor(&record.problem, &solution.impulse),
+        refusal: not_treated.then(|| a.solver[k].refusal(&record.problem)).flatten(),
         z: solution.impulse.as_slice(),
         time_s: *time_s,
     };
@@ -244,7 +256,11 @@ fn report(
     if a.json {
         return say_json(&answer);
     }
-    let status = if not_treated { "not treated by this solver" } else { &answer.status };
+    let status = match &answer.refusal {
+        Some(reason) => reason,
+        None if not_treated => "not treated by this solver",
+        None => &answer.status,
+    };
     let line = format!(
         "{}: {}, {}, {} iterations, residual_rel {}, {} s",
         answer.name,

@@ -15,6 +15,7 @@ mod tests;
 
 use crate::lane::{Mask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
+use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3};
 use clip::{Point, Points};
 use convex::Solid;
@@ -26,12 +27,11 @@ use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
 ///
-/// Contacts of one world fill slots 0, 1, 2 … in the order of the model's pairs; a slot holds one contact of every world of the tile that
-/// has so many. Entries of lanes beyond their [`Contacts::count`] are zero.
+/// Contacts of one world fill slots in the order of the model's pairs. Entries of lanes that have not got a slot are zero.
 #[derive(Debug, Clone, Default)]
 pub struct Contacts<R> {
-    /// Number of contacts kept, shape \[lane\].
-    pub count: Vec<usize>,
+    /// Which lanes have each slot, and of which pair the contact is.
+    pub slots: Slots,
     /// Number of contacts found, kept or not, shape \[lane\].
     pub found: Vec<usize>,
     /// Contact point, half way between the two surfaces, world axes, m, shape \[slot\].
@@ -40,17 +40,13 @@ pub struct Contacts<R> {
     pub normal: Vec<Vec3<R>>,
     /// Signed distance along the normal less the pair's margin, m, negative = overlap of the surfaces with their margins, shape \[slot\].
     pub gap: Vec<R>,
-    /// Index of the pair in the model, shape \[slot\]\[lane\].
-    pub pair: Vec<u32>,
-    /// Which point of the pair this is, stable from step to step, shape \[slot\]\[lane\].
-    pub feature: Vec<u32>,
-    /// The points that may be contacts.
-    candidates: Vec<Near<R>>,
+    /// Which point of the pair this is, stable from step to step: an integer below 2²⁴, shape \[slot\].
+    pub feature: Vec<R>,
 }
 
-/// A point that may be a contact in some worlds.
+/// A point that may be a contact in some worlds of the tile at hand.
 #[derive(Debug, Clone)]
-struct Near<R> {
+pub struct Near<R> {
     pair: usize,
     point: Candidate<R>,
     /// Gap after the free motion towards it, m; infinite where there is no such point.
@@ -58,17 +54,11 @@ struct Near<R> {
 }
 
 impl<R: Real> Contacts<R> {
-    /// Number of slots: the largest count of any lane.
-    pub fn slot_count(&self) -> usize {
-        self.gap.len()
-    }
     /// Forgets all contacts; keeps the memory.
     pub fn clear(&mut self) {
-        self.count.clear();
-        self.count.resize(R::LANES, 0);
+        self.slots.clear(R::LANES);
         self.found.clear();
         self.found.resize(R::LANES, 0);
-        self.candidates.clear();
         self.truncate(0);
     }
     /// Keeps the first `slots` slots.
@@ -76,61 +66,49 @@ impl<R: Real> Contacts<R> {
         self.position.truncate(slots);
         self.normal.truncate(slots);
         self.gap.truncate(slots);
-        self.pair.truncate(slots * R::LANES);
-        self.feature.truncate(slots * R::LANES);
+        self.feature.truncate(slots);
     }
-    /// Appends a contact to one lane.
+    /// Puts a contact into a slot of some lanes.
     #[inline(always)]
-    fn push(&mut self, lane: usize, pair: usize, point: &Candidate<R>) {
-        let slot = self.count[lane];
-        if slot == self.gap.len() {
+    fn put(&mut self, slot: usize, lanes: u32, point: &Candidate<R>) {
+        while self.gap.len() <= slot {
             self.position.push(Vec3::zero());
             self.normal.push(Vec3::zero());
             self.gap.push(R::zero());
-            self.pair.resize((slot + 1) * R::LANES, 0);
-            self.feature.resize((slot + 1) * R::LANES, 0);
+            self.feature.push(R::zero());
         }
-        self.position[slot].set(lane, point.position.get(lane));
-        self.normal[slot].set(lane, point.normal.get(lane));
-        self.gap[slot].set(lane, point.gap.get(lane));
-        self.pair[slot * R::LANES + lane] = pair as u32;
-        self.feature[slot * R::LANES + lane] = point.feature.get(lane).to_f64() as u32;
-        self.count[lane] += 1;
-        self.found[lane] += 1;
+        let mask = R::Mask::from_bits(lanes);
+        self.position[slot] = Vec3::select(mask, point.position, self.position[slot]);
+        self.normal[slot] = Vec3::select(mask, point.normal, self.normal[slot]);
+        self.gap[slot] = R::select(mask, point.gap, self.gap[slot]);
+        self.feature[slot] = R::select(mask, point.feature, self.feature[slot]);
+        for (lane, found) in self.found.iter_mut().enumerate() {
+            *found += (lanes >> lane & 1) as usize;
+        }
     }
-    /// Keeps the deepest `capacity` contacts of every lane, in their order; of equal ones the first.
+    /// Number of contacts that a lane has.
+    pub fn count(&self, lane: usize) -> usize {
+        self.slots.count(lane)
+    }
+    /// Keeps the deepest `capacity` contacts of every lane; of equal ones the first.
     fn limit(&mut self, capacity: usize) {
         for lane in 0..R::LANES {
-            while self.count[lane] > capacity {
-                let mut shallowest = 0;
-                for slot in 1..self.count[lane] {
-                    if self.gap[slot].get(lane) >= self.gap[shallowest].get(lane) {
-                        shallowest = slot;
+            while self.count(lane) > capacity {
+                let mut shallowest = None;
+                for slot in (0..self.gap.len()).filter(|slot| self.slots.has(*slot, lane)) {
+                    let gap = self.gap[slot].get(lane);
+                    if shallowest.is_none_or(|(_, least)| gap >= least) {
+                        shallowest = Some((slot, gap));
                     }
                 }
-                self.remove(lane, shallowest);
+                let Some((slot, _)) = shallowest else { break };
+                self.slots.remove(slot, lane);
+                self.position[slot].set(lane, Vec3::zero());
+                self.normal[slot].set(lane, Vec3::zero());
+                self.gap[slot].set(lane, R::Scalar::from_f64(0.0));
+                self.feature[slot].set(lane, R::Scalar::from_f64(0.0));
             }
         }
-        self.truncate(self.count.iter().copied().max().unwrap_or(0));
-    }
-    /// Removes the contact of `lane` in `slot`; later ones move up.
-    fn remove(&mut self, lane: usize, slot: usize) {
-        let last = self.count[lane] - 1;
-        for k in slot..last {
-            let (position, normal, gap) =
-                (self.position[k + 1].get(lane), self.normal[k + 1].get(lane), self.gap[k + 1].get(lane));
-            self.position[k].set(lane, position);
-            self.normal[k].set(lane, normal);
-            self.gap[k].set(lane, gap);
-            self.pair[k * R::LANES + lane] = self.pair[(k + 1) * R::LANES + lane];
-            self.feature[k * R::LANES + lane] = self.feature[(k + 1) * R::LANES + lane];
-        }
-        self.position[last].set(lane, Vec3::zero());
-        self.normal[last].set(lane, Vec3::zero());
-        self.gap[last].set(lane, R::Scalar::zero());
-        self.pair[last * R::LANES + lane] = 0;
-        self.feature[last * R::LANES + lane] = 0;
-        self.count[lane] = last;
     }
 }
 
@@ -257,6 +235,7 @@ impl CollidePlan {
 ///   first order, would be less than this plus the deepest overlap that the free motion would make in its world: what
 ///   stops that motion may throw other parts as far.
 /// - `capacity`: most contacts kept in a world; the deepest are kept, in their order. [`Contacts::found`] counts all.
+/// - `candidates`: room for the points that may be contacts.
 ///
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
 /// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
@@ -267,9 +246,11 @@ pub fn collide<R: Real>(
     drift: &[Drift<R>],
     reach: R,
     capacity: Option<usize>,
+    candidates: &mut Vec<Near<R>>,
     contacts: &mut Contacts<R>,
 ) {
     contacts.clear();
+    candidates.clear();
     let mut deepest = R::zero();
     for (index, pair) in plan.pairs.iter().enumerate() {
         let (a, b) = (&geoms[pair.a], &geoms[pair.b]);
@@ -292,22 +273,22 @@ pub fn collide<R: Real>(
                 let overlap = -(point.gap.max(R::zero()) + closing);
                 deepest = R::select(kept, deepest.max(overlap), deepest);
                 let gap = R::select(kept, point.gap + closing.min(R::zero()), R::constant(f64::INFINITY));
-                contacts.candidates.push(Near { pair: index, point, gap });
+                candidates.push(Near { pair: index, point, gap });
             }
         }
     }
-    let candidates = std::mem::take(&mut contacts.candidates);
-    for Near { pair, point, gap } in &candidates {
-        let kept = gap.lt(reach + deepest);
-        if kept.any() {
-            for lane in 0..R::LANES {
-                if kept.get(lane) {
-                    contacts.push(lane, *pair, point);
-                }
-            }
+    let mut slots = std::mem::take(&mut contacts.slots);
+    for near in &*candidates {
+        slots.expect(near.gap.lt(reach + deepest).bits());
+    }
+    for Near { pair, point, gap } in &*candidates {
+        let before = slots.parts.len();
+        slots.place(*pair, gap.lt(reach + deepest).bits());
+        for part in &slots.parts[before..] {
+            contacts.put(part.slot as usize, part.lanes, point);
         }
     }
-    contacts.candidates = candidates;
+    contacts.slots = slots;
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
     }

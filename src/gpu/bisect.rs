@@ -1,13 +1,11 @@
 //! Debugging: twins before a stage, shaders from it on, on the same data. A wrong result is so bisected to one shader.
 
-use super::buffers::Problem;
+use super::buffers::{Problem, any_live};
 use super::device::Gpu;
 use super::stages::{STAGES, stage};
 use crate::error::{Error, Result};
 use crate::lane::{Compiled, F32x16, Level, Real, Task};
-use crate::solver::{
-    Algorithm, Batch, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings, jacobi, pgs, residual, warm_start,
-};
+use crate::solver::{Algorithm, Batch, Group, Header, REPORT_LEN, SolveSettings, jacobi, pgs, residual, warm_start};
 
 impl Gpu {
     /// [`Gpu::solve`], with the twins of all stages before `first` in [`STAGES`] and the shaders of `first` and those after it.
@@ -37,7 +35,7 @@ impl Gpu {
                 run("warm_start", 0, group)?;
                 run("residual", 0, group)?;
                 for sweep_count in settings.rounds() {
-                    if !any_live(group, problem) {
+                    if !any_live(problem.report(group)) {
                         break;
                     }
                     run(sweep, sweep_count, group)?;
@@ -71,14 +69,6 @@ pub fn run_twin(name: &str, group: &mut Group<F32x16>, sweep_count: u32, setting
     twin(stage(name)?, group, Problem::Velocity, sweep_count, settings)
 }
 
-fn any_live(group: &Group<F32x16>, problem: Problem) -> bool {
-    let report = match problem {
-        Problem::Velocity => &group.report,
-        Problem::Position => &group.position_report,
-    };
-    report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
-}
-
 fn twin(
     stage: usize,
     group: &mut Group<F32x16>,
@@ -99,7 +89,8 @@ struct Twin<'a> {
 }
 
 impl Task for Twin<'_> {
-    const COMPILED: Compiled = F32x16::COMPILED;
+    // Small: the array packs by themselves will do.
+    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Avx2 } else { Compiled::Everywhere };
     type Output = Result<()>;
     #[inline(always)]
     fn run(self) -> Result<()> {

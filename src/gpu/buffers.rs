@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::stages::{Array, LOOP_BUDGET, STAGES, loop_count_per_sweep};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Real};
-use crate::solver::{BlockSize, Group, Header, REPORT_LEN, SolveSettings};
+use crate::solver::{BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings};
 
 /// Bytes of one tile's entry: 16 f32.
 const ENTRY_BYTES: u64 = size_of::<F32x16>() as u64;
@@ -21,6 +21,21 @@ const WORKGROUP_COUNT_LIMIT: usize = 65_535;
 pub(super) enum Problem {
     Velocity,
     Position,
+}
+
+impl Problem {
+    /// Its certificates.
+    pub fn report(self, group: &Group<F32x16>) -> &[F32x16] {
+        match self {
+            Self::Velocity => &group.report,
+            Self::Position => &group.position_report,
+        }
+    }
+}
+
+/// Whether these certificates leave a block live.
+pub(super) fn any_live(report: &[F32x16]) -> bool {
+    report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
 }
 
 /// Which tiles of which group.

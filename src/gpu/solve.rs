@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::buffers::{Chunk, Problem, Slot, Sweeps};
+use super::buffers::{Chunk, Problem, Slot, Sweeps, any_live};
 use super::device::Gpu;
 use super::stages::{LOOP_BUDGET, STAGES, loop_count_per_sweep, stage};
 use crate::error::{Error, Result};
-use crate::lane::{F32x16, Level, Real};
-use crate::solver::{Algorithm, Batch, Group, REPORT_LEN, REPORT_LIVE, SolveSettings, Tiles, solve_tiles};
+use crate::lane::{F32x16, Level};
+use crate::solver::{Algorithm, Batch, Group, REPORT_LEN, SolveSettings, Tiles, solve_tiles};
 
 /// Rounds of sweeps before the reports are read back for the first time; then twice as many each time.
 const FIRST_ROUNDS: usize = 4;
@@ -151,13 +151,7 @@ impl Gpu {
             for &k in &live {
                 let (chunk, group) = (&chunks[k], &mut batch.groups[chunks[k].group]);
                 self.slots[k].read(problem, chunk, group)?;
-                let report = match problem {
-                    Problem::Velocity => &group.report,
-                    Problem::Position => &group.position_report,
-                };
-                let any = report[chunk.range(REPORT_LEN)]
-                    .chunks_exact(REPORT_LEN)
-                    .any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0));
+                let any = any_live(&problem.report(group)[chunk.range(REPORT_LEN)]);
                 if any && done < rounds.len() {
                     still_live.push(k);
                 }

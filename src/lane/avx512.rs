@@ -1,6 +1,6 @@
 //! The packs as one AVX-512 register: the same bits as the array packs, without the compiler having to find the vectors again.
 
-use super::{Compiled, Mask, Real};
+use super::{Compiled, Mask, Real, sin_cos_parts};
 use std::arch::x86_64::{
     __m512, __m512d, __mmask8, __mmask16, _CMP_LT_OQ, _mm512_abs_pd, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_pd,
     _mm512_add_ps, _mm512_and_si512, _mm512_castpd_si512, _mm512_castps_si512, _mm512_castsi512_pd,
@@ -69,6 +69,10 @@ macro_rules! register {
             #[inline(always)]
             fn from_bits(bits: u32) -> Self {
                 Self(bits as $bits)
+            }
+            #[inline(always)]
+            fn bits(self) -> u32 {
+                u32::from(self.0)
             }
             #[inline(always)]
             fn splat(bit: bool) -> Self {
@@ -259,20 +263,8 @@ register!(
 impl Wide {
     /// Sine and cosine: as `sin_cos_f32`, operation by operation.
     #[inline(always)]
-    #[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
     fn both(self) -> (Self, Self) {
-        let c = Self::splat;
-        let round = c(12_582_912.0);
-        let shifted = self.mul_add(c(std::f32::consts::FRAC_2_PI), round);
-        let k = shifted - round;
-        let r = (-k).mul_add(c(1.570_796_37), self);
-        let r = (-k).mul_add(c(-4.371_138_83e-8), r);
-        let r = (-k).mul_add(c(-1.715_124_51e-15), r);
-        let r2 = r * r;
-        let sin = c(-1.951_529_6e-4).mul_add(r2, c(8.332_161e-3)).mul_add(r2, c(-1.666_665_5e-1));
-        let sin = (sin * r2).mul_add(r, r);
-        let cos = c(2.443_315_7e-5).mul_add(r2, c(-1.388_731_6e-3)).mul_add(r2, c(4.166_664_6e-2));
-        let cos = (cos * r2).mul_add(r2, c(-0.5).mul_add(r2, c(1.0)));
+        let [shifted, sin, cos] = sin_cos_parts(self);
         intrinsic!({
             let quadrant = _mm512_castps_si512(shifted.0);
             let two = _mm512_set1_epi32(2);
@@ -303,15 +295,15 @@ impl Wide64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::lane::{F32x16, F64x8, Level, Scalar, Task};
     use std::marker::PhantomData;
 
     /// Every operation in array packs P and in registers W.
-    struct All<P, W>(PhantomData<(P, W)>);
+    pub(in crate::lane) struct All<P, W>(pub PhantomData<(P, W)>);
     impl<P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod> Task for All<P, W> {
-        const COMPILED: Compiled = Compiled::Avx512;
+        const COMPILED: Compiled = W::COMPILED;
         type Output = ();
         #[inline(always)]
         fn run(self) {

@@ -17,6 +17,8 @@ pub enum Compiled {
     Everywhere,
     /// The baseline only.
     Baseline,
+    /// Nowhere: what asks for it never runs.
+    Nowhere,
     /// AVX2 only.
     Avx2,
     /// AVX-512 only.

@@ -9,11 +9,15 @@
 //! ([`Real::mul_add`]) and never left to the compiler.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod counted;
 mod level;
 mod pack;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::{Pair, Pair64};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{Wide, Wide64};
 pub(crate) use counted::{Counted, operations};
@@ -37,6 +41,15 @@ pub trait Mask: Copy + Debug + Send + Sync + 'static {
             mask.set(lane, bits >> lane & 1 != 0);
         }
         mask
+    }
+    /// One bit a lane.
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        let mut bits = 0;
+        for lane in 0..Self::LANES {
+            bits |= u32::from(self.get(lane)) << lane;
+        }
+        bits
     }
     /// Lane-wise and.
     fn and(self, other: Self) -> Self;
@@ -175,25 +188,34 @@ impl Mask for bool {
     }
 }
 
-/// Sine and cosine in f32, within 2 ulp for |x| < 10⁵ rad, from fused multiply-adds only, so that scalars and lanes agree to
-/// the bit on every machine. (Cody-Waite reduction by π/2; minimax polynomials on [−π/4, π/4].)
+/// What sine and cosine in f32 are made of: the quadrant, in the low bits of a number, and the sine and cosine of the angle from its middle.
+/// (Cody-Waite reduction by π/2; minimax polynomials on [−π/4, π/4].)
 #[inline(always)]
 #[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
-fn sin_cos_f32(x: f32) -> (f32, f32) {
+fn sin_cos_parts<R: Real<Scalar = f32>>(x: R) -> [R; 3] {
+    let c = R::splat;
     // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
-    const ROUND: f32 = 12_582_912.0;
-    let shifted = x.mul_add(std::f32::consts::FRAC_2_PI, ROUND);
-    let quadrant = shifted.to_bits();
-    let k = shifted - ROUND;
+    let round = c(12_582_912.0);
+    let shifted = x.mul_add(c(std::f32::consts::FRAC_2_PI), round);
+    let k = shifted - round;
     // π/2 = 1.5707964 − 4.3711388e-8 − 1.7151245e-15
-    let r = (-k).mul_add(1.570_796_37, x);
-    let r = (-k).mul_add(-4.371_138_83e-8, r);
-    let r = (-k).mul_add(-1.715_124_51e-15, r);
+    let r = (-k).mul_add(c(1.570_796_37), x);
+    let r = (-k).mul_add(c(-4.371_138_83e-8), r);
+    let r = (-k).mul_add(c(-1.715_124_51e-15), r);
     let r2 = r * r;
-    let sin = (-1.951_529_6e-4f32).mul_add(r2, 8.332_161e-3).mul_add(r2, -1.666_665_5e-1);
+    let sin = c(-1.951_529_6e-4).mul_add(r2, c(8.332_161e-3)).mul_add(r2, c(-1.666_665_5e-1));
     let sin = (sin * r2).mul_add(r, r);
-    let cos = 2.443_315_7e-5f32.mul_add(r2, -1.388_731_6e-3).mul_add(r2, 4.166_664_6e-2);
-    let cos = (cos * r2).mul_add(r2, (-0.5f32).mul_add(r2, 1.0));
+    let cos = c(2.443_315_7e-5).mul_add(r2, c(-1.388_731_6e-3)).mul_add(r2, c(4.166_664_6e-2));
+    let cos = (cos * r2).mul_add(r2, c(-0.5).mul_add(r2, c(1.0)));
+    [shifted, sin, cos]
+}
+
+/// Sine and cosine in f32, within 2 ulp for |x| < 10⁵ rad, from fused multiply-adds only, so that scalars and lanes agree to
+/// the bit on every machine.
+#[inline(always)]
+fn sin_cos_f32(x: f32) -> (f32, f32) {
+    let [shifted, sin, cos] = sin_cos_parts(x);
+    let quadrant = shifted.to_bits();
     let (s, c) = if quadrant & 1 == 0 { (sin, cos) } else { (cos, sin) };
     let s = f32::from_bits(s.to_bits() ^ ((quadrant & 2) << 30));
     let c = f32::from_bits(c.to_bits() ^ ((quadrant.wrapping_add(1) & 2) << 30));

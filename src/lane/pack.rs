@@ -153,9 +153,8 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Mask = LaneMask<N>;
     type Exact = F64x8;
     const LANES: usize = N;
-    // Without fused multiply-adds as instructions (x86-64 before AVX2) the code of a pack is huge and slow, and the scalar types take its
-    // place. With AVX-512 the packs have types of their own.
-    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Avx2 } else { Compiled::Everywhere };
+    // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
+    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
     #[inline(always)]
     fn splat(x: S) -> Self {
         Self([x; N])

@@ -11,10 +11,11 @@
 //! steps with an adapted ρ solve nearly everything slowly.
 
 use super::cone::{length, project_cone, project_interval};
+use super::elimination::Lu;
 use super::problem::{Law, Problem};
 use super::residual::bounds;
 use super::scaled::{LARGEST_SYSTEM, Scaled};
-use super::work::{Work, factorization, square};
+use super::work::Work;
 use nalgebra::{DMatrix, DVector};
 
 /// How to iterate.
@@ -53,16 +54,18 @@ pub(crate) fn admm(
 /// small.
 pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, settings: AdmmSettings, tolerance: f64) -> usize {
     let n = s.rows();
-    let step_work = square(n) + 2 * s.sweep_work();
-    if n > LARGEST_SYSTEM || !s.work.affords(factorization(n) + step_work) {
+    let factor_work = s.order.price(0..n);
+    if n > LARGEST_SYSTEM || !s.work.affords(factor_work + 2 * s.sweep_work()) {
         return 0;
     }
     let mut rho = settings.rho;
     let factor = |rho: f64| {
-        s.work.pay(factorization(n));
-        (&s.matrix + DMatrix::identity(n, n) * rho).lu()
+        let factors = Lu::new(&(&s.matrix + DMatrix::identity(n, n) * rho), s.order.of(0..n));
+        s.work.pay(factors.as_ref().map_or(factor_work, |factors| factors.work));
+        factors
     };
-    let mut factored = factor(rho);
+    let Some(mut factors) = factor(rho) else { return 0 };
+    let step_work = factors.solve_work() + 2 * s.sweep_work();
     let mut z = y.clone();
     let mut l = s.velocity(&z);
     for group in &s.groups {
@@ -76,7 +79,7 @@ pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, settings: AdmmSettings, 
     let mut done = 0;
     while best.0 > tolerance && done < settings.steps && s.work.affords(step_work) {
         done += 1;
-        s.work.pay(square(n) + s.law_work());
+        s.work.pay(factors.solve_work() + s.law_work());
         // ρ z + l - b - μ |l_t| e_n
         let mut right = &z * rho + &l - &s.bias;
         for group in &s.groups {
@@ -84,7 +87,7 @@ pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, settings: AdmmSettings, 
                 right[group.row] -= friction * length(&l.as_slice()[group.row + 1..group.row + dimension]);
             }
         }
-        let Some(x) = factored.solve(&right) else { break };
+        let x = factors.solve(&right);
         let h = &x * settings.relaxation + &z * (1.0 - settings.relaxation);
         let old = z.clone();
         z = &h - &l / rho;
@@ -102,9 +105,10 @@ pub(crate) fn run(s: &Scaled<'_>, y: &mut DVector<f64>, settings: AdmmSettings, 
             // primal |x - z| against dual ρ |z - z_old|
             let (primal, dual) = ((&x - &z).norm(), (&z - &old).norm() * rho);
             let ratio = primal / dual.max(f64::MIN_POSITIVE);
-            if !(0.2..=5.0).contains(&ratio) && s.work.affords(factorization(n)) {
+            if !(0.2..=5.0).contains(&ratio) && s.work.affords(factor_work) {
                 rho = (rho * ratio.sqrt().clamp(0.2, 5.0)).clamp(1e-6, 1e4);
-                factored = factor(rho);
+                let Some(anew) = factor(rho) else { break };
+                factors = anew;
             }
         }
     }
@@ -120,7 +124,7 @@ fn project(s: &Scaled<'_>, z: &mut DVector<f64>) {
             Law::Cone { friction, dimension } => {
                 project_cone(friction, &mut z.as_mut_slice()[group.row..group.row + dimension]);
             }
-            Law::Friction { .. } => {}
+            Law::Friction { .. } | Law::Patch(_) => {}
         }
     }
     for group in &s.groups {

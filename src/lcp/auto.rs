@@ -13,7 +13,7 @@ use super::admm::{self, AdmmSettings};
 use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton};
 use super::problem::{Group, Law, Problem, SolveStatus};
 use super::scaled::Scaled;
-use super::solve::{SolveSettings, lemke_on, linear_form};
+use super::solve::{SolveSettings, lemke_from, lemke_on, linear_form};
 use super::stewart_trinkle::StewartTrinkleSettings;
 use super::sweeps::{repeat, sweep};
 use super::two_phase::{self, Best};
@@ -42,7 +42,7 @@ pub(crate) fn auto(
     let s = Scaled::new(problem, work);
     let y = s.start(warm);
     let (best, status) = (Best::new(&s, &y), SolveStatus::IterationLimit);
-    let mut attempt = Attempt { s: &s, best, iterations: 0, tolerance: settings.tolerance, status };
+    let mut attempt = Attempt { s: &s, best, iterations: 0, tolerance: settings.tolerance, status, pivoted: None };
     let status = if problem.has_cones() {
         cones(problem, settings, &mut attempt, y, warm.is_some())
     } else {
@@ -59,6 +59,8 @@ struct Attempt<'a> {
     tolerance: f64,
     /// Why pivoting gave up.
     status: SolveStatus,
+    /// The last answer on a polyhedral cone, N·s.
+    pivoted: Option<DVector<f64>>,
 }
 
 impl Attempt<'_> {
@@ -163,7 +165,8 @@ fn from_polyhedron(problem: &Problem, settings: &SolveSettings, attempt: &mut At
 /// (f64, tolerance 1e-10) cones with fixed edges solved 464; these and [`POLISH_DELTA`], 514.
 fn from_aligned(problem: &Problem, settings: &SolveSettings, attempt: &mut Attempt) -> bool {
     (0..ALIGNED).any(|k| {
-        let z = attempt.s.impulse(attempt.best.point());
+        let best = attempt.s.impulse(attempt.best.point());
+        let z = attempt.pivoted.take().filter(|_| k < ALIGNED / 2).unwrap_or(best);
         let mut contact = 0;
         let angle = |Group { row, law }: Group| match law {
             Law::Cone { dimension: 3, .. } => {
@@ -194,12 +197,15 @@ fn from_cone(
         return false;
     }
     let pivoting = SolveSettings { iterations: PIVOTS, ..*settings };
-    let (z, done, ended) = lemke_on(&form, &pivoting, attempt.s.work);
+    // under a budget other cones are worth more than other starts on the same one
+    let (z, done, ended) = lemke_from(&form, &pivoting, attempt.s.work, settings.work.is_some());
     attempt.iterations += done;
     if ended == SolveStatus::SecondaryRay {
         attempt.status = SolveStatus::SecondaryRay;
     }
-    attempt.polish(attempt.s.start(Some(&z)), steps)
+    let start = attempt.s.start(Some(&z));
+    attempt.pivoted = Some(z);
+    attempt.polish(start, steps)
 }
 
 /// More and more interior steps, and Newton from there.

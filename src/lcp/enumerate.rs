@@ -35,7 +35,7 @@ fn choices(problem: &Problem) -> Option<Vec<Vec<Choice>>> {
             Law::Friction { normal, friction } => {
                 vec![Choice::Free, Choice::Slide(normal, friction), Choice::Slide(normal, -friction)]
             }
-            Law::Cone { .. } => return None,
+            Law::Cone { .. } | Law::Patch(_) => return None,
         };
         combinations = combinations.checked_mul(row.len()).filter(|&c| c <= MOST_COMBINATIONS)?;
         all.push(row);

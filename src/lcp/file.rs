@@ -4,18 +4,21 @@
 //! |---|---|
 //! | `format` | `"delassus-lcp/1"` |
 //! | `name` | of the problem |
-//! | `kind` | `lcp`, `blcp`, `blcp_findex`, `fc2d`, `fc3d` or `mixed` |
+//! | `kind` | `lcp`, `blcp`, `blcp_findex`, `fc2d`, `fc3d`, `patch` or `mixed` |
 //! | `n`, `M`, `q` | `w = M z + q`; `M.fmt` is `dense` (`data`, row-major) or `coo` (`i`, `j`, `v`, zero-based) |
 //! | `lo`, `hi` | bounds of `blcp` and `blcp_findex`; `null` is infinite |
 //! | `findex` | where `>= 0`, the bounds of row i are `± hi[i] z[findex[i]]` |
 //! | `nc`, `d`, `mu` | contacts of `fc2d`, `fc3d`: number, rows each (normal first), friction coefficients |
+//! | `patches`, `mu`, `e`, `points` | of `patch`: number, and a patch its friction coefficient, half axes `[e_t, e_o, e_r]` and 1 to 4 vertices minus c along t and o ([`super::patch`]) |
 //! | `laws` | of `mixed` (our extension): one object for each law, in row order, as below |
 //! | `solution` | `null` or an object with `z` |
 //! | `solvable` | `false`: no solution exists |
 //!
 //! The laws of `mixed` are `{"law":"interval","lo":…,"hi":…}` (`null` is infinite),
-//! `{"law":"friction","normal":row,"mu":…}` and `{"law":"cone","mu":…,"d":2 or 3}`. Unknown fields are ignored.
+//! `{"law":"friction","normal":row,"mu":…}`, `{"law":"cone","mu":…,"d":2 or 3}`, `{"law":"patch","mu":…,"e":[…],"points":[[…],…]}` and
+//! `{"law":"disc","mu":…,"e":[…],"radius":…}`. Unknown fields are ignored.
 
+use super::patch::{Patch, Support};
 use super::problem::{Group, Law, Problem};
 use crate::error::{Error, Result};
 use nalgebra::{DMatrix, DVector};
@@ -80,6 +83,12 @@ struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mu: Option<Vec<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    patches: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    e: Option<Vec<[f64; 3]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    points: Option<Vec<Vec<[f64; 2]>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     laws: Option<Vec<LawLine>>,
     #[serde(default)]
     solution: Option<SolutionLine>,
@@ -111,6 +120,8 @@ enum LawLine {
     Interval { lo: Option<f64>, hi: Option<f64> },
     Friction { normal: usize, mu: f64 },
     Cone { mu: f64, d: usize },
+    Patch { mu: f64, e: [f64; 3], points: Vec<[f64; 2]> },
+    Disc { mu: f64, e: [f64; 3], radius: f64 },
 }
 
 /// Reads all problems of a file.
@@ -255,19 +266,36 @@ fn laws(line: &Line) -> std::result::Result<Vec<Law>, String> {
             }
             Ok(mu.iter().map(|&friction| Law::Cone { friction, dimension }).collect())
         }
+        "patch" => {
+            let (Some(mu), Some(e), Some(points)) = (&line.mu, &line.e, &line.points) else {
+                return Err("kind \"patch\" needs mu, e and points".into());
+            };
+            let count = mu.len();
+            if e.len() != count || points.len() != count || line.patches.is_some_and(|patches| patches != count) {
+                let given = (line.patches.unwrap_or(count), e.len(), points.len());
+                return Err(format!("mu has {count} entries; patches, e and points {given:?}"));
+            }
+            let each = mu.iter().zip(e).zip(points);
+            each.map(|((&mu, &e), points)| polygon(mu, e, points)).collect()
+        }
         "mixed" => {
             let laws = line.laws.as_ref().ok_or_else(|| "kind \"mixed\" needs laws".to_string())?;
-            Ok(laws
-                .iter()
-                .map(|law| match *law {
-                    LawLine::Interval { lo, hi } => interval(lo, hi),
-                    LawLine::Friction { normal, mu } => Law::Friction { normal, friction: mu },
-                    LawLine::Cone { mu, d } => Law::Cone { friction: mu, dimension: d },
+            laws.iter()
+                .map(|law| match law {
+                    &LawLine::Interval { lo, hi } => Ok(interval(lo, hi)),
+                    &LawLine::Friction { normal, mu } => Ok(Law::Friction { normal, friction: mu }),
+                    &LawLine::Cone { mu, d } => Ok(Law::Cone { friction: mu, dimension: d }),
+                    &LawLine::Disc { mu, e, radius } => Ok(Law::Patch(Patch::disc(mu, e, radius))),
+                    LawLine::Patch { mu, e, points } => polygon(*mu, *e, points),
                 })
-                .collect())
+                .collect()
         }
-        other => Err(format!("kind {other:?} is none of lcp, blcp, blcp_findex, fc2d, fc3d, mixed")),
+        other => Err(format!("kind {other:?} is none of lcp, blcp, blcp_findex, fc2d, fc3d, patch, mixed")),
     }
+}
+
+fn polygon(mu: f64, e: [f64; 3], points: &[[f64; 2]]) -> std::result::Result<Law, String> {
+    Patch::polygon(mu, e, points).map(Law::Patch).map_err(|error| error.to_string())
 }
 
 fn interval(lower: Option<f64>, upper: Option<f64>) -> Law {
@@ -276,7 +304,7 @@ fn interval(lower: Option<f64>, upper: Option<f64>) -> Law {
 
 /// Writes one problem as a line, with its solution if given; numbers survive to the bit.
 ///
-/// Pure cones of one dimension become `fc2d` or `fc3d`, all rows unilateral `lcp`, other scalar rows `blcp` or
+/// Pure cones of one dimension become `fc2d` or `fc3d`, pure polygons `patch`, all rows unilateral `lcp`, other scalar rows `blcp` or
 /// `blcp_findex`, everything else `mixed`.
 ///
 /// # Errors
@@ -337,6 +365,9 @@ fn line(problem: &Problem, solution: Option<&DVector<f64>>) -> Line {
         nc: None,
         d: None,
         mu: None,
+        patches: None,
+        e: None,
+        points: None,
         laws: None,
         solution: solution.map(|z| SolutionLine { z: z.as_slice().to_vec(), residual_rel: None }),
         solvable: None,
@@ -361,12 +392,24 @@ fn line(problem: &Problem, solution: Option<&DVector<f64>>) -> Line {
         (line.nc, line.d, line.mu) = (Some(mu.len()), Some(dimension), Some(mu));
     } else if problem.laws.iter().all(|&law| law == Law::UNILATERAL) {
         line.kind = "lcp".into();
-    } else if problem.has_cones() {
+    } else if let Some(patches) = polygons(problem) {
+        line.kind = "patch".into();
+        line.patches = Some(patches.len());
+        line.mu = Some(patches.iter().map(|(patch, _)| patch.friction).collect());
+        line.e = Some(patches.iter().map(|(patch, _)| patch.ellipsoid).collect());
+        line.points = Some(patches.into_iter().map(|(_, points)| points).collect());
+    } else if problem.has_cones() || problem.has_patches() {
         line.kind = "mixed".into();
         let law_line = |Group { law, .. }: Group| match law {
             Law::Interval { lower, upper } => LawLine::Interval { lo: finite(lower), hi: finite(upper) },
             Law::Friction { normal, friction } => LawLine::Friction { normal, mu: friction },
             Law::Cone { friction, dimension } => LawLine::Cone { mu: friction, d: dimension },
+            Law::Patch(Patch { friction, ellipsoid, support }) => match support {
+                Support::Vertices { count, points } => {
+                    LawLine::Patch { mu: friction, e: ellipsoid, points: points[..count].to_vec() }
+                }
+                Support::Disc { radius } => LawLine::Disc { mu: friction, e: ellipsoid, radius },
+            },
         };
         line.laws = Some(problem.groups().map(law_line).collect());
     } else {
@@ -375,7 +418,7 @@ fn line(problem: &Problem, solution: Option<&DVector<f64>>) -> Line {
             let (lower, upper, index) = match law {
                 Law::Interval { lower, upper } => (lower, upper, -1),
                 Law::Friction { normal, friction } => (-friction, friction, normal as i64),
-                Law::Cone { .. } => continue,
+                Law::Cone { .. } | Law::Patch(_) => continue,
             };
             lo.push(finite(lower));
             hi.push(finite(upper));
@@ -386,6 +429,18 @@ fn line(problem: &Problem, solution: Option<&DVector<f64>>) -> Line {
         (line.lo, line.hi) = (Some(lo), Some(hi));
     }
     line
+}
+
+/// The patches of a problem and their vertices, if there is nothing else, and no disc.
+fn polygons(problem: &Problem) -> Option<Vec<(Patch, Vec<[f64; 2]>)>> {
+    let each = problem.laws.iter().map(|law| match law {
+        Law::Patch(patch) => match patch.support {
+            Support::Vertices { count, points } => Some((*patch, points[..count].to_vec())),
+            Support::Disc { .. } => None,
+        },
+        _ => None,
+    });
+    each.collect()
 }
 
 #[cfg(test)]
@@ -402,6 +457,10 @@ mod tests {
     fn every_kind_of_problem_survives_to_the_bit() {
         let bounded = Law::Interval { lower: -0.1, upper: 0.3 };
         let cone = |dimension| Law::Cone { friction: 0.7, dimension };
+        let polygon = |vertices: &[[f64; 2]]| Law::Patch(Patch::polygon(0.3, [1.0, 0.5, 0.1], vertices).unwrap());
+        let (square, edge) =
+            (polygon(&[[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]]), polygon(&[[0.1, 0.0], [-0.1, 0.0]]));
+        let disc = Law::Patch(Patch::disc(0.4, [1.0, 1.0, 0.2], 0.3));
         let cases = [
             ("lcp", vec![Law::UNILATERAL; 3]),
             ("lcp", vec![]),
@@ -409,6 +468,8 @@ mod tests {
             ("blcp_findex", vec![Law::UNILATERAL, Law::Friction { normal: 0, friction: 0.4 }]),
             ("fc2d", vec![cone(2); 2]),
             ("fc3d", vec![cone(3); 2]),
+            ("patch", vec![square, edge]),
+            ("mixed", vec![square, disc, cone(3), Law::UNILATERAL]),
             ("mixed", vec![cone(3), cone(2), bounded, Law::UNILATERAL, Law::Friction { normal: 6, friction: 0.4 }]),
         ];
         for (kind, laws) in cases {
@@ -448,6 +509,9 @@ mod tests {
             ("[1]", "[1e999]"),
             ("\"lcp\"", "\"blcp\""),
             ("\"lcp\"", "\"fc3d\""),
+            ("\"lcp\"", "\"patch\""),
+            ("\"lcp\"", "\"patch\",\"mu\":[1],\"e\":[[1,1,1]],\"points\":[[]]"),
+            ("\"lcp\"", "\"patch\",\"mu\":[1],\"e\":[[1,1,1]],\"points\":[[[0,0]]]"),
             ("\"lcp\"", "\"mixed\""),
             ("\"lcp\"", "\"nonsense\""),
             ("\"dense\"", "\"csr\""),

@@ -14,9 +14,10 @@
 //! A scalar row with one bound is a cone of dimension one; with two bounds it has two of these; a bilateral row has
 //! none. Box friction is not treated (`start` returns `None`).
 
+use super::elimination::{Lu, Order};
 use super::problem::{Group, Law};
 use super::scaled::{LARGEST_SYSTEM, Scaled};
-use super::work::{factorization, square};
+use super::work::square;
 use nalgebra::{DMatrix, DVector};
 
 /// Centering σ.
@@ -39,8 +40,9 @@ struct Pair {
 /// `steps` interior steps, or as many as the budget holds. Returns the impulses in scaled units.
 pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
     let n = s.rows();
-    // a product, a copy of the matrix, the factorization, and scalings that cost more than a law's price
-    let step_work = factorization(n) + 2 * square(n) + 4 * s.law_work();
+    // a product, a copy of the matrix, the elimination, and scalings that cost more than a law's price
+    let own_work = 2 * square(n) + 4 * s.law_work();
+    let step_work = s.order.price(0..n) + own_work;
     if n > LARGEST_SYSTEM || !s.work.affords(step_work) {
         return None;
     }
@@ -49,7 +51,7 @@ pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
     let mut x = DVector::zeros(n);
     for &Group { row, law } in &s.groups {
         match law {
-            Law::Friction { .. } => return None,
+            Law::Friction { .. } | Law::Patch(_) => return None,
             Law::Cone { friction, dimension } if friction > 0.0 => {
                 shape[row] = 1.0 / friction;
                 pairs.push(pair(row, dimension, 1.0, 0.0));
@@ -98,19 +100,22 @@ pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
         if !s.work.affords(step_work) {
             break;
         }
-        s.work.pay(step_work);
-        step(&matrix, &bias, &held, &mut pairs, &mut x)?;
+        let elimination = step(&matrix, &bias, &s.order, &held, &mut pairs, &mut x);
+        s.work.pay(own_work + elimination.unwrap_or(0));
+        elimination?;
     }
     Some(x.component_mul(&shape))
 }
 
+/// One step; the multiply-adds of its elimination.
 fn step(
     matrix: &DMatrix<f64>,
     bias: &DVector<f64>,
+    order: &Order,
     held: &[bool],
     pairs: &mut [Pair],
     x: &mut DVector<f64>,
-) -> Option<()> {
+) -> Option<u64> {
     let n = x.len();
     let count = pairs.len().max(1) as f64;
     let dot = |a: &[f64; 3], b: &[f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -146,7 +151,8 @@ fn step(
         a[(i, i)] = 1.0;
         right[i] = 0.0;
     }
-    let dx = a.lu().solve(&right)?;
+    let factors = Lu::new(&a, order.of(0..n))?;
+    let dx = factors.solve(&right);
     let mut length: f64 = 1.0;
     let mut changes = Vec::with_capacity(pairs.len());
     for (p, (h, rc)) in pairs.iter().zip(&blocks) {
@@ -170,7 +176,7 @@ fn step(
         }
     }
     x.axpy(length, &dx, 1.0);
-    Some(())
+    Some(factors.work)
 }
 
 /// `det x = x_n² - |x_t|²`, for one row `x²`.

@@ -70,7 +70,7 @@ pub fn lemke(
 }
 
 /// [`lemke`] with a budget.
-fn lemke_within(
+pub(crate) fn lemke_within(
     matrix: &DMatrix<f64>,
     vector: &DVector<f64>,
     settings: &LemkeSettings,

@@ -32,6 +32,9 @@
 //! | a loose tolerance, well-conditioned contacts | `pgs` or `nsgs` | cheapest; hopeless on stacks |
 //! | one thread a row, no order | `jacobi` | slowest, safe for any mechanical W |
 //!
+//! Patches (faces, edges and discs with torsion, [`patch`]) are solved by `auto`, `newton` and `nsgs`; the others say that they do not
+//! treat them ([`Solver::refusal`]).
+//!
 //! A cone solution can be confirmed by a method that shares nothing with the one that found it: [`verify::exact`].
 //!
 //! # What each solves
@@ -72,6 +75,7 @@ pub mod articulated;
 mod auto;
 pub mod cone;
 pub mod dantzig;
+mod elimination;
 pub mod enumerate;
 pub mod file;
 pub mod interior;
@@ -80,6 +84,7 @@ pub mod lemke;
 pub mod maximum_dissipation;
 pub mod newton;
 pub mod nsgs;
+pub mod patch;
 pub mod pgs;
 pub mod problem;
 pub mod residual;
@@ -94,5 +99,5 @@ pub mod verify;
 mod work;
 
 pub use problem::{Group, Law, Problem, Solution, SolveStatus};
-pub use residual::{natural_map_residual, relative_residual};
+pub use residual::{natural_map_residual, relative_residual, rounding_floor};
 pub use solve::{SolveSettings, Solver, solve};

@@ -18,10 +18,11 @@
 //! on the merit (sum of squares of the natural map) costs one matrix-vector product.
 
 use super::cone::length;
+use super::elimination::Lu;
 use super::problem::{Group, Law, Problem};
 use super::scaled::{LARGEST_SYSTEM, Scaled};
 use super::sweeps::sweep;
-use super::work::{Work, factorization};
+use super::work::Work;
 use nalgebra::{DMatrix, DVector};
 
 /// How far to go.
@@ -174,7 +175,7 @@ impl Modes {
                         modes.add(vec![(row, 1.0)], vec![(row, 1.0)], 0.0);
                     }
                 }
-                Law::Friction { .. } => {}
+                Law::Friction { .. } | Law::Patch(_) => {}
                 Law::Cone { friction, dimension } => modes.add_contact(row, friction, dimension, y, v),
             }
         }
@@ -229,10 +230,18 @@ impl Modes {
         }
     }
 
-    /// Price of [`Self::solve`] with m unknowns: `m n` for the columns of `W R`, `m³/3` for the system.
+    /// The row that stands for each unknown.
+    fn rows(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tests.iter().map(|test| test[0].0)
+    }
+
+    /// Price of [`Self::solve`] with m unknowns, at most: `m n` for the columns of `W R`, and the elimination.
     fn solve_work(&self, s: &Scaled<'_>) -> u64 {
-        let m = self.columns.len();
-        (2 * m * s.rows()) as u64 + factorization(m)
+        self.forming_work(s) + s.order.price(self.rows())
+    }
+
+    fn forming_work(&self, s: &Scaled<'_>) -> u64 {
+        (2 * self.columns.len() * s.rows()) as u64
     }
 
     /// `y' = R x + c` with `(Lᵀ W R + δ I + D) x = Lᵀ(δ y - b - W c)`; `None` if singular, not finite or too large.
@@ -241,7 +250,7 @@ impl Modes {
         if m > LARGEST_SYSTEM {
             return None;
         }
-        s.work.pay(self.solve_work(s));
+        s.work.pay(self.forming_work(s));
         let mut target = self.fixed.clone();
         if m > 0 {
             let right = y * delta - s.velocity(&self.fixed);
@@ -259,7 +268,9 @@ impl Modes {
                 a[(j, j)] += delta + self.curvature[j];
                 b[j] = self.tests[j].iter().map(|&(k, x)| x * right[k]).sum::<f64>();
             }
-            let x = a.lu().solve(&b)?;
+            let factors = Lu::new(&a, s.order.of(self.rows()))?;
+            s.work.pay(factors.work);
+            let x = factors.solve(&b);
             for (column, &x) in self.columns.iter().zip(x.iter()) {
                 for &(i, r) in column {
                     target[i] += r * x;

@@ -2,6 +2,7 @@
 //!
 //! `z` is the impulse (N·s, or N·m·s for an angular row), `w` the contact velocity (m/s, rad/s) after it acted.
 
+use super::patch::Patch;
 use crate::error::{Error, Result};
 use nalgebra::{DMatrix, DVector};
 
@@ -35,6 +36,9 @@ pub enum Law {
         /// 2 (one tangent) or 3 (two tangents).
         dimension: usize,
     },
+    /// The rows of pressure of a face, an edge or a disc, then two tangents and torsion at its pressure centre: see
+    /// [`super::patch`].
+    Patch(Patch),
 }
 
 impl Law {
@@ -47,6 +51,7 @@ impl Law {
     pub fn rows(&self) -> usize {
         match *self {
             Self::Cone { dimension, .. } => dimension,
+            Self::Patch(patch) => patch.normal_rows() + 3,
             Self::Interval { .. } | Self::Friction { .. } => 1,
         }
     }
@@ -57,7 +62,7 @@ impl Law {
 pub struct Group {
     /// First row.
     pub row: usize,
-    /// The law of this row and, for a cone, of the next ones.
+    /// The law of this row and, for a cone or a patch, of the next ones.
     pub law: Law,
 }
 
@@ -111,6 +116,11 @@ impl Problem {
         self.laws.iter().any(|law| matches!(law, Law::Cone { .. }))
     }
 
+    /// Whether some law is a patch.
+    pub fn has_patches(&self) -> bool {
+        self.laws.iter().any(|law| matches!(law, Law::Patch(_)))
+    }
+
     /// Whether some law is box friction.
     pub fn has_box_friction(&self) -> bool {
         self.laws.iter().any(|law| matches!(law, Law::Friction { .. }))
@@ -118,10 +128,18 @@ impl Problem {
 
     /// The scale of each row, `D` of the natural map: `W_ii` for a scalar row, the mean diagonal of its contact for
     /// the rows of a cone, 1 where that is not positive.
+    ///
+    /// In a patch `W_ii` for the normal of a vertex, the mean diagonal for the three rows of a disc, and `a`, the mean of
+    /// `e_k² W_kk` over the tangents with friction (of torsion, if there are none), for the rows of friction; `√(a W_kk)` for an axis without.
     pub fn row_scale(&self) -> DVector<f64> {
         let mut scale = DVector::from_element(self.rows(), 1.0);
         for Group { row, law } in self.groups() {
             let d = law.rows();
+            if let Law::Patch(patch) = law {
+                let diagonal: Vec<f64> = (row..row + d).map(|i| self.delassus[(i, i)]).collect();
+                scale.rows_mut(row, d).copy_from_slice(&patch.row_scale(&diagonal));
+                continue;
+            }
             let mean = (row..row + d).map(|i| self.delassus[(i, i)]).sum::<f64>() / d as f64;
             if mean > 0.0 {
                 scale.rows_mut(row, d).fill(mean);
@@ -172,6 +190,11 @@ impl Problem {
                     self.check_friction(row, friction)?;
                     if dimension != 2 && dimension != 3 {
                         return Err(self.error(format!("row {row}: a cone has 2 or 3 rows, not {dimension}")));
+                    }
+                }
+                Law::Patch(patch) => {
+                    if let Some(fault) = patch.fault() {
+                        return Err(self.error(format!("row {row}: {fault}")));
                     }
                 }
             }

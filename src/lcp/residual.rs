@@ -10,11 +10,16 @@
 //! | cone violation | distance of `z` to `[lower, upper]` | `|z - P_K(z)|` | N·s |
 //! | friction dissipation | `-w z` of a box friction row | `-w_t · z_t` | J |
 //!
+//! The rows of a patch ([`super::patch`]) count as its unilateral rows (or the self-dual cone of its disc) and its
+//! friction: `a |s - P(s - y/a)|` with P onto the ball of radius μ N, on `(a μ N, a s)` and `(|y|, y)` in the Jordan algebra,
+//! `μ N |y| + s · y`, `|s| - μ N`, `-s · y`.
+//!
 //! `|·|` of a contact is its Euclidean length (rotating the tangents changes nothing), at most √3 times the largest
 //! component. The largest over the problem is returned (for the dissipation, the least). NaN or an infinity anywhere in `z`
 //! gives an infinite residual.
 
 use super::cone::{corrected_normal, length, project_cone, project_interval};
+use super::patch::judge;
 use super::problem::{Group, Law, Problem};
 use nalgebra::DVector;
 
@@ -23,7 +28,7 @@ pub(crate) fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
 }
 
-/// The bounds of a scalar row at impulse `z`; none (infinite) for a cone.
+/// The bounds of a scalar row at impulse `z`; none (infinite) for a cone or a patch.
 pub(crate) fn bounds(law: Law, z: &[f64]) -> (f64, f64) {
     match law {
         Law::Interval { lower, upper } => (lower, upper),
@@ -31,7 +36,7 @@ pub(crate) fn bounds(law: Law, z: &[f64]) -> (f64, f64) {
             let bound = friction * z[normal].max(0.0);
             (-bound, bound)
         }
-        Law::Cone { .. } => (f64::NEG_INFINITY, f64::INFINITY),
+        Law::Cone { .. } | Law::Patch(_) => (f64::NEG_INFINITY, f64::INFINITY),
     }
 }
 
@@ -40,8 +45,15 @@ pub(crate) fn bounds(law: Law, z: &[f64]) -> (f64, f64) {
 /// ```text
 /// row   r = D |z - Π(z - w / D)|
 /// cone  r = D |z - P_K(z - ŵ / D)|,   ŵ = w + μ |w_t| e_n
+/// patch the largest of its parts
 /// ```
-pub(crate) fn group_natural_map(Group { row, law }: Group, scale: f64, z: &[f64], w: &[f64]) -> f64 {
+///
+/// `scale` is that of all rows, n.
+pub(crate) fn group_natural_map(Group { row, law }: Group, scale: &[f64], z: &[f64], w: &[f64]) -> f64 {
+    if let Law::Patch(patch) = law {
+        return judge::natural_map(row, &patch, scale, z, w);
+    }
+    let scale = scale[row];
     if let Law::Cone { friction, dimension } = law {
         let (r, u) = (&z[row..row + dimension], &w[row..row + dimension]);
         let mut p = [0.0; 3];
@@ -73,6 +85,23 @@ pub fn relative_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     natural_map_residual(problem, impulse) / if size > 0.0 { size } else { 1.0 }
 }
 
+/// What rounding alone can make of the natural map of `impulse`, m/s: `4 ε (|b_i| + Σ_j |W_ij z_j|)`, the largest row; in the
+/// friction of a patch with the factors of y, and of s.
+///
+/// A residual that is not above it is as good as zero.
+pub fn rounding_floor(problem: &Problem, impulse: &DVector<f64>) -> f64 {
+    if impulse.len() != problem.rows() || impulse.iter().any(|x| !x.is_finite()) {
+        return f64::INFINITY;
+    }
+    let size = problem.delassus.abs() * impulse.abs() + problem.bias.abs();
+    let scale = problem.row_scale();
+    let of = |Group { row, law }: Group| match law {
+        Law::Patch(patch) => judge::size(row, &patch, scale.as_slice(), impulse.as_slice(), size.as_slice()),
+        _ => size.rows(row, law.rows()).amax(),
+    };
+    4.0 * f64::EPSILON * problem.groups().fold(0.0, |worst, group| worse(worst, of(group)))
+}
+
 /// Fischer-Burmeister residual, m/s: `|φ(D (z - bound), w)|` with `φ(a, b) = √(a² + b²) - a - b`.
 ///
 /// A two-sided row takes `φ(a, -φ(c, -w))` with `a = D (z - lower)`, `c = D (upper - z)` (Billups). For a cone
@@ -80,6 +109,10 @@ pub fn relative_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
 /// algebra; a cone with μ = 0 is a unilateral row and tangential impulses that must vanish.
 pub fn fischer_burmeister_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     largest(problem, impulse, |Group { row, law }, scale, z, w| {
+        if let Law::Patch(patch) = law {
+            return judge::fischer_burmeister(row, &patch, scale, z, w);
+        }
+        let scale = scale[row];
         if let Law::Cone { friction, dimension } = law {
             let (r, u) = (&z[row..row + dimension], &w[row..row + dimension]);
             let normal = corrected_normal(friction, u);
@@ -109,6 +142,9 @@ pub fn fischer_burmeister_residual(problem: &Problem, impulse: &DVector<f64>) ->
 /// A velocity whose bound is infinite counts as `|w| max(|z|, 1 N·s)`, so that no violated row is reported as zero.
 pub fn complementarity_residual(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     largest(problem, impulse, |Group { row, law }, _, z, w| {
+        if let Law::Patch(patch) = law {
+            return judge::complementarity(row, &patch, z, w);
+        }
         if let Law::Cone { friction, dimension } = law {
             let (r, u) = (&z[row..row + dimension], &w[row..row + dimension]);
             let tangential: f64 = r[1..].iter().zip(&u[1..]).map(|(r, u)| r * u).sum();
@@ -124,6 +160,9 @@ pub fn complementarity_residual(problem: &Problem, impulse: &DVector<f64>) -> f6
 /// How far the impulse leaves what its laws allow, N·s: the distance to the interval or to the cone.
 pub fn cone_violation(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     largest(problem, impulse, |Group { row, law }, _, z, _| {
+        if let Law::Patch(patch) = law {
+            return judge::violation(row, &patch, z);
+        }
         if let Law::Cone { friction, dimension } = law {
             let r = &z[row..row + dimension];
             let mut p = [0.0; 3];
@@ -139,7 +178,8 @@ pub fn cone_violation(problem: &Problem, impulse: &DVector<f64>) -> f64 {
     })
 }
 
-/// The energy that friction takes out at each contact, J: `-w_t · z_t` for a cone, `-w z` for a box friction row.
+/// The energy that friction takes out at each contact, J: `-w_t · z_t` for a cone, `-w z` for a box friction row,
+/// `-s · y` for a patch.
 ///
 /// One entry for each friction law, in row order; never negative at a solution, beyond rounding.
 pub fn friction_dissipation(problem: &Problem, impulse: &DVector<f64>) -> Vec<f64> {
@@ -150,6 +190,7 @@ pub fn friction_dissipation(problem: &Problem, impulse: &DVector<f64>) -> Vec<f6
         .filter_map(|Group { row, law }| match law {
             Law::Cone { dimension, .. } => Some(power(row + 1..row + dimension)),
             Law::Friction { .. } => Some(power(row..row + 1)),
+            Law::Patch(patch) => Some(judge::dissipation(row, &patch, impulse.as_slice(), w.as_slice())),
             Law::Interval { .. } => None,
         })
         .collect()
@@ -167,16 +208,16 @@ pub fn fischer_burmeister(a: f64, b: f64) -> f64 {
 /// ```text
 /// x² = (|x|², 2 x_n x_t),   the eigenvalues of s are s_n ± |s_t|,   s^½ takes their roots
 /// ```
-fn jordan_fischer_burmeister(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn jordan_fischer_burmeister(x: &[f64], y: &[f64]) -> f64 {
     let d = x.len();
-    let mut s = [0.0; 3];
+    let mut s = [0.0; 4];
     s[0] = x.iter().chain(y).map(|v| v * v).sum();
     for k in 1..d {
         s[k] = 2.0 * (x[0] * x[k] + y[0] * y[k]);
     }
     let t = length(&s[1..d]);
     let (low, high) = ((s[0] - t).max(0.0).sqrt(), (s[0] + t).sqrt());
-    let mut f = [0.0; 3];
+    let mut f = [0.0; 4];
     f[0] = f64::midpoint(low, high) - x[0] - y[0];
     for k in 1..d {
         let direction = if t > 0.0 { s[k] / t } else { 0.0 };
@@ -186,13 +227,13 @@ fn jordan_fischer_burmeister(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// The largest of `of(group, scale, z, w)` over all groups; infinite for an impulse of the wrong size or not finite.
-fn largest(problem: &Problem, impulse: &DVector<f64>, of: impl Fn(Group, f64, &[f64], &[f64]) -> f64) -> f64 {
+fn largest(problem: &Problem, impulse: &DVector<f64>, of: impl Fn(Group, &[f64], &[f64], &[f64]) -> f64) -> f64 {
     if impulse.len() != problem.rows() || impulse.iter().any(|x| !x.is_finite()) {
         return f64::INFINITY;
     }
     let w = problem.velocity(impulse);
     let scale = problem.row_scale();
-    problem.groups().fold(0.0, |r, group| worse(r, of(group, scale[group.row], impulse.as_slice(), w.as_slice())))
+    problem.groups().fold(0.0, |r, group| worse(r, of(group, scale.as_slice(), impulse.as_slice(), w.as_slice())))
 }
 
 #[cfg(test)]

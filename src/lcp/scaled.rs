@@ -8,6 +8,7 @@
 //! `D` is the row scale, equal on the rows of a cone, so cones stay cones. A natural map residual of size ρ in row i
 //! is `√D_i β ρ` in m/s.
 
+use super::elimination::Order;
 use super::problem::{Group, Law, Problem};
 use super::residual::{group_natural_map, worse};
 use super::work::{ROW, Work, factorization, square};
@@ -28,8 +29,12 @@ pub(crate) struct Scaled<'a> {
     pub velocity_scale: DVector<f64>,
     /// `s_i β`: N·s for each unit of `y`.
     impulse_scale: DVector<f64>,
+    /// 1 for each row: the row scale of the scaled problem.
+    units: DVector<f64>,
     /// Row indices and values of each column, if the matrix is sparse.
     sparse: Option<Vec<Vec<(usize, f64)>>>,
+    /// In which order systems made of its rows are eliminated.
+    pub order: Order,
     /// Nonzeros of the matrix if it is sparse, else n²: the price of a product, and of a sweep.
     pub product_work: u64,
     /// The budget that everything on this problem is paid from.
@@ -44,7 +49,7 @@ impl<'a> Scaled<'a> {
         let beta = if bias.amax() > 0.0 { bias.amax() } else { 1.0 };
         let matrix = DMatrix::from_fn(n, n, |i, j| s[i] * problem.delassus[(i, j)] * s[j]);
         let impulse_scale = &s * beta;
-        let groups = problem
+        let groups: Vec<Group> = problem
             .groups()
             .map(|Group { row, law }| {
                 let law = match law {
@@ -54,7 +59,8 @@ impl<'a> Scaled<'a> {
                     Law::Friction { normal, friction } => {
                         Law::Friction { normal, friction: friction * s[normal] / s[row] }
                     }
-                    Law::Cone { .. } => law,
+                    // a patch has solvers of its own
+                    Law::Cone { .. } | Law::Patch(_) => law,
                 };
                 Group { row, law }
             })
@@ -64,9 +70,22 @@ impl<'a> Scaled<'a> {
             matrix.column_iter().map(|c| c.iter().copied().enumerate().filter(|&(_, x)| x != 0.0).collect()).collect()
         });
         work.pay(3 * square(n));
+        let order = Order::new(&groups, n, sparse.as_deref());
         let product_work = if sparse.is_some() { nonzeros as u64 } else { square(n) };
         let velocity_scale = s.map(|s| beta / s);
-        Self { matrix, bias: bias / beta, groups, velocity_scale, impulse_scale, sparse, product_work, work }
+        let units = DVector::from_element(n, 1.0);
+        Self {
+            matrix,
+            bias: bias / beta,
+            groups,
+            velocity_scale,
+            impulse_scale,
+            units,
+            sparse,
+            order,
+            product_work,
+            work,
+        }
     }
 
     pub fn rows(&self) -> usize {
@@ -135,14 +154,20 @@ impl<'a> Scaled<'a> {
     pub fn residual(&self, y: &DVector<f64>, v: &DVector<f64>) -> f64 {
         self.work.pay(self.law_work());
         self.groups.iter().fold(0.0, |r, &g| {
-            worse(r, self.velocity_scale[g.row] * group_natural_map(g, 1.0, y.as_slice(), v.as_slice()))
+            worse(
+                r,
+                self.velocity_scale[g.row] * group_natural_map(g, self.units.as_slice(), y.as_slice(), v.as_slice()),
+            )
         })
     }
 
     /// Sum of squares of the natural map, without unit: what a line search lowers.
     pub fn merit(&self, y: &DVector<f64>, v: &DVector<f64>) -> f64 {
         self.work.pay(self.law_work());
-        self.groups.iter().map(|&g| group_natural_map(g, 1.0, y.as_slice(), v.as_slice()).powi(2)).sum()
+        self.groups
+            .iter()
+            .map(|&g| group_natural_map(g, self.units.as_slice(), y.as_slice(), v.as_slice()).powi(2))
+            .sum()
     }
 
     /// Whether `W - 1e-9 I` is not positive definite: contacts that share fewer directions of motion than rows.

@@ -4,7 +4,7 @@ use super::problem::{Problem, Solution, SolveStatus};
 use super::residual::natural_map_residual;
 use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings, pulling_normal};
 use super::work::{Work, square};
-use super::{admm, auto, dantzig, enumerate, jacobi, lemke, newton, nsgs, pgs, two_phase};
+use super::{admm, auto, dantzig, enumerate, jacobi, lemke, newton, nsgs, patch, pgs, two_phase};
 use crate::error::Error;
 use nalgebra::DVector;
 
@@ -26,9 +26,9 @@ pub enum Solver {
     Psor,
     /// [`super::jacobi`].
     Jacobi,
-    /// [`super::nsgs`].
+    /// [`super::nsgs`]; with patches, [`super::patch`]'s sweeps.
     Nsgs,
-    /// [`super::newton`].
+    /// [`super::newton`]; with patches, [`super::patch`]'s.
     Newton,
     /// [`super::admm`].
     Admm,
@@ -69,9 +69,23 @@ impl Solver {
         }
     }
 
+    /// Why the solver does not treat the laws (or the size) of a valid problem, and what does; none where it does.
+    pub fn refusal(self, problem: &Problem) -> Option<String> {
+        if self.supports(problem) {
+            return None;
+        }
+        Some(match self {
+            _ if problem.has_patches() => format!("{self} does not treat patches; auto, newton and nsgs do"),
+            Self::Enumerate => format!("{self} does not treat cones or so many rows; auto does"),
+            _ => format!("{self} does not treat cones or box friction of a normal that may pull; auto does"),
+        })
+    }
+
     /// Whether the solver treats the laws (and the size) of a valid problem.
     pub fn supports(self, problem: &Problem) -> bool {
         match self {
+            Self::Auto | Self::Newton | Self::Nsgs => true,
+            _ if problem.has_patches() => false,
             Self::Dantzig => !problem.has_cones(),
             Self::Enumerate => enumerate::is_enumerable(problem),
             Self::Lemke => !problem.has_cones() && pulling_normal(problem).is_none(),
@@ -152,6 +166,11 @@ pub fn solve(problem: &Problem, solver: Solver, settings: &SolveSettings, warm: 
         _ if !work.affords(6 * square(problem.rows())) => {
             (warm.cloned().unwrap_or_else(|| DVector::zeros(problem.rows())), 0, SolveStatus::IterationLimit)
         }
+        Solver::Auto if problem.has_patches() => ended(patch::auto(problem, warm, tolerance, iterations, work)),
+        Solver::Newton if problem.has_patches() => {
+            ended(patch::newton(problem, warm, tolerance, iterations.min(200), work))
+        }
+        Solver::Nsgs if problem.has_patches() => ended(patch::sweeps(problem, warm, tolerance, iterations, work)),
         Solver::Auto => auto::auto(problem, settings, warm, work),
         Solver::Lemke => match linear_form(problem, &StewartTrinkleSettings::default(), work) {
             Some(form) => lemke_on(&form, settings, work),
@@ -210,11 +229,21 @@ pub(crate) fn linear_form(problem: &Problem, settings: &StewartTrinkleSettings, 
     StewartTrinkle::new(problem, settings).ok()
 }
 
-/// Lemke on the linear form of a problem: impulse, pivots and how it ended.
+/// Lemke on the linear form of a problem, from one start after another: impulse, pivots and how it ended.
 pub(crate) fn lemke_on(
     form: &StewartTrinkle,
     settings: &SolveSettings,
     work: &Work,
+) -> (DVector<f64>, usize, SolveStatus) {
+    lemke_from(form, settings, work, false)
+}
+
+/// [`lemke_on`]; with `once`, from the first start only.
+pub(crate) fn lemke_from(
+    form: &StewartTrinkle,
+    settings: &SolveSettings,
+    work: &Work,
+    once: bool,
 ) -> (DVector<f64>, usize, SolveStatus) {
     let pivoting = lemke::LemkeSettings {
         pivots: settings.iterations,
@@ -222,7 +251,11 @@ pub(crate) fn lemke_on(
         tolerance: settings.tolerance,
         ..lemke::LemkeSettings::default()
     };
-    let run = lemke::restarts(&form.matrix, &form.vector, &pivoting, work);
+    let run = if once {
+        lemke::lemke_within(&form.matrix, &form.vector, &pivoting, None, work)
+    } else {
+        lemke::restarts(&form.matrix, &form.vector, &pivoting, work)
+    };
     (form.impulse(&run.impulse), run.iterations, run.status)
 }
 
@@ -283,6 +316,38 @@ mod tests {
         }
         let solved = solve(&stack(12, 20), Solver::Auto, &SolveSettings::default(), None);
         assert_eq!(solved.status, SolveStatus::Solved);
+    }
+
+    /// Bodies in a row, four contacts between neighbours, as in an arch: of 468 rows, each is coupled with 36. One elimination of the full system would cost
+    /// more than the budget, in the order of the row it costs a hundredth.
+    #[test]
+    fn a_long_row_of_bodies_is_solved_within_the_budget_of_a_step() {
+        const BODIES: usize = 40;
+        const CONTACTS: usize = 4;
+        let n = 3 * CONTACTS * (BODIES - 1);
+        let x = |k: usize| (k as f64 * 78.233 + 1.0).sin();
+        let j = DMatrix::from_fn(n, 6 * BODIES, |i, k| {
+            let joint = i / (3 * CONTACTS);
+            if k / 6 == joint || k / 6 == joint + 1 { x(131 * i + k) } else { 0.0 }
+        });
+        let problem = Problem {
+            name: "row".into(),
+            delassus: &j * j.transpose(),
+            bias: &j * DVector::from_fn(6 * BODIES, |k, _| x(7 * k)),
+            laws: vec![Law::Cone { friction: 0.7, dimension: 3 }; n / 3],
+        };
+        let budget = 30_000_000;
+        assert!(super::super::work::factorization(n) > budget);
+        // the tolerance of a step in f32
+        let settings =
+            SolveSettings { tolerance: 1e-5, iterations: 200, work: Some(budget), ..SolveSettings::default() };
+        let by = |solver| {
+            let solution = solve(&problem, solver, &settings, Some(&DVector::zeros(n)));
+            println!("{n} rows, {solver}: {:.1e} m/s, {:.1e} multiply-adds", solution.residual, solution.work as f64);
+            solution.status
+        };
+        assert_eq!(by(Solver::Auto), SolveStatus::Solved);
+        assert_eq!(by(Solver::Nsgs), SolveStatus::IterationLimit, "sweeps would do");
     }
 
     #[test]

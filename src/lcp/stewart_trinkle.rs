@@ -104,6 +104,7 @@ impl StewartTrinkle {
                 Law::Friction { .. } => 3,
                 Law::Cone { dimension: 2, .. } => 4,
                 Law::Cone { .. } => 2 + directions,
+                Law::Patch(_) => 0,
             };
             free += usize::from(*law == Law::BILATERAL);
         }
@@ -114,7 +115,7 @@ impl StewartTrinkle {
     /// Builds (15).
     ///
     /// # Errors
-    /// An invalid problem, an odd or zero number of directions, or box friction on a normal that may pull
+    /// An invalid problem, an odd or zero number of directions, a patch, whose pressure centre multiplies its friction, or box friction on a normal that may pull
     /// (lower bound below zero), which no LCP of this form expresses.
     pub fn new(problem: &Problem, settings: &StewartTrinkleSettings) -> Result<Self> {
         problem.validate()?;
@@ -161,6 +162,10 @@ impl StewartTrinkle {
                     let members = vec![tangents.len(), tangents.len() + 1];
                     tangents.extend([vec![(row, 1.0)], vec![(row, -1.0)]]);
                     friction.push(Limit { constant: 0.0, normal: Some((normal, mu)), members });
+                }
+                Law::Patch(_) => {
+                    let message = format!("row {row}: a patch has no linear form");
+                    return Err(Error::Problem { place: format!("{:?}", problem.name), message });
                 }
                 Law::Cone { friction: mu, dimension } => {
                     let rotation = rotations.next().copied().unwrap_or(0.0);

@@ -17,6 +17,8 @@ pub(crate) fn sweep(s: &Scaled<'_>, y: &mut DVector<f64>, v: &mut DVector<f64>, 
         match group.law {
             Law::Interval { .. } | Law::Friction { .. } => sweep_row(s, group, y, v, relaxation),
             Law::Cone { friction, dimension } => sweep_contact(s, group.row, (friction, dimension), y, v, relaxation),
+            // has sweeps of its own
+            Law::Patch(_) => {}
         }
     }
     s.work.pay(s.product_work + s.law_work());

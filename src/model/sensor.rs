@@ -72,7 +72,8 @@ pub enum Reading {
 
 impl Reading {
     /// How many numbers it has.
-    pub fn size(self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "no sensor is without numbers")]
+    pub fn len(self) -> usize {
         match self {
             Self::JointPosition(_)
             | Self::JointVelocity(_)

@@ -8,6 +8,7 @@
 use super::cpu::Scratch;
 use super::factor::Factor;
 use crate::lane::Real;
+use bytemuck::{Pod, must_cast_slice};
 
 /// How many rows of which kind a block has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -128,10 +129,16 @@ impl<R: Real> Group<R> {
     }
     /// Makes room for all blocks, every entry 0.
     fn allocate(&mut self) {
+        let n = self.size.row_count();
+        self.delassus.clear();
+        self.delassus.resize(if self.factored { 0 } else { self.tile_count() * n * n }, R::zero());
+        self.allocate_vectors();
+    }
+    /// Makes room for all but W, every entry 0.
+    fn allocate_vectors(&mut self) {
         let tiles = self.tile_count();
         let n = self.size.row_count();
         let sized = [
-            (&mut self.delassus, if self.factored { 0 } else { n * n }),
             (&mut self.bias, n),
             (&mut self.position_bias, n),
             (&mut self.friction, self.size.contact_count),
@@ -176,6 +183,13 @@ impl<R: Real> Batch<R> {
             group.block_count = 0;
         }
     }
+    /// Forgets the blocks of all groups from `count` on.
+    pub fn truncate(&mut self, count: usize) {
+        for group in self.groups.iter_mut().skip(count).filter(|group| !group.report.is_empty()) {
+            group.block_count = 0;
+            group.allocate();
+        }
+    }
     /// Adds a dense block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
     pub fn add(&mut self, size: BlockSize) -> BlockPlace {
         self.add_in_form(size, false)
@@ -207,6 +221,16 @@ impl<R: Real> Batch<R> {
             group.allocate();
         }
     }
+    /// Makes group `index` one tile whose lanes are blocks of exactly `size`, dense, every entry 0 but those of W, which the caller writes.
+    pub fn set_tile(&mut self, index: usize, size: BlockSize) {
+        while self.groups.len() <= index {
+            self.groups.push(Group::new(size, false));
+        }
+        let group = &mut self.groups[index];
+        (group.size, group.block_count) = (size, R::LANES);
+        group.delassus.resize(size.row_count() * size.row_count(), R::zero());
+        group.allocate_vectors();
+    }
     /// Whether any block is factored.
     pub fn has_factors(&self) -> bool {
         self.groups.iter().any(|group| group.factored && group.block_count > 0)
@@ -216,10 +240,11 @@ impl<R: Real> Batch<R> {
         self.groups.iter().map(|g| g.block_count).sum()
     }
 
-    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense.
-    pub fn merge<'a>(&mut self, parts: impl Iterator<Item = &'a Self>)
+    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense. P: another form of the
+    /// same pack.
+    pub fn merge<'a, P: Real + Pod>(&mut self, parts: impl Iterator<Item = &'a Batch<P>>)
     where
-        R: 'a,
+        R: Pod,
     {
         for group in &mut self.groups {
             group.block_count = 0;
@@ -245,15 +270,15 @@ impl<R: Real> Batch<R> {
                 (&mut to.report, &from.report),
                 (&mut to.position_report, &from.position_report),
             ] {
-                to.extend_from_slice(from);
+                to.extend_from_slice(must_cast_slice(from));
             }
         }
     }
 
     /// Gives the answers back to the parts that were merged, in the same order.
-    pub fn deal_out<'a>(&self, parts: impl Iterator<Item = &'a mut Self>)
+    pub fn deal_out<'a, P: Real + Pod>(&self, parts: impl Iterator<Item = &'a mut Batch<P>>)
     where
-        R: 'a,
+        R: Pod,
     {
         // Tiles of every group that are dealt out already.
         let mut done = vec![0; self.groups.len()];
@@ -267,7 +292,7 @@ impl<R: Real> Batch<R> {
                 (&mut to.report, &from.report, REPORT_LEN),
                 (&mut to.position_report, &from.position_report, REPORT_LEN),
             ] {
-                to.copy_from_slice(&from[first * len..(first + tiles) * len]);
+                to.copy_from_slice(must_cast_slice(&from[first * len..(first + tiles) * len]));
             }
             done[index] += tiles;
         }

@@ -1,19 +1,24 @@
 //! All stages of a solve on the CPU, tile by tile.
 
+use super::carried::{Carried, sweep_carrying};
 use super::factor::Factor;
 use super::jacobi::jacobi;
 use super::large::{LargeBlock, solve_large};
 use super::pgs::pgs;
+use super::project::is_finite;
 use super::residual::residual;
 use super::rounds::{Gathering, newton};
 use super::warm_start::warm_start;
-use super::{Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, SolveSettings};
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use super::{
+    Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    REPORT_SWEEPS, SolveSettings,
+};
+use crate::lane::{Compiled, F32x16, Level, Mask, Real, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{F32x16, F64x8, Wide, Wide64};
+use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 
 /// Sweeps go on while a round of them leaves less than this share of the residual.
-const CONTRACTS: f64 = 0.1;
+pub(super) const CONTRACTS: f64 = 0.1;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -198,47 +203,71 @@ pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
 
 fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch, level) {
-        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch, level) {
-        return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+    if has_avx512(level) {
+        if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+        if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+    } else if Level::detect().runs_packs() {
+        if let Some(mut all) = as_registers::<R, F32x16, Pair>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
+        if let Some(mut all) = as_registers::<R, F64x8, Pair64>(batch) {
+            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        }
     }
     let Batch { groups, scratch, .. } = batch;
     solve_all(groups, level, settings, sweeps, scratch);
 }
 
-/// Array packs P seen as registers W where the machine has such and R is P: the bits are the same, and it is faster.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512(level: Level) -> bool {
+    level == Level::Avx512 && Level::detect() == Level::Avx512
+}
+
+/// The groups of a batch of array packs P, seen as registers W; none if R is not P.
 #[cfg(target_arch = "x86_64")]
 fn as_registers<R: Real, P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod>(
     batch: &mut Batch<R>,
-    level: Level,
 ) -> Option<Vec<Tiles<'_, W>>> {
-    use bytemuck::{must_cast_slice, must_cast_slice_mut};
-    let groups = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>().map(|batch| &mut batch.groups);
-    let groups = groups.filter(|_| level == Level::Avx512 && Level::detect() == Level::Avx512)?;
-    let seen = groups.iter_mut().map(|group| Tiles {
-        size: group.size,
-        delassus: must_cast_slice(&group.delassus),
-        factors: used_factors(&mut group.factors, group.block_count),
-        friction: must_cast_slice(&group.friction),
-        bounds: must_cast_slice(&group.bounds),
-        bias: must_cast_slice(&group.bias),
-        impulse: must_cast_slice_mut(&mut group.impulse),
-        report: must_cast_slice_mut(&mut group.report),
-        position_bias: must_cast_slice(&group.position_bias),
-        position_impulse: must_cast_slice_mut(&mut group.position_impulse),
-        position_report: must_cast_slice_mut(&mut group.position_report),
-    });
-    Some(seen.collect())
+    let batch = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>()?;
+    Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a, P: Real + bytemuck::Pod> Tiles<'a, P> {
+    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Real::COMPILED`]).
+    fn seen_as<W: Real<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
+        use bytemuck::{must_cast_slice, must_cast_slice_mut};
+        Tiles {
+            size: self.size,
+            delassus: must_cast_slice(self.delassus),
+            factors: self.factors,
+            friction: must_cast_slice(self.friction),
+            bounds: must_cast_slice(self.bounds),
+            bias: must_cast_slice(self.bias),
+            impulse: must_cast_slice_mut(self.impulse),
+            report: must_cast_slice_mut(self.report),
+            position_bias: must_cast_slice(self.position_bias),
+            position_impulse: must_cast_slice_mut(self.position_impulse),
+            position_report: must_cast_slice_mut(self.position_report),
+        }
+    }
 }
 
 /// [`solve_cpu`] of some tiles of one group.
 ///
 /// # Panics
 /// As [`solve_cpu`].
-pub fn solve_tiles<R: Real>(tiles: Tiles<R>, level: Level, settings: &SolveSettings) {
+pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512(level) {
+        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, true, &mut Scratch::new());
+    } else if Level::detect().runs_packs() {
+        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, true, &mut Scratch::new());
+    }
     solve_all(&mut vec![tiles], level, settings, true, &mut Scratch::new());
 }
 
@@ -262,9 +291,6 @@ fn solve_all<R: Real>(
             if tiles.factored() {
                 continue;
             }
-            if which == Which::Position {
-                tiles.position_impulse.copy_from_slice(tiles.impulse);
-            }
             level.run(Sweeps { tiles, which, settings, scratch });
         }
         if settings.uses_newton() {
@@ -277,13 +303,19 @@ fn solve_all<R: Real>(
 #[derive(Debug, Clone)]
 pub(super) struct Scratch<R: Real> {
     next_impulse: Vec<R>,
+    carried: Carried<R>,
     gathering: Gathering<R>,
     large: LargeBlock<R::Scalar>,
 }
 
 impl<R: Real> Scratch<R> {
     pub fn new() -> Self {
-        Self { next_impulse: Vec::new(), gathering: Gathering::new(), large: LargeBlock::new() }
+        Self {
+            next_impulse: Vec::new(),
+            carried: Carried::new(),
+            gathering: Gathering::new(),
+            large: LargeBlock::new(),
+        }
     }
 }
 
@@ -341,9 +373,36 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
         let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
         let mut stages = DenseStages { algorithm: settings.algorithm, next_impulse: &mut scratch.next_impulse };
         for tile in 0..tiles.count() {
-            sweep(header, settings, &mut tiles.reborrow().one(which, tile), &mut stages);
+            let answered = match which {
+                Which::Velocity => R::Mask::splat(false),
+                Which::Position => follow(&mut tiles, tile),
+            };
+            let one = &mut tiles.reborrow().one(which, tile);
+            if settings.uses_newton() {
+                sweep_carrying(header, settings, one, answered, &mut scratch.carried);
+            } else {
+                sweep(header, settings, one, &mut stages);
+            }
         }
     }
+}
+
+/// The position problem of a tile goes on from the answer to the velocity problem, with its certificate. Returns the lanes in which that answers it too: the two
+/// problems are one there, and it is solved.
+#[inline(always)]
+fn follow<R: Real>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
+    let n = tiles.size.row_count();
+    let (rows, report) = (tile * n..(tile + 1) * n, tile * REPORT_LEN..(tile + 1) * REPORT_LEN);
+    tiles.position_impulse[rows.clone()].copy_from_slice(&tiles.impulse[rows.clone()]);
+    tiles.position_report[report.clone()].copy_from_slice(&tiles.report[report]);
+    let report = &mut tiles.position_report[tile * REPORT_LEN..];
+    (report[REPORT_SWEEPS], report[REPORT_NEWTON_STEPS]) = (R::zero(), R::zero());
+    let mut other = R::zero().lt(report[REPORT_LIVE]).or(is_finite(report[REPORT_RESIDUAL]).not());
+    for row in rows {
+        let (b, position) = (tiles.bias[row], tiles.position_bias[row]);
+        other = other.or(b.lt(position)).or(position.lt(b));
+    }
+    other.not()
 }
 
 /// Newton on one problem of the live blocks of all groups.

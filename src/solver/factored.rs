@@ -14,7 +14,7 @@ use super::block_lu::{BLOCK, factor_sparse, solve};
 use super::cpu::{OneTile, Stages};
 use super::factor::{Factor, STRIP, Strip};
 use super::newton::{Guess, Matrix, Mode, expand, tests};
-use super::pgs::update_contact;
+use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::{BlockSize, Header, REPORT_LIVE, REPORT_SWEEPS};
@@ -306,7 +306,14 @@ impl<S: Scalar> Stages<S> for Factored<S> {
                 let u = self.velocity_of(unit, tile.bias, tile.impulse);
                 if unit < contacts {
                     let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
-                    let new = update_contact(header.law, u, old, &self.own[unit], tile.friction[unit]);
+                    let new = update_contact(
+                        header.law,
+                        u,
+                        old,
+                        &self.own[unit],
+                        contact_steps(header.law, &self.own[unit]),
+                        tile.friction[unit],
+                    );
                     tile.impulse[i..i + 3].copy_from_slice(&new);
                     self.push(unit, &[new[0] - old[0], new[1] - old[1], new[2] - old[2]]);
                 } else {

@@ -12,6 +12,7 @@
 
 mod batch;
 mod block_lu;
+mod carried;
 mod cpu;
 mod dense;
 mod factor;

@@ -43,7 +43,8 @@ pub fn pgs<R: Real>(
                 [row1[i], row1[i + 1], row1[i + 2]],
                 [row2[i], row2[i + 1], row2[i + 2]],
             ];
-            let new = update_contact(header.law, [u0, u1, u2], old, &own, friction[c]);
+            let steps = contact_steps(header.law, &own);
+            let new = update_contact(header.law, [u0, u1, u2], old, &own, steps, friction[c]);
             for k in 0..3 {
                 impulse[i + k] = R::select(live, new[k], old[k]);
             }
@@ -66,30 +67,43 @@ pub fn pgs<R: Real>(
     report[REPORT_SWEEPS] = R::select(live, swept, report[REPORT_SWEEPS]);
 }
 
-/// New impulse of a contact with velocity u and its own 3 × 3 block of W.
+/// Change of the impulse per velocity, from the contact's own 3 × 3 block of W.
+/// - cone: 1/W_nn, 1/a, a = max(W_11, W_22) + |W_12| ≥ the 2×2 block
+/// - box: 1/W_nn, 1/W_11, 1/W_22
+#[inline(always)]
+pub(super) fn contact_steps<R: Real>(law: u32, own: &[[R; 3]; 3]) -> [R; 3] {
+    if law == LAW_CONE {
+        let step = inverse(own[1][1].max(own[2][2]) + own[1][2].abs());
+        [inverse(own[0][0]), step, step]
+    } else {
+        [inverse(own[0][0]), inverse(own[1][1]), inverse(own[2][2])]
+    }
+}
+
+/// New impulse of a contact with velocity u, its own 3 × 3 block of W, and [`contact_steps`].
 #[inline(always)]
 pub(super) fn update_contact<R: Real>(
     law: u32,
     [u0, mut u1, mut u2]: [R; 3],
     [old0, old1, old2]: [R; 3],
     own: &[[R; 3]; 3],
+    steps: [R; 3],
     friction: R,
 ) -> [R; 3] {
     // λ_n ← max(0, λ_n − u_n/W_nn)
-    let new0 = (-u0).mul_add(inverse(own[0][0]), old0).max(R::zero());
+    let new0 = (-u0).mul_add(steps[0], old0).max(R::zero());
     let change0 = new0 - old0;
     u1 = own[1][0].mul_add(change0, u1);
     u2 = own[2][0].mul_add(change0, u2);
     let radius = friction * new0;
     if law == LAW_CONE {
         // λ_t ← disc(λ_t − u_t/a, μ λ_n)
-        let step = inverse(own[1][1].max(own[2][2]) + own[1][2].abs());
-        let tangent = project_disc([(-u1).mul_add(step, old1), (-u2).mul_add(step, old2)], radius);
+        let tangent = project_disc([(-u1).mul_add(steps[1], old1), (-u2).mul_add(steps[2], old2)], radius);
         [new0, tangent[0], tangent[1]]
     } else {
         // λ_t ← clamp(λ_t − u_t/W_tt, ±μ λ_n), one after the other
-        let new1 = project_interval((-u1).mul_add(inverse(own[1][1]), old1), -radius, radius);
+        let new1 = project_interval((-u1).mul_add(steps[1], old1), -radius, radius);
         u2 = own[2][1].mul_add(new1 - old1, u2);
-        [new0, new1, project_interval((-u2).mul_add(inverse(own[2][2]), old2), -radius, radius)]
+        [new0, new1, project_interval((-u2).mul_add(steps[2], old2), -radius, radius)]
     }
 }

@@ -25,6 +25,7 @@ const MOST_BYTES: usize = 4 << 30;
 /// | `Cone` | a contact, under [`FrictionLaw::Cone`] |
 /// | `Friction` | one or two tangents of one normal and μ make it a contact, under [`FrictionLaw::Box`]; the normal is unilateral |
 /// | `Interval` | a scalar row |
+/// | `Patch` | refused |
 ///
 /// A contact with one tangent gets a second one that nothing moves: no coupling, no bias.
 #[derive(Debug, Clone)]
@@ -84,6 +85,7 @@ impl Layout {
                 (Law::Friction { .. }, FrictionLaw::Cone) => {
                     return refused(row, "box friction needs the friction law Box");
                 }
+                (Law::Patch(_), _) => return refused(row, "patches are solved one by one: lcp::solve"),
                 // Comes with its normal.
                 (Law::Friction { .. }, FrictionLaw::Box) => {}
                 (Law::Interval { lower, upper }, _) => match tangents[row].as_slice() {

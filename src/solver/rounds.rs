@@ -1,5 +1,5 @@
 //! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the rows that
-//! do nothing.
+//! do nothing. Where a block is solved changes no bit of it.
 
 use super::cpu::{Blocks, OneTile, Which};
 use super::dense::Dense;
@@ -55,8 +55,6 @@ const ROUNDS: [Round; 8] = [
 const POSITION_ROUNDS: usize = 4;
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
-/// Blocks are solved in their own tile when such a share of its lanes takes part with all rows.
-const FULL: f64 = 0.7;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 5;
 /// Largest block for Newton, rows: beyond, its system leaves the cache.
@@ -68,8 +66,8 @@ pub(super) struct Gathering<R: Real> {
     parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
     kept: Vec<u32>,
-    /// Which contacts and scalar rows of a tile each lane has, and which of them act: one bit a lane.
-    marks: Vec<[u32; 2]>,
+    /// Which lanes keep each contact and scalar row of the tile at hand.
+    marks: Vec<R::Mask>,
     /// Rows of the block at hand, and of the gathered tile.
     rows: Vec<(usize, usize)>,
     newton: NewtonTile<R, Dense<R>>,
@@ -87,11 +85,20 @@ struct Part {
     size: BlockSize,
     /// Index of its first contact in [`Gathering::kept`].
     first: usize,
-    /// Whether it is solved in its own tile and lane, with others of that tile, rather than gathered.
-    in_place: bool,
 }
 
 impl Part {
+    /// Sorts blocks of like size together; in one number, which sorts fast.
+    fn by_size(&self) -> u128 {
+        let size = (self.size.contact_count as u128) << 16 | self.size.scalar_count as u128;
+        size << 80 | u128::from(self.by_place())
+    }
+
+    /// Sorts blocks of one tile together.
+    fn by_place(&self) -> u64 {
+        (self.group as u64) << 40 | (self.tile as u64) << 8 | self.lane as u64
+    }
+
     /// Its contacts, and then its scalar rows, in its own tile.
     #[inline(always)]
     fn kept<'a>(&self, kept: &'a [u32]) -> (&'a [u32], &'a [u32]) {
@@ -122,7 +129,6 @@ pub(super) fn newton<R: Real>(
     level: Level,
     gathering: &mut Gathering<R>,
 ) {
-    let no_size = BlockSize::default();
     let rounds = if which == Which::Position { POSITION_ROUNDS } else { ROUNDS.len() };
     for round in ROUNDS.into_iter().take(rounds) {
         choose(all, which, round, gathering);
@@ -130,16 +136,14 @@ pub(super) fn newton<R: Real>(
             return;
         }
         let mut parts = std::mem::take(&mut gathering.parts);
-        parts.sort_unstable_by_key(|p| {
-            (!p.in_place, if p.in_place { no_size } else { p.size }, p.group, p.tile, p.lane)
-        });
+        parts.sort_unstable_by_key(Part::by_size);
         let mut rest = &parts[..];
         while !rest.is_empty() {
-            let (count, room) = together(rest, R::LANES, all.tiles(rest[0].group).size);
+            let (count, room) = together(rest, R::LANES);
             let (blocks, others) = rest.split_at(count);
             rest = others;
             let header = Header::new(room, 1, R::LANES, settings);
-            if const { R::LANES > 1 } && blocks.len() <= FEW && !blocks[0].in_place {
+            if const { R::LANES > 1 } && blocks.len() <= FEW {
                 for part in blocks {
                     solve_alone(&header, all, which, round, part, level, gathering);
                 }
@@ -148,7 +152,7 @@ pub(super) fn newton<R: Real>(
             }
         }
         gathering.parts = parts;
-        gathering.parts.sort_unstable_by_key(|p| (p.group, p.tile, p.lane));
+        gathering.parts.sort_unstable_by_key(Part::by_place);
         for blocks in gathering.parts.chunk_by(|a, b| (a.group, a.tile) == (b.group, b.tile)) {
             let Part { group, tile, .. } = blocks[0];
             let mut lanes = R::Mask::splat(false);
@@ -161,14 +165,9 @@ pub(super) fn newton<R: Real>(
     }
 }
 
-/// How many of the first `parts` are solved together, and the room that they need: those of one tile of blocks of `class` if they stay in place, else
-/// as many of like size as there are lanes.
-fn together(parts: &[Part], lanes: usize, class: BlockSize) -> (usize, BlockSize) {
+/// How many of the first `parts` are solved together, and the room that they need: as many of like size as there are lanes.
+fn together(parts: &[Part], lanes: usize) -> (usize, BlockSize) {
     let first = &parts[0];
-    if first.in_place {
-        let like = |p: &&Part| p.in_place && (p.group, p.tile) == (first.group, first.tile);
-        return (parts.iter().take_while(like).count(), class);
-    }
     let (mut room, mut count) = (first.size, 0);
     let limit = room.row_count() * 3 / 2 + 6;
     for part in parts.iter().take(lanes) {
@@ -202,43 +201,33 @@ fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, round: Round, gatherin
             if !live.any() {
                 continue;
             }
-            mark(size, &one, marks);
-            let before = parts.len();
-            let mut whole_count = 0;
+            mark(size, &one, round.acting, marks);
             for lane in (0..R::LANES).filter(|&lane| live.get(lane)) {
-                let rows = |i: usize| if i < size.contact_count { 3 } else { 1 };
-                let counts = (0..marks.len()).fold([0, 0], |[has, acts], i| {
-                    let [h, a] = marks[i].map(|bits| (bits >> lane & 1) as usize * rows(i));
-                    [has + h, acts + a]
-                });
-                let whole = !round.acting || counts[1] as f64 >= MOST * counts[0] as f64;
-                whole_count += usize::from(whole);
                 let first = kept.len();
-                let chosen = usize::from(!whole);
                 let (contacts, scalars) = marks.split_at(size.contact_count);
-                let mut add = |marks: &[[u32; 2]]| {
+                let mut add = |marks: &[R::Mask]| {
                     let before = kept.len();
-                    kept.extend((0..marks.len()).filter(|&i| marks[i][chosen] >> lane & 1 == 1).map(|i| i as u32));
+                    kept.extend((0..marks.len()).filter(|&i| marks[i].get(lane)).map(|i| i as u32));
                     kept.len() - before
                 };
                 let size = BlockSize { contact_count: add(contacts), scalar_count: add(scalars) };
-                parts.push(Part { group, tile, lane, size, first, in_place: whole });
-            }
-            if (whole_count as f64) < FULL * R::LANES as f64 {
-                parts[before..].iter_mut().for_each(|part| part.in_place = false);
+                parts.push(Part { group, tile, lane, size, first });
             }
         }
     }
 }
 
-/// The contacts and scalar rows that a block really has, and those of them that are not open: λ = 0 and u > 0.
+/// The lanes that keep each contact and scalar row of a tile: what a block has, or, where `acting` leaves much out of it, what of that is not open (λ = 0 and u > 0).
 ///
 /// Padding is zero throughout, and so is a row that nothing moves and that nothing moves against: neither would change a bit.
 #[inline(always)]
-fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2]>) {
-    let (zero, n) = (R::zero(), size.row_count());
+fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &mut Vec<R::Mask>) {
+    let (zero, n, count) = (R::zero(), size.row_count(), size.contact_count + size.scalar_count);
+    // what each lane has, and then what of it acts
     marks.clear();
-    for k in 0..size.contact_count + size.scalar_count {
+    marks.resize(2 * count, R::Mask::splat(false));
+    let (mut row_count, mut acting_count) = (zero, zero);
+    for k in 0..count {
         let (i, rows, lower) = if k < size.contact_count {
             (3 * k, 3, zero)
         } else {
@@ -249,6 +238,10 @@ fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2
         for r in i..i + rows {
             has = has.or(zero.lt(tile.delassus[r * n + r])).or(zero.lt(tile.bias[r].abs()));
         }
+        marks[k] = has;
+        if !acting {
+            continue;
+        }
         let row = &tile.delassus[i * n..(i + 1) * n];
         // u = b + W λ
         let mut u = tile.bias[i];
@@ -257,13 +250,19 @@ fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, marks: &mut Vec<[u32; 2
         }
         let at_zero = lower.lt(zero).or(zero.lt(lower)).or(zero.lt(tile.impulse[i])).not();
         let acts = has.and(at_zero.and(zero.lt(u)).not());
-        let mut bits = [0, 0];
-        for lane in 0..R::LANES {
-            bits[0] |= u32::from(has.get(lane)) << lane;
-            bits[1] |= u32::from(acts.get(lane)) << lane;
-        }
-        marks.push(bits);
+        marks[count + k] = acts;
+        let rows = R::constant(rows as f64);
+        row_count += R::select(has, rows, zero);
+        acting_count += R::select(acts, rows, zero);
     }
+    if acting {
+        let whole = acting_count.lt(R::constant(MOST) * row_count).not();
+        let (has, acts) = marks.split_at_mut(count);
+        for (has, acts) in has.iter_mut().zip(acts) {
+            *has = has.and(whole.or(*acts));
+        }
+    }
+    marks.truncate(count);
 }
 
 /// Newton on some blocks, one in each lane. What a block lacks is zero and changes no bit of it.
@@ -278,27 +277,18 @@ fn solve_together<R: Real>(
 ) {
     let Gathering { kept, rows, newton, .. } = gathering;
     newton.clear(header);
-    let in_place = blocks[0].in_place;
-    if in_place {
-        let tile = all.tiles(blocks[0].group).one(which, blocks[0].tile);
-        newton.matrix.delassus.copy_from_slice(tile.delassus);
-        newton.load(&tile);
-    }
-    for (k, part) in blocks.iter().enumerate() {
+    for (lane, part) in blocks.iter().enumerate() {
         let tiles = all.tiles(part.group);
-        let (size, lane) = (tiles.size, if in_place { part.lane } else { k });
+        let size = tiles.size;
         let tile = tiles.one(which, part.tile);
-        if !in_place {
-            find_rows(part, kept, size, newton.size, rows);
-            gather(newton, lane, part, kept, rows, size, &tile);
-        }
+        find_rows(part, kept, size, newton.size, rows);
+        gather(newton, lane, part, kept, rows, size, &tile);
         newton.set_goal(lane, header, tile.report, part.lane);
     }
     let (steps, unsolved) = newton.run(header, &round);
-    for (k, part) in blocks.iter().enumerate() {
+    for (lane, part) in blocks.iter().enumerate() {
         let tiles = all.tiles(part.group);
-        let (size, lane) = (tiles.size, if in_place { part.lane } else { k });
-        find_rows(part, kept, size, newton.size, rows);
+        find_rows(part, kept, tiles.size, newton.size, rows);
         let keep = round.keeps(unsolved.get(lane));
         put_back(part, &mut tiles.one(which, part.tile), rows, newton, lane, steps.get(lane), keep);
     }

@@ -16,18 +16,16 @@
 //! Impacts of one step are one problem, with Newton's law for each: bodies that touch when they are hit move on as one. Those with a gap between
 //! them do not: what is thrown at a neighbour stops at its surface with the speed it got, and rebounds from that in the next step.
 
-use super::Settings;
 use super::places::{Home, Places};
-use super::rows::{RowPlan, Rows, slot_rows};
-use super::warm::{Remembered, contact_key, equality_key, joint_key};
+use super::rows::{Rows, slot_rows};
+use super::{Plan, Posed, Settings, Tile};
 use crate::contact::Contacts;
 use crate::dynamics::TileParameters;
-use crate::equality::Equalities;
-use crate::island::Islands;
 use crate::lane::{Mask, Real, Scalar};
-use crate::limit::{JointRow, Limits};
-use crate::model::{Model, PairFriction};
-use crate::solver::Batch;
+use crate::limit::JointRow;
+use crate::model::PairFriction;
+use crate::solver::{Batch, Group};
+use crate::spatial::Vec3;
 
 /// Velocity u⁺ > 0 after an impact with coefficient e, for a contact at gap g that moves with u < 0 under the free acceleration a.
 ///
@@ -72,15 +70,11 @@ const QUIET: f64 = 4.0;
 
 impl<R: Real> Pace<R> {
     #[inline(always)]
-    fn of(contact_slots: usize, places: &Places, rows: &Rows<R>) -> Self {
+    fn of(places: &Places, rows: &Rows<R>) -> Self {
         let mut pace = Self { fastest: R::zero(), kick: R::zero() };
-        for slot in 0..places.slot_count(R::LANES) {
-            let mut bits = 0;
-            for lane in 0..R::LANES {
-                bits |= u32::from(places.of(R::LANES, slot, lane).is_some()) << lane;
-            }
-            let present = R::Mask::from_bits(bits);
-            let (first, count) = slot_rows(contact_slots, slot);
+        for slot in 0..places.slot_count() {
+            let present = R::Mask::from_bits(places.lanes_with(R::LANES, slot));
+            let (first, count) = slot_rows(rows.frame.len(), slot);
             for row in first..first + count {
                 let speed = rows.previous[row].abs().max(rows.free[row].abs());
                 pace.fastest = R::select(present, pace.fastest.max(speed), pace.fastest);
@@ -106,32 +100,52 @@ impl<R: Real> Pace<R> {
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-pub fn assemble<R: Real>(
-    model: &Model,
-    plan: &RowPlan,
-    joint_rows: &[JointRow],
-    settings: &Settings,
-    dt: f64,
-    parameters: TileParameters<'_, R>,
-    contacts: &Contacts<R>,
-    limits: &Limits<R>,
-    equalities: &Equalities<R>,
-    islands: &Islands,
-    places: &Places,
-    memory: &[Vec<Remembered<R::Scalar>>],
-    rows: &Rows<R>,
-    batch: &mut Batch<R>,
-) {
-    let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    if batch.has_factors() {
-        factors(model.nv(), plan, settings, contacts, limits, places, rows, batch);
+pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    if let Some(group) = posed.places.whole() {
+        whole_delassus(plan, &posed.rows, &mut batch.groups[group]);
+    } else {
+        if batch.has_factors() {
+            factors(plan, posed, batch);
+        }
+        delassus(plan, posed, batch);
     }
-    delassus(model.nv(), plan.words, settings, contact_slots, islands, rows, places, batch);
-    contact_terms(model, settings, dt, parameters, contacts, places, memory, rows, batch);
-    joint_terms(model, joint_rows, settings, dt, contact_slots, limits, places, memory, rows, batch);
-    let other_slots = [contact_slots, limit_slots];
-    equality_terms(settings, dt, other_slots, equalities, places, memory, rows, batch);
+    contact_terms(plan, tile, posed, batch);
+    joint_terms(plan, tile, posed, batch);
+    equality_terms(plan, tile, posed, batch);
+}
+
+/// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
+#[inline(always)]
+fn whole_delassus<R: Real>(plan: &Plan, rows: &Rows<R>, group: &mut Group<R>) {
+    let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
+    let contact_slots = group.size.contact_count;
+    let compliance = R::constant(plan.settings.compliance);
+    for a in 0..rows.support.len() / words {
+        let (row_a, count_a) = slot_rows(contact_slots, a);
+        for b in 0..=a {
+            let (row_b, count_b) = slot_rows(contact_slots, b);
+            let mut bits = rows.support(words, a);
+            bits.other = Some(&rows.support[b * words..(b + 1) * words]);
+            let mut w = [[R::zero(); 3]; 3];
+            for dof in bits {
+                for i in 0..count_a {
+                    let y = rows.y[(row_a + i) * nv + dof];
+                    for j in 0..count_b {
+                        w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
+                    }
+                }
+            }
+            if a == b && a < contact_slots {
+                w[0][0] += compliance;
+            }
+            for i in 0..count_a {
+                for j in 0..count_b {
+                    group.delassus[(row_a + i) * n + row_b + j] = w[i][j];
+                    group.delassus[(row_b + j) * n + row_a + i] = w[i][j];
+                }
+            }
+        }
+    }
 }
 
 /// The lanes that have a slot in a factored block, one bit a lane.
@@ -147,17 +161,9 @@ fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u3
 
 /// The rows of Y, dealt out to the factored blocks.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-fn factors<R: Real>(
-    nv: usize,
-    plan: &RowPlan,
-    settings: &Settings,
-    contacts: &Contacts<R>,
-    limits: &Limits<R>,
-    places: &Places,
-    rows: &Rows<R>,
-    batch: &mut Batch<R>,
-) {
+fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let (nv, settings, plan) = (plan.model.nv(), &plan.settings, &plan.rows);
+    let Posed { contacts, limits, islands, places, rows, .. } = posed;
     let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
     let equality_start = contact_slots + limits.gap.len();
     for slot in 0..rows.support.len() / plan.words {
@@ -169,9 +175,9 @@ fn factors<R: Real>(
                 continue;
             }
             let dofs = if slot < contact_slots {
-                plan.of_contact(contacts.pair[slot * lanes + lane] as usize)
+                plan.of_contact(islands.pair[slot * lanes + lane] as usize)
             } else if slot < equality_start {
-                plan.of_joint_row(limits.row[(slot - contact_slots) * lanes + lane] as usize)
+                plan.of_joint_row(islands.joint_row[(slot - contact_slots) * lanes + lane] as usize)
             } else {
                 plan.of_equality(slot - equality_start)
             };
@@ -193,19 +199,11 @@ fn factors<R: Real>(
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one dense block.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-fn delassus<R: Real>(
-    nv: usize,
-    words: usize,
-    settings: &Settings,
-    contact_slots: usize,
-    islands: &Islands,
-    rows: &Rows<R>,
-    places: &Places,
-    batch: &mut Batch<R>,
-) {
-    let lanes = R::LANES;
-    let compliance = R::constant(settings.compliance);
+fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let (nv, words, lanes) = (plan.model.nv(), plan.rows.words, R::LANES);
+    let Posed { islands, rows, places, .. } = posed;
+    let contact_slots = posed.contacts.gap.len();
+    let compliance = R::constant(plan.settings.compliance);
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
@@ -275,30 +273,23 @@ fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize
     block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
-/// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none.
+/// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none, and μ = 0 where the pair has no friction.
 #[inline(always)]
-fn surface<R: Real>(
-    model: &Model,
-    settings: &Settings,
-    parameters: TileParameters<'_, R>,
-    contacts: &Contacts<R>,
-    slot: usize,
-) -> [R; 2] {
+fn surface<R: Real>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &Contacts<R>, slot: usize) -> [R; 2] {
     let (mut friction, mut restitution) = (R::zero(), R::zero());
-    for lane in 0..R::LANES {
-        if slot >= contacts.count[lane] {
-            continue;
-        }
-        let pair = &model.pairs[contacts.pair[slot * R::LANES + lane] as usize];
-        let geom = |g: usize| parameters.friction[g].get(lane);
+    for part in contacts.slots.parts_of(slot) {
+        let (pair, lanes) = (&plan.model.pairs[part.origin as usize], R::Mask::from_bits(part.lanes));
+        let geom = |g: usize| parameters.friction[g];
         let mu = match pair.friction {
-            PairFriction::Larger => Real::max(geom(pair.geom_a), geom(pair.geom_b)),
+            _ if pair.condim == 1 => R::zero(),
+            PairFriction::Larger => geom(pair.geom_a).max(geom(pair.geom_b)),
             PairFriction::First => geom(pair.geom_a),
             PairFriction::Second => geom(pair.geom_b),
-            PairFriction::Fixed(mu) => R::Scalar::from_f64(mu),
+            PairFriction::Fixed(mu) => R::constant(mu),
         };
-        friction.set(lane, mu);
-        restitution.set(lane, R::Scalar::from_f64(pair.restitution.unwrap_or(settings.restitution)));
+        friction = R::select(lanes, mu, friction);
+        let e = R::constant(pair.restitution.unwrap_or(plan.settings.restitution));
+        restitution = R::select(lanes, e, restitution);
     }
     [friction, restitution]
 }
@@ -335,29 +326,19 @@ impl<R: Real> Approach<R> {
 
 /// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. What has reached its target strikes no more, whatever forces do.
 #[inline(always)]
-pub fn strikes<R: Real>(
-    model: &Model,
-    settings: &Settings,
-    dt: R,
-    parameters: TileParameters<'_, R>,
-    contacts: &Contacts<R>,
-    rows: &Rows<R>,
-    slot: usize,
-) -> [u32; 2] {
+pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
+    let (settings, dt) = (&plan.settings, R::constant(plan.dt));
+    let Posed { contacts, rows, .. } = posed;
     let threshold = R::constant(settings.restitution_threshold);
     let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
-    let [_, restitution] = surface(model, settings, parameters, contacts, slot);
+    let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
     let approach = Approach::new(rows, slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
     let strikes = approach.strikes.and(threshold.lt(target - free));
-    let mut bits = [0; 2];
-    for lane in (0..R::LANES).filter(|lane| slot < contacts.count[*lane] && strikes.get(*lane)) {
-        bits[0] |= 1 << lane;
-        bits[1] |= u32::from(elastic.get(lane)) << lane;
-    }
-    bits
+    let strikes = strikes.bits() & contacts.slots.present[slot];
+    [strikes, strikes & elastic.bits()]
 }
 
 /// Velocity and position target of rows at `gap` without bounce.
@@ -374,25 +355,15 @@ fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
 
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-fn contact_terms<R: Real>(
-    model: &Model,
-    settings: &Settings,
-    dt: f64,
-    parameters: TileParameters<'_, R>,
-    contacts: &Contacts<R>,
-    places: &Places,
-    memory: &[Vec<Remembered<R::Scalar>>],
-    rows: &Rows<R>,
-    batch: &mut Batch<R>,
-) {
-    let (lanes, h) = (R::LANES, R::constant(dt));
-    let (contact_slots, threshold) = (contacts.gap.len(), R::constant(settings.restitution_threshold));
+fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
+    let Posed { contacts, places, rows, .. } = posed;
+    let threshold = R::constant(settings.restitution_threshold);
     let mut pace = None;
-    for slot in 0..contact_slots {
+    for slot in 0..contacts.gap.len() {
         let row = 3 * slot;
         let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
-        let [friction, restitution] = surface(model, settings, parameters, contacts, slot);
+        let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
         let (target, position_target) = targets(settings, h, gap);
         let approach = Approach::new(rows, slot, gap, restitution, threshold, h);
         let elastic = R::zero().lt(restitution);
@@ -402,7 +373,7 @@ fn contact_terms<R: Real>(
         if elastic.any() {
             let now = match pace {
                 Some(pace) => pace,
-                None => Pace::of(contact_slots, places, rows),
+                None => Pace::of(places, rows),
             };
             pace = Some(now);
             let left_open = elastic.and(approach.reaches.not());
@@ -413,10 +384,27 @@ fn contact_terms<R: Real>(
         for i in 1..3 {
             position_bias[i] = rows.position_bias(row + i, R::zero());
         }
+        let mut remembered = Vec3::zero();
+        for part in contacts.slots.parts_of(slot) {
+            remembered = remembered + tile.memory.contact(part, contacts.feature[slot]);
+        }
+        let mut guess = [R::zero(); 3];
+        for i in 0..3 {
+            guess[i] = rows.frame[slot][i].dot(remembered);
+        }
+        if let Some(group) = places.whole() {
+            let group = &mut batch.groups[group];
+            let present = R::Mask::from_bits(places.lanes_with(lanes, slot));
+            group.friction[slot] = friction;
+            for i in 0..3 {
+                group.bias[row + i] = R::select(present, bias[i], R::zero());
+                group.position_bias[row + i] = R::select(present, position_bias[i], R::zero());
+                group.impulse[row + i] = R::select(present, guess[i], R::zero());
+            }
+            continue;
+        }
         for lane in 0..lanes {
             let Some(first) = places.of(lanes, slot, lane) else { continue };
-            let key = contact_key(contacts.pair[slot * lanes + lane], contacts.feature[slot * lanes + lane]);
-            let guess = memory[lane].iter().find(|m| m.key == key).map(|m| m.impulse);
             let group = &mut batch.groups[first.group];
             let n = group.size.row_count();
             if first.count == 3 {
@@ -430,10 +418,7 @@ fn contact_terms<R: Real>(
                 let entry = first.tile * n + first.row + i;
                 group.bias[entry].set(first.lane, bias[i].get(lane));
                 group.position_bias[entry].set(first.lane, position_bias[i].get(lane));
-                if let Some(impulse) = guess {
-                    let axis = rows.frame[slot][i].get(lane);
-                    group.impulse[entry].set(first.lane, axis.dot(impulse));
-                }
+                group.impulse[entry].set(first.lane, guess[i].get(lane));
             }
         }
     }
@@ -441,94 +426,85 @@ fn contact_terms<R: Real>(
 
 /// Biases, bounds and first guess of the joint rows.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-fn joint_terms<R: Real>(
-    model: &Model,
-    joint_rows: &[JointRow],
-    settings: &Settings,
-    dt: f64,
-    contact_slots: usize,
-    limits: &Limits<R>,
-    places: &Places,
-    memory: &[Vec<Remembered<R::Scalar>>],
-    rows: &Rows<R>,
-    batch: &mut Batch<R>,
-) {
-    let (lanes, h) = (R::LANES, R::constant(dt));
+fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let h = R::constant(plan.dt);
+    let Posed { limits, rows, .. } = posed;
+    let contact_slots = posed.contacts.gap.len();
     for slot in 0..limits.gap.len() {
         let row = 3 * contact_slots + slot;
-        let (target, position_target) = targets(settings, h, limits.gap[slot]);
-        let (bias, position_bias) = (rows.free[row] - target, rows.position_bias(row, position_target));
-        for lane in 0..lanes {
-            let Some(p) = places.of(lanes, contact_slots + slot, lane) else { continue };
-            let index = limits.row[slot * lanes + lane];
-            let bounds = match joint_rows[index as usize] {
+        let (target, position_target) = targets(&plan.settings, h, limits.gap[slot]);
+        let bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
+        let (mut lower, mut upper, mut guess) = (R::zero(), R::zero(), R::zero());
+        for part in limits.slots.parts_of(slot) {
+            let lanes = R::Mask::from_bits(part.lanes);
+            let bounds = match plan.joint_rows[part.origin as usize] {
                 JointRow::DryFriction(dof) => {
                     // |λ| ≤ τ_max Δt
-                    let bound = model.joints[model.dofs[dof].joint].friction_loss * dt;
+                    let bound = plan.model.joints[plan.model.dofs[dof].joint].friction_loss * plan.dt;
                     [-bound, bound]
                 }
                 _ => [0.0, f64::INFINITY],
             };
-            let guess = remembered(&memory[lane], joint_key(index));
-            scalar_row(batch, p, bounds, bias.get(lane), position_bias.get(lane), guess);
+            lower = R::select(lanes, R::constant(bounds[0]), lower);
+            upper = R::select(lanes, R::constant(bounds[1]), upper);
+            guess += tile.memory.joint_row(part);
         }
+        scalar_row(&posed.places, batch, contact_slots + slot, [lower, upper], bias, guess);
     }
 }
 
 /// Biases and first guess of the bilateral rows, which have no bounds.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-fn equality_terms<R: Real>(
-    settings: &Settings,
-    dt: f64,
-    [contact_slots, limit_slots]: [usize; 2],
-    equalities: &Equalities<R>,
-    places: &Places,
-    memory: &[Vec<Remembered<R::Scalar>>],
-    rows: &Rows<R>,
-    batch: &mut Batch<R>,
-) {
-    let share = R::constant(settings.stabilization.clamp(0.0, 1.0) / dt);
-    let push = R::constant(settings.push_speed);
-    for (i, &error) in equalities.error.iter().enumerate() {
+fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let Posed { contacts, limits, rows, .. } = posed;
+    let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
+    let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
+    let push = R::constant(plan.settings.push_speed);
+    let infinity = R::constant(f64::INFINITY);
+    for (i, &error) in posed.equalities.error.iter().enumerate() {
         let row = 3 * contact_slots + limit_slots + i;
-        let bias = rows.free[row];
         // The velocity that takes the error out: −β e/Δt
         let position_bias = rows.position_bias(row, -(share * error).max(-push).min(push));
-        for lane in 0..R::LANES {
-            let Some(p) = places.of(R::LANES, contact_slots + limit_slots + i, lane) else { continue };
-            let guess = remembered(&memory[lane], equality_key(i));
-            let bounds = [f64::NEG_INFINITY, f64::INFINITY];
-            scalar_row(batch, p, bounds, bias.get(lane), position_bias.get(lane), guess);
-        }
+        let (bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
+        scalar_row(&posed.places, batch, contact_slots + limit_slots + i, [-infinity, infinity], bias, guess);
     }
 }
 
-/// The impulse that a world remembers of a scalar row.
-fn remembered<S: Scalar>(memory: &[Remembered<S>], key: u64) -> Option<S> {
-    memory.iter().find(|m| m.key == key).map(|m| m.impulse.x)
-}
-
-/// Writes bounds, biases and first guess of a scalar row.
+/// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
 #[inline(always)]
 fn scalar_row<R: Real>(
+    places: &Places,
     batch: &mut Batch<R>,
-    p: Home,
-    bounds: [f64; 2],
-    bias: R::Scalar,
-    position_bias: R::Scalar,
-    guess: Option<R::Scalar>,
+    slot: usize,
+    bounds: [R; 2],
+    [bias, position_bias]: [R; 2],
+    guess: R,
 ) {
-    let group = &mut batch.groups[p.group];
-    let row = p.tile * group.size.row_count() + p.row;
-    let scalar = 2 * (p.tile * group.size.scalar_count + p.row - 3 * group.size.contact_count);
-    for (i, bound) in bounds.into_iter().enumerate() {
-        group.bounds[scalar + i].set(p.lane, R::Scalar::from_f64(bound));
+    if let Some(group) = places.whole() {
+        let group = &mut batch.groups[group];
+        let present = R::Mask::from_bits(places.lanes_with(R::LANES, slot));
+        let (row, scalar) = (2 * group.size.contact_count + slot, 2 * (slot - group.size.contact_count));
+        for (entry, x) in [
+            (&mut group.bounds[scalar], bounds[0]),
+            (&mut group.bias[row], bias),
+            (&mut group.position_bias[row], position_bias),
+            (&mut group.impulse[row], guess),
+        ] {
+            *entry = R::select(present, x, R::zero());
+        }
+        group.bounds[scalar + 1] = R::select(present, bounds[1], R::zero());
+        return;
     }
-    group.bias[row].set(p.lane, bias);
-    group.position_bias[row].set(p.lane, position_bias);
-    if let Some(x) = guess {
-        group.impulse[row].set(p.lane, x);
+    for lane in 0..R::LANES {
+        let Some(p) = places.of(R::LANES, slot, lane) else { continue };
+        let group = &mut batch.groups[p.group];
+        let row = p.tile * group.size.row_count() + p.row;
+        let scalar = 2 * (p.tile * group.size.scalar_count + p.row - 3 * group.size.contact_count);
+        for (i, bound) in bounds.into_iter().enumerate() {
+            group.bounds[scalar + i].set(p.lane, bound.get(lane));
+        }
+        group.bias[row].set(p.lane, bias.get(lane));
+        group.position_bias[row].set(p.lane, position_bias.get(lane));
+        group.impulse[row].set(p.lane, guess.get(lane));
     }
 }

@@ -13,7 +13,7 @@ impl<R: Real> Worker<R> {
         let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());
         let mut steps = [WorldReport::default(); MOST_LANES];
         for (lane, step) in steps.iter_mut().enumerate() {
-            *step = self.workspaces[t].struck.report(lane);
+            *step = self.posed[t].struck.report(lane);
         }
         self.blocks_of(t, &mut steps);
         for (world, step) in worlds.zip(&mut steps) {
@@ -22,7 +22,7 @@ impl<R: Real> Worker<R> {
                 *step = redone;
             }
             if step.status == WorldStatus::NotFinite {
-                chunk.memory[world].clear();
+                chunk.memory[t].forget(world % R::LANES);
             }
             chunk.reports[world].add(step);
         }
@@ -30,11 +30,11 @@ impl<R: Real> Worker<R> {
 
     /// What is told of a world as a whole.
     fn world(&self, plan: &Plan, t: usize, lane: usize, step: &mut WorldReport) {
-        let (w, mended) = (&self.workspaces[t], &self.mended[t * R::LANES + lane]);
-        step.contact_count = w.contacts.count[lane];
+        let (w, mended) = (&self.posed[t], &self.mended[t * R::LANES + lane]);
+        step.contact_count = w.contacts.count(lane);
         step.capacity_needed = w.contacts.found[lane];
-        step.overflow = w.contacts.found[lane] > w.contacts.count[lane];
-        for slot in 0..w.contacts.count[lane] {
+        step.overflow = step.capacity_needed > step.contact_count;
+        for slot in (0..w.contacts.gap.len()).filter(|slot| w.contacts.slots.has(*slot, lane)) {
             step.penetration = step.penetration.max(-w.contacts.gap[slot].get(lane).to_f64());
         }
         step.fallback = mended.called;
@@ -49,16 +49,17 @@ impl<R: Real> Worker<R> {
 
     /// What the blocks of a tile tell, shape \[lane\].
     pub(super) fn blocks_of(&self, t: usize, steps: &mut [WorldReport]) {
-        for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
+        for (b, block) in self.posed[t].islands.blocks.iter().enumerate() {
             let step = &mut steps[block.lane];
             step.row_count += 3 * block.contact_count + block.scalar_count;
-            let count = |entry| [false, true].map(|p| self.report_entry(t, b, p, entry)).iter().sum::<f64>() as u32;
+            let reports = [false, true].map(|position| self.block_report(t, b, position));
+            let count = |entry: usize| (reports[0][entry] + reports[1][entry]) as u32;
             let (sweeps, newton_steps) = (count(REPORT_SWEEPS), count(REPORT_NEWTON_STEPS));
             if sweeps + newton_steps > step.iterations {
                 (step.iterations, step.sweeps, step.newton_steps) = (sweeps + newton_steps, sweeps, newton_steps);
             }
-            for position in [false, true] {
-                let Certificate { residual, floor, solved } = self.certificate(t, b, position);
+            for report in &reports {
+                let Certificate { residual, floor, solved } = Certificate::of(report);
                 step.residual = step.residual.max(residual);
                 step.floor = step.floor.max(floor);
                 if !solved {

@@ -1,20 +1,19 @@
 //! A chunk of tiles: what one thread steps at a time, and what it needs for it.
 
+use super::assemble::assemble;
 use super::exact::Mended;
-use super::places::reserve;
+use super::places::{reserve, reserve_in_place};
 use super::profile::{Stage, StageTimes, StopWatch};
 use super::redo::{Redo, Redone};
 use super::rows::slot_rows;
-use super::warm::{Remembered, contact_key, equality_key, joint_key};
-use super::{Impacts, Plan, Tile, Workspace, blocks, find_contacts, find_rows, finish, free_motion};
+use super::{Impacts, Memory, Plan, Posed, Scratch, Tile, find_problem, finish};
 use crate::dynamics::TileParameters;
 use crate::lane::{Compiled, Real, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
-use crate::runge_kutta::RungeKutta;
 use crate::solver::{Batch, polish, solve_cpu};
-use crate::spatial::{Vec3, vec3};
+use crate::spatial::Vec3;
 use nalgebra::{DVector, Vector3};
 
 /// Blocks with room for so many rows are kept as the factor of W and solved one by one through velocities.
@@ -68,8 +67,8 @@ pub struct Chunk<'a, R: Real> {
     pub external: &'a mut [R],
     /// Parameters of a tile of the whole batch.
     pub parameters: &'a (dyn Fn(usize) -> TileParameters<'a, R> + Sync),
-    /// What the last step leaves for the next, shape `[tile][lane]`.
-    pub memory: &'a mut [Vec<Remembered<R::Scalar>>],
+    /// What the last step leaves for the next, shape `[tile]`.
+    pub memory: &'a mut [Memory<R>],
     /// Report of every world.
     pub reports: &'a mut [WorldReport],
     /// Contacts of the last step of every world that is watched.
@@ -79,7 +78,7 @@ pub struct Chunk<'a, R: Real> {
 impl<R: Real> Chunk<'_, R> {
     /// Number of tiles.
     pub fn tile_count(&self) -> usize {
-        self.memory.len() / R::LANES
+        self.memory.len()
     }
 
     /// Reads control and outside force, shapes `[world][nu]` and `[world][nv]`, of all worlds of the batch.
@@ -114,7 +113,7 @@ impl<R: Real> Chunk<'_, R> {
             control: &self.control[t * nu..(t + 1) * nu],
             external: &self.external[t * nv..(t + 1) * nv],
             parameters: (self.parameters)(self.first_world / lanes + t),
-            memory: &mut self.memory[t * lanes..(t + 1) * lanes],
+            memory: &mut self.memory[t],
         }
     }
 }
@@ -122,10 +121,9 @@ impl<R: Real> Chunk<'_, R> {
 /// What a thread needs to step a chunk; kept from step to step.
 #[derive(Debug)]
 pub struct Worker<R: Real> {
-    /// One workspace a tile.
-    pub(super) workspaces: Vec<Workspace<R>>,
-    /// For what is evaluated inside of a step.
-    inside: RungeKutta<R>,
+    scratch: Scratch<R>,
+    /// What every tile poses.
+    pub(super) posed: Vec<Posed<R>>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
@@ -138,7 +136,7 @@ pub struct Worker<R: Real> {
     pub times: StageTimes,
 }
 
-/// A stage of the step, or some, as a task that is compiled for every level.
+/// A part of the step on one tile, as a task that is compiled for every level.
 macro_rules! stage_task {
     ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
         struct $name<'a, 'b, R: Real> { $($field: $type),+ }
@@ -154,38 +152,36 @@ macro_rules! stage_task {
     };
 }
 pub(super) use stage_task;
-stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, inside: &'a mut RungeKutta<R>, w: &'a mut Workspace<R> } { free_motion(plan, tile, inside, w); });
-stage_task!(Contacts { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_contacts(plan, tile, w); });
-stage_task!(ConstraintRows { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a mut Workspace<R> } { find_rows(plan, tile, w); });
-stage_task!(Blocks { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Workspace<R>, batch: &'a mut Batch<R> } { blocks(plan, tile, w, batch); });
-stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, w: &'a mut Workspace<R> } { finish(plan, tile, w); });
+stage_task!(FindProblem { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R>, watch: &'a mut StopWatch<'b> } { find_problem(plan, tile, scratch, w, watch); });
+stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R> } { assemble(plan, tile, w, batch); });
+stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
 
 impl<R: Real> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
     pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
-        let workspaces = (0..tile_count).map(|_| Workspace::new(&plan.model)).collect();
         let mut batch = Batch::new();
         if !dense && plan.settings.solve().uses_newton() {
             batch.factored_from = FACTORED_FROM;
         }
-        let inside = RungeKutta::new(&plan.model);
-        let (mended, redone) = (Vec::new(), Vec::new());
-        Self { workspaces, inside, batch, mended, redo: None, redone, times: StageTimes::default() }
+        Self {
+            scratch: Scratch::new(&plan.model),
+            posed: (0..tile_count).map(|_| Posed::new(&plan.model)).collect(),
+            batch,
+            mended: Vec::new(),
+            redo: None,
+            redone: Vec::new(),
+            times: StageTimes::default(),
+        }
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
     pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         self.start_mending(&plan.settings, chunk.tile_count() * R::LANES);
         self.redone.clear();
-        let mut watch = StopWatch::start(plan.profile);
         for t in 0..chunk.tile_count() {
-            let (tile, workspace) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
-            plan.level.run(FreeMotion { plan, tile, inside: &mut self.inside, w: workspace });
-            watch.lap(&mut self.times, Stage::FreeMotion);
-            plan.level.run(Contacts { plan, tile, w: workspace });
-            watch.lap(&mut self.times, Stage::Collide);
-            plan.level.run(ConstraintRows { plan, tile, w: workspace });
-            watch.lap(&mut self.times, Stage::Rows);
+            let (tile, w, scratch) = (&chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
+            let watch = &mut StopWatch::start(plan.profile, &mut self.times);
+            plan.level.run(FindProblem { plan, tile, scratch, w, watch });
         }
         if plan.settings.impacts == Impacts::Sequential {
             self.impacts(plan, chunk, see);
@@ -195,64 +191,78 @@ impl<R: Real> Worker<R> {
 
     /// Fills the batch with the blocks of the islands.
     pub(super) fn pose(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
-        let mut watch = StopWatch::start(plan.profile);
+        let tile_count = chunk.tile_count();
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
         self.batch.clear();
-        for w in &mut self.workspaces[..chunk.tile_count()] {
-            reserve(w.contacts.gap.len(), &w.islands, &mut self.batch, &mut w.places);
+        for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
+            let contact_slots = w.contacts.gap.len();
+            if plan.in_place {
+                reserve_in_place(contact_slots, t, &w.islands, &mut self.batch, &mut w.places);
+            } else {
+                reserve(contact_slots, &w.islands, &mut self.batch, &mut w.places);
+            }
         }
-        watch.lap(&mut self.times, Stage::Rows);
-        self.batch.allocate();
-        for t in 0..chunk.tile_count() {
-            let (tile, workspace) = (&chunk.tile(&plan.model, t), &self.workspaces[t]);
-            plan.level.run(Blocks { plan, tile, w: workspace, batch: &mut self.batch });
+        if !plan.in_place {
+            self.batch.allocate();
         }
-        watch.lap(&mut self.times, Stage::Assemble);
+        self.batch.truncate(if plan.in_place { tile_count } else { usize::MAX });
+        watch.lap(Stage::Rows);
+        for t in 0..tile_count {
+            let (tile, w) = (&chunk.tile(&plan.model, t), &self.posed[t]);
+            plan.level.run(Assemble { plan, tile, w, batch: &mut self.batch });
+        }
+        watch.lap(Stage::Assemble);
     }
 
     /// Stage 8 on this thread.
     pub fn solve(&mut self, plan: &Plan) {
-        let mut watch = StopWatch::start(plan.profile);
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
         solve_cpu(&mut self.batch, plan.level, &plan.settings.solve());
-        watch.lap(&mut self.times, Stage::Solve);
+        watch.lap(Stage::Solve);
     }
 
     /// What of stage 8 is left to the CPU after sweeps on a device.
     pub fn polish(&mut self, plan: &Plan) {
-        let mut watch = StopWatch::start(plan.profile);
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
         polish(&mut self.batch, plan.level, &plan.settings.solve());
-        watch.lap(&mut self.times, Stage::Solve);
+        watch.lap(Stage::Solve);
     }
 
     /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
     /// reports.
     pub fn complete(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
-        let mut watch = StopWatch::start(plan.profile);
+        let mut times = std::mem::take(&mut self.times);
+        let mut watch = StopWatch::start(plan.profile, &mut times);
         self.fall_back(plan, chunk);
         self.step_again(plan, chunk, see);
         if let Some(see) = see {
             self.inspect(plan, chunk, see);
         }
-        watch.lap(&mut self.times, Stage::Fallback);
+        watch.lap(Stage::Fallback);
         for t in 0..chunk.tile_count() {
             let mut tile = chunk.tile(&plan.model, t);
             self.gather(t);
-            self.remember(t, &mut tile);
-            let w = &mut self.workspaces[t];
-            w.struck.add_to(&mut w.impulse, R::one());
-            // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
-            w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
-            plan.level.run(Finish { plan, tile: &mut tile, w: &mut self.workspaces[t] });
+            let (w, scratch) = (&mut self.posed[t], &mut self.scratch);
+            plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);
             self.report(plan, t, chunk);
         }
         self.put_back(plan, chunk);
-        watch.lap(&mut self.times, Stage::Finish);
+        watch.lap(Stage::Finish);
+        self.times = times;
     }
 
     /// Collects the impulses of every row of tile `t` from the batch.
     pub(super) fn gather(&mut self, t: usize) {
-        let w = &mut self.workspaces[t];
+        let w = &mut self.posed[t];
+        if let Some(group) = w.places.whole() {
+            // The rows of the batch are those of the tile.
+            let group = &mut self.batch.groups[group];
+            std::mem::swap(&mut w.impulse, &mut group.impulse);
+            std::mem::swap(&mut w.position_impulse, &mut group.position_impulse);
+            return;
+        }
         let (lanes, slots) = (R::LANES, w.contacts.gap.len());
         for impulse in [&mut w.impulse, &mut w.position_impulse] {
             impulse.clear();
@@ -272,44 +282,15 @@ impl<R: Real> Worker<R> {
         }
     }
 
-    /// Remembers the impulses of every row of tile `t` by identity.
-    fn remember(&self, t: usize, tile: &mut Tile<'_, R>) {
-        let w = &self.workspaces[t];
-        let (lanes, slots) = (R::LANES, w.contacts.gap.len());
-        for (lane, memory) in tile.memory.iter_mut().enumerate() {
-            memory.clear();
-            for slot in 0..w.contacts.count[lane] {
-                let [n, t1, t2] = &w.rows.frame[slot];
-                let (n, t1, t2) = (n.get(lane), t1.get(lane), t2.get(lane));
-                let i = 3 * slot;
-                let along = |k: usize| w.impulse[i + k].get(lane);
-                // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes
-                let impulse: Vec3<R::Scalar> = n.scale(along(0)) + t1.scale(along(1)) + t2.scale(along(2));
-                let key = contact_key(w.contacts.pair[slot * lanes + lane], w.contacts.feature[slot * lanes + lane]);
-                memory.push(Remembered { key, impulse });
-            }
-            for slot in 0..w.limits.count[lane] {
-                let zero = R::Scalar::from_f64(0.0);
-                let impulse = vec3(w.impulse[3 * slots + slot].get(lane), zero, zero);
-                memory.push(Remembered { key: joint_key(w.limits.row[slot * lanes + lane]), impulse });
-            }
-            let first = 3 * slots + w.limits.gap.len();
-            for i in 0..if lane < tile.lane_count { w.equalities.error.len() } else { 0 } {
-                let zero = R::Scalar::from_f64(0.0);
-                let impulse = vec3(w.impulse[first + i].get(lane), zero, zero);
-                memory.push(Remembered { key: equality_key(i), impulse });
-            }
-        }
-    }
-
     /// Writes down the contacts of the watched worlds of tile `t`.
     fn watch(&self, plan: &Plan, t: usize, watched: &mut [Option<Vec<ContactRecord>>]) {
-        let w = &self.workspaces[t];
+        let w = &self.posed[t];
         for (lane, record) in watched.iter_mut().enumerate() {
             let Some(record) = record else { continue };
             record.clear();
-            for slot in 0..w.contacts.count[lane] {
-                let pair = &plan.model.pairs[w.contacts.pair[slot * R::LANES + lane] as usize];
+            for slot in 0..w.contacts.gap.len() {
+                let Some(pair) = w.contacts.slots.origin(slot, lane) else { continue };
+                let pair = &plan.model.pairs[pair];
                 let vector = |v: Vec3<R>| {
                     let v = v.get(lane);
                     Vector3::new(v.x.to_f64(), v.y.to_f64(), v.z.to_f64())

@@ -12,7 +12,7 @@
 
 use super::chunk::{BlockRecord, Chunk, Worker};
 use super::profile::{Stage, StopWatch};
-use super::{Plan, Settings};
+use super::{Plan, Posed, Settings};
 use crate::lane::{Real, Scalar};
 use crate::lcp::{self, Law, Problem};
 use crate::solver::{FrictionLaw, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR, goal};
@@ -52,6 +52,14 @@ pub(super) struct Certificate {
     pub solved: bool,
 }
 
+impl Certificate {
+    /// What a report says.
+    pub fn of(report: &[f64; REPORT_LEN]) -> Self {
+        let (residual, floor) = (report[REPORT_RESIDUAL], report[REPORT_FLOOR]);
+        Self { residual, floor, solved: report[REPORT_LIVE] == 0.0 && residual.is_finite() }
+    }
+}
+
 /// One problem of one block: which tile of the chunk, which block of the tile, velocity or position.
 #[derive(Debug, Clone, Copy)]
 struct Question {
@@ -70,13 +78,14 @@ impl<R: Real> Worker<R> {
     /// Hands every block that missed its tolerance to the exact solver and keeps the better answer; marks the worlds that stay unsolved.
     pub(super) fn fall_back(&mut self, plan: &Plan, chunk: &Chunk<'_, R>) {
         let settings = &plan.settings;
-        let mut watch = StopWatch::start(plan.profile);
+        let mut times = std::mem::take(&mut self.times);
+        let mut watch = StopWatch::start(plan.profile, &mut times);
         for tile in 0..chunk.tile_count() {
             for lane in 0..R::LANES {
-                self.mended[tile * R::LANES + lane].unsolved = !self.workspaces[tile].overflow.get(lane).is_finite();
+                self.mended[tile * R::LANES + lane].unsolved = !self.posed[tile].overflow.get(lane).is_finite();
             }
-            for block in 0..self.workspaces[tile].islands.blocks.len() {
-                let world = tile * R::LANES + self.workspaces[tile].islands.blocks[block].lane;
+            for block in 0..self.posed[tile].islands.blocks.len() {
+                let world = tile * R::LANES + self.posed[tile].islands.blocks[block].lane;
                 for position in [false, true] {
                     if !self.certificate(tile, block, position).solved {
                         self.mend(settings, Question { tile, block, position }, world);
@@ -85,7 +94,8 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
-        watch.lap(&mut self.times, Stage::Fallback);
+        watch.lap(Stage::Fallback);
+        self.times = times;
     }
 
     /// A better answer to one problem, if one is found.
@@ -173,7 +183,7 @@ impl<R: Real> Worker<R> {
 
     /// The rows of a block, counted as in [`Self::problem`], that push something out: normals of overlaps, limits that are passed, and equalities.
     fn pushed_rows(&self, q: Question) -> Vec<usize> {
-        let w = &self.workspaces[q.tile];
+        let w = &self.posed[q.tile];
         let lane = w.islands.blocks[q.block].lane;
         let home = self.home(q.tile, q.block);
         let real = self.real_rows(q.tile, q.block);
@@ -224,36 +234,43 @@ impl<R: Real> Worker<R> {
 
     /// Tile, lane and group of the batch that hold block `b` of tile `t`.
     fn home(&self, t: usize, b: usize) -> (usize, usize, usize) {
-        let place = self.workspaces[t].places.block[b];
+        let place = self.posed[t].places.block[b];
         (place.block / R::LANES, place.block % R::LANES, place.group)
     }
 
     /// The certificate of block `b` of tile `t`.
     pub(super) fn certificate(&self, t: usize, b: usize, position: bool) -> Certificate {
-        let get = |entry| self.report_entry(t, b, position, entry);
-        let residual = get(REPORT_RESIDUAL);
-        Certificate { residual, floor: get(REPORT_FLOOR), solved: get(REPORT_LIVE) == 0.0 && residual.is_finite() }
+        Certificate::of(&self.block_report(t, b, position))
     }
 
-    /// An entry of the report of block `b` of tile `t`.
-    pub(super) fn report_entry(&self, t: usize, b: usize, position: bool, entry: usize) -> f64 {
+    /// The report of block `b` of tile `t`: see [`Group::report`].
+    pub(super) fn block_report(&self, t: usize, b: usize, position: bool) -> [f64; REPORT_LEN] {
         let (tile, lane, group) = self.home(t, b);
         let group = &self.batch.groups[group];
         let report = if position { &group.position_report } else { &group.report };
-        report[tile * REPORT_LEN + entry].get(lane).to_f64()
+        let mut numbers = [0.0; REPORT_LEN];
+        for (number, x) in numbers.iter_mut().zip(&report[tile * REPORT_LEN..(tile + 1) * REPORT_LEN]) {
+            *number = x.get(lane).to_f64();
+        }
+        numbers
     }
 
     /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
     fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
-        let block = &self.workspaces[t].islands.blocks[b];
-        let contacts = self.batch.groups[self.workspaces[t].places.block[b].group].size.contact_count;
+        let Posed { islands, places, .. } = &self.posed[t];
+        let block = &islands.blocks[b];
+        if places.whole().is_some() {
+            let homes = (0..places.slot_count()).filter_map(|slot| places.of(R::LANES, slot, block.lane));
+            return homes.flat_map(|home| home.row..home.row + home.count).collect();
+        }
+        let contacts = self.batch.groups[places.block[b].group].size.contact_count;
         (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
     }
 
     /// Block `b` of tile `t` as a dense problem, and its present impulse.
     fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
         let (tile, lane, group) = self.home(t, b);
-        let block = &self.workspaces[t].islands.blocks[b];
+        let block = &self.posed[t].islands.blocks[b];
         let group: &Group<R> = &self.batch.groups[group];
         let rows = self.real_rows(t, b);
         let n = group.size.row_count();
@@ -268,8 +285,9 @@ impl<R: Real> Worker<R> {
             DMatrix::from_fn(rows.len(), rows.len(), entry)
         };
         let mut laws = Vec::new();
-        for c in 0..block.contact_count {
-            let friction = get(&group.friction, tile * group.size.contact_count + c);
+        let (contacts, scalars) = rows.split_at(3 * block.contact_count);
+        for (c, row) in contacts.iter().step_by(3).enumerate() {
+            let friction = get(&group.friction, tile * group.size.contact_count + row / 3);
             match law {
                 FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
                 FrictionLaw::Box => {
@@ -278,8 +296,8 @@ impl<R: Real> Worker<R> {
                 }
             }
         }
-        for s in 0..block.scalar_count {
-            let bounds = 2 * (tile * group.size.scalar_count + s);
+        for row in scalars {
+            let bounds = 2 * (tile * group.size.scalar_count + row - 3 * group.size.contact_count);
             laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
         }
         let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));
@@ -328,7 +346,7 @@ impl<R: Real> Worker<R> {
     /// Shows every block of the worlds that were not stepped again, as posed and answered.
     pub(super) fn inspect(&self, plan: &Plan, chunk: &Chunk<'_, R>, see: &(dyn Fn(&BlockRecord<'_>) + Sync)) {
         for t in 0..chunk.tile_count() {
-            for (b, block) in self.workspaces[t].islands.blocks.iter().enumerate() {
+            for (b, block) in self.posed[t].islands.blocks.iter().enumerate() {
                 let index = t * R::LANES + block.lane;
                 if self.redone(index).is_some() {
                     continue;

@@ -14,8 +14,8 @@
 use super::assemble::strikes;
 use super::chunk::{BlockRecord, Chunk, Worker, stage_task};
 use super::rows::strike;
-use super::{Plan, Tile, Workspace};
-use crate::island::{Part, islands};
+use super::{Plan, Posed, Tile, find_islands};
+use crate::island::Part;
 use crate::lane::{Compiled, Mask, Real, Task};
 use crate::report::WorldReport;
 
@@ -53,6 +53,7 @@ impl<R: Real> Struck<R> {
     }
 
     /// Adds the impulses of the passes, `times` over, to those of a problem of the step.
+    #[inline(always)]
     pub fn add_to(&self, impulse: &mut [R], times: R) {
         let worlds = R::Mask::from_bits(self.worlds);
         for (sum, x) in impulse.iter_mut().zip(&self.impulse) {
@@ -68,12 +69,11 @@ impl<R: Real> Struck<R> {
 
 /// Finds who strikes now, in the worlds that have passes; the first pass says which do.
 #[inline(always)]
-fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut Workspace<R>) {
-    let (model, settings, dt) = (&*plan.model, &plan.settings, R::constant(plan.dt));
+fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut Posed<R>) {
     let mut elastic = 0;
     w.struck.striking.clear();
     for slot in 0..w.contacts.gap.len() {
-        let [strikes, bounces] = strikes(model, settings, dt, tile.parameters, &w.contacts, &w.rows, slot);
+        let [strikes, bounces] = strikes(plan, tile, w, slot);
         w.struck.striking.push(strikes);
         elastic |= bounces;
     }
@@ -87,20 +87,20 @@ fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut W
 
 /// u ← u + W λ for all rows of the worlds in which something strikes, and the impulses are kept.
 #[inline(always)]
-fn throw<R: Real>(plan: &Plan, w: &mut Workspace<R>) {
+fn throw<R: Real>(plan: &Plan, w: &mut Posed<R>) {
     let which = R::Mask::from_bits(w.struck.now());
     w.struck.change.resize(plan.model.nv(), R::zero());
-    strike(plan.rows.words, w.contacts.gap.len(), which, &w.impulse, &mut w.struck.change, &mut w.rows);
+    strike(plan.rows.words, which, &w.impulse, &mut w.struck.change, &mut w.rows);
     for (sum, x) in w.struck.impulse.iter_mut().zip(&w.impulse) {
         *sum = R::select(which, *sum + *x, *sum);
     }
 }
 
-stage_task!(FindStrikes { plan: &'a Plan, tile: &'a Tile<'b, R>, first: bool, w: &'a mut Workspace<R> } { find_strikes(plan, tile, first, w); });
+stage_task!(FindStrikes { plan: &'a Plan, tile: &'a Tile<'b, R>, first: bool, w: &'a mut Posed<R> } { find_strikes(plan, tile, first, w); });
 
 struct Throw<'a, R: Real> {
     plan: &'a Plan,
-    w: &'a mut Workspace<R>,
+    w: &'a mut Posed<R>,
 }
 
 impl<R: Real> Task for Throw<'_, R> {
@@ -121,15 +121,15 @@ impl<R: Real> Worker<R> {
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
         let tile_count = chunk.tile_count();
-        for w in &mut self.workspaces[..tile_count] {
+        for w in &mut self.posed[..tile_count] {
             w.struck.clear(w.islands.row_count);
         }
         for pass in 0..=IMPACT_PASSES {
             let mut any = false;
             for t in 0..tile_count {
-                let (tile, w) = (&chunk.tile(&plan.model, t), &mut self.workspaces[t]);
+                let (tile, w) = (&chunk.tile(&plan.model, t), &mut self.posed[t]);
                 plan.level.run(FindStrikes { plan, tile, first: pass == 0, w });
-                any |= self.workspaces[t].struck.now() != 0;
+                any |= self.posed[t].struck.now() != 0;
             }
             if !any {
                 // Without a pass the islands are still those of all rows.
@@ -139,7 +139,7 @@ impl<R: Real> Worker<R> {
                 break;
             }
             if pass == IMPACT_PASSES {
-                for w in &mut self.workspaces[..tile_count] {
+                for w in &mut self.posed[..tile_count] {
                     let left = w.struck.now();
                     for (lane, report) in w.struck.reports.iter_mut().enumerate() {
                         report.impacts_left = left >> lane & 1 != 0;
@@ -156,25 +156,25 @@ impl<R: Real> Worker<R> {
             for t in 0..tile_count {
                 self.certify_pass(t);
                 self.gather(t);
-                plan.level.run(Throw { plan, w: &mut self.workspaces[t] });
+                plan.level.run(Throw { plan, w: &mut self.posed[t] });
             }
         }
         for t in 0..tile_count {
-            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.workspaces[t]);
-            islands(&plan.islands, lane_count, &w.contacts, &w.limits, Part::All, &mut w.islands);
+            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.posed[t]);
+            find_islands(plan, lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
         }
     }
 
     /// Poses what strikes now.
     fn pose_strikes(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
         for t in 0..chunk.tile_count() {
-            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.workspaces[t]);
+            let (lane_count, w) = (chunk.tile(&plan.model, t).lane_count, &mut self.posed[t]);
             let part = Part::Contacts(&w.struck.striking);
-            islands(&plan.islands, lane_count, &w.contacts, &w.limits, part, &mut w.islands);
+            find_islands(plan, lane_count, part, &w.contacts, &w.limits, &mut w.islands);
         }
         self.pose(plan, chunk);
         // Equalities keep the velocity that they have: b = 0.
-        for w in &self.workspaces[..chunk.tile_count()] {
+        for w in &self.posed[..chunk.tile_count()] {
             let first = w.contacts.gap.len() + w.limits.gap.len();
             for slot in first..first + w.equalities.error.len() {
                 for lane in 0..R::LANES {
@@ -191,9 +191,9 @@ impl<R: Real> Worker<R> {
 
     /// Adds a pass to the certificates of the worlds of tile `t`: the worst of each.
     fn certify_pass(&mut self, t: usize) {
-        let mut reports = std::mem::take(&mut self.workspaces[t].struck.reports);
+        let mut reports = std::mem::take(&mut self.posed[t].struck.reports);
         self.blocks_of(t, &mut reports);
-        let struck = &mut self.workspaces[t].struck;
+        let struck = &mut self.posed[t].struck;
         let now = struck.now();
         for (lane, report) in reports.iter_mut().enumerate() {
             // The rows that count are those of the problem of the step.

@@ -1,10 +1,11 @@
-//! One step of a tile of worlds, told once, in flow order: [`free_motion`], [`find_contacts`], [`find_rows`], [`blocks`], solve, [`finish`].
+//! One step of a tile of worlds, told once, in flow order: `free_motion`, `find_contacts`, `find_rows`, `assemble`, solve, `finish`.
 
 mod assemble;
 mod certify;
 mod chunk;
 mod exact;
 mod impacts;
+mod momentum;
 mod places;
 mod profile;
 mod redo;
@@ -12,31 +13,31 @@ mod rows;
 mod settings;
 mod warm;
 
-pub use assemble::rebound;
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
-pub use warm::{Remembered, joint_row_of};
+pub use warm::{Memory, Remembered};
 
-use crate::contact::{CollidePlan, Contacts, Drift, collide};
+use crate::contact::{CollidePlan, Contacts, Drift, Near, collide};
 use crate::dynamics::{
-    Dynamics, TileParameters, applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity,
-    integrate, mass_matrix,
+    Dynamics, Response, TileParameters, applied_force, bias_force, center_damping, factor, free_body_velocity,
+    free_velocity, integrate, mass_matrix,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::fluid::fluid_force;
-use crate::island::{IslandPlan, Islands, Part, islands};
+use crate::island::{IslandPlan, Islands, Part, islands, worlds};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
-use crate::runge_kutta::{self, RungeKutta};
-use crate::solver::Batch;
+use crate::runge_kutta::{self, RungeKutta, Whole};
+use crate::slots::first_lanes;
 use crate::spatial::Motion;
-use assemble::assemble;
 use impacts::Struck;
+use momentum::keep_momentum;
 use places::Places;
+use profile::StopWatch;
 use rows::{RowPlan, Rows, apply, constraint_rows};
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub struct Plan {
     pub level: Level,
     /// Whether workers measure the time of every stage. Default false.
     pub profile: bool,
+    /// Whether every world is one block, in its own lane: it is one island, whatever touches. Decided by the model and the backend.
+    in_place: bool,
     /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
     exact: Option<Box<Self>>,
     collide: CollidePlan,
@@ -66,7 +69,15 @@ pub struct Plan {
     radius: Vec<f64>,
 }
 
+/// Most tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next.
+pub const TILES_PER_CHUNK: usize = 32;
+
 impl Plan {
+    /// Most tiles that a thread steps together: few enough to stay in its cache, enough blocks to fill lanes with the hard ones.
+    pub fn most_tiles(&self) -> usize {
+        if self.in_place { TILES_PER_CHUNK / 2 } else { TILES_PER_CHUNK }
+    }
+
     /// Prepares steps of `model`.
     pub fn new(model: Arc<Model>, settings: Settings) -> Self {
         let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
@@ -75,14 +86,16 @@ impl Plan {
             let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
             Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
         });
+        let islands = IslandPlan::new(&model, &joint_rows, &equalities);
         Self {
             exact,
+            in_place: islands.one_island() && settings.backend != Backend::Hybrid,
             dt: settings.dt.unwrap_or(model.timestep),
             integrator: settings.integrator.unwrap_or(model.integrator),
             level: Level::detect(),
             profile: false,
             collide: CollidePlan::new(&model),
-            islands: IslandPlan::new(&model, &joint_rows, &equalities),
+            islands,
             rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,
             equalities,
@@ -108,18 +121,49 @@ pub struct Tile<'a, R: Real> {
     pub external: &'a [R],
     /// Parameters that may differ from world to world.
     pub parameters: TileParameters<'a, R>,
-    /// What the last step leaves for the next, shape \[lane\].
-    pub memory: &'a mut [Vec<Remembered<R::Scalar>>],
+    /// What the last step leaves for the next.
+    pub memory: &'a mut Memory<R>,
 }
 
-/// Everything that the stages compute on their way, for one tile of worlds.
-#[derive(Debug, Clone)]
-pub struct Workspace<R> {
+/// What a thread needs for a moment, for whichever tile is at hand.
+#[derive(Debug)]
+pub struct Scratch<R> {
     kinematics: Kinematics<R>,
     dynamics: Dynamics<R>,
-    /// Velocity v̄ that moves q in free motion, where it is not v*, shape \[nv\].
-    mean_velocity: Vec<R>,
+    /// For what Runge-Kutta evaluates inside of the step.
+    inside: RungeKutta<R>,
     drift: Vec<Drift<R>>,
+    /// The points that may be contacts.
+    candidates: Vec<Near<R>>,
+    /// Velocity that moves q, shape \[nv\].
+    position_velocity: Vec<R>,
+    /// q at the start of the step, and then after free motion, shape \[nq\].
+    free_position: Vec<R>,
+    /// All trees after free motion, and as the step leaves them, shape \[tree\].
+    free_trees: Vec<Whole<R>>,
+    trees: Vec<Whole<R>>,
+}
+
+impl<R: Real> Scratch<R> {
+    fn new(model: &Model) -> Self {
+        Self {
+            kinematics: Kinematics::new(model),
+            dynamics: Dynamics::new(model),
+            inside: RungeKutta::new(model),
+            drift: vec![Drift::none(); model.geoms.len()],
+            candidates: Vec::new(),
+            position_velocity: vec![R::zero(); model.nv()],
+            free_position: vec![R::zero(); model.nq()],
+            free_trees: vec![Whole::default(); model.trees.len()],
+            trees: vec![Whole::default(); model.trees.len()],
+        }
+    }
+}
+
+/// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
+#[derive(Debug, Clone)]
+pub struct Posed<R> {
+    response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
     equalities: Equalities<R>,
@@ -127,23 +171,21 @@ pub struct Workspace<R> {
     rows: Rows<R>,
     places: Places,
     struck: Struck<R>,
+    /// Impulse λ of every row, N·s, shape \[row\].
     impulse: Vec<R>,
+    /// That of the position problem, N·s, shape \[row\].
     position_impulse: Vec<R>,
-    position_velocity: Vec<R>,
     /// 0, or not a number where the free velocity is infinite or not a number.
     overflow: R,
     /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
     speed: R,
 }
 
-impl<R: Real> Workspace<R> {
+impl<R: Real> Posed<R> {
     /// Room for `model`; the rest grows with the contacts.
-    pub fn new(model: &Model) -> Self {
+    fn new(model: &Model) -> Self {
         Self {
-            kinematics: Kinematics::new(model),
-            dynamics: Dynamics::new(model),
-            mean_velocity: vec![R::zero(); model.nv()],
-            drift: vec![Drift::none(); model.geoms.len()],
+            response: Response::new(model),
             contacts: Contacts::default(),
             limits: Limits::default(),
             equalities: Equalities::default(),
@@ -153,27 +195,43 @@ impl<R: Real> Workspace<R> {
             struck: Struck::default(),
             impulse: Vec::new(),
             position_impulse: Vec::new(),
-            position_velocity: vec![R::zero(); model.nv()],
             overflow: R::zero(),
             speed: R::zero(),
         }
     }
 }
 
-/// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. `inside`: for what Runge-Kutta evaluates inside of
-/// the step; all that follows uses the evaluation at its start.
+/// From q and v to the rows of the constraints.
 #[inline(always)]
-pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, inside: &mut RungeKutta<R>, w: &mut Workspace<R>) {
+fn find_problem<R: Real>(
+    plan: &Plan,
+    tile: &Tile<'_, R>,
+    scratch: &mut Scratch<R>,
+    w: &mut Posed<R>,
+    watch: &mut StopWatch<'_>,
+) {
+    free_motion(plan, tile, scratch, w);
+    watch.lap(Stage::FreeMotion);
+    find_contacts(plan, tile, scratch, w);
+    watch.lap(Stage::Collide);
+    find_rows(plan, tile, scratch, w);
+    watch.lap(Stage::Rows);
+}
+
+/// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
+/// that follows uses the evaluation at the start of the step.
+#[inline(always)]
+fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, p) = (&*plan.model, tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
-    let RungeKutta { kinematics, dynamics, path } = inside;
+    let RungeKutta { kinematics, dynamics, path } = &mut scratch.inside;
     if runge_kutta {
         runge_kutta::start(tile.q, tile.v, path);
     }
     for j in 0..if runge_kutta { runge_kutta::EVALUATIONS } else { 1 } {
         let (q, v, k, d) = match j {
-            0 => (&*tile.q, &*tile.v, &mut w.kinematics, &mut w.dynamics),
+            0 => (&*tile.q, &*tile.v, &mut scratch.kinematics, &mut scratch.dynamics),
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
         body_poses(model, q, k);
@@ -187,17 +245,19 @@ pub fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, inside: &mut RungeK
         factor(model, dt, d);
         free_velocity(model, dt, tile.v, d);
         if runge_kutta {
-            runge_kutta::advance(model, plan.dt, j, tile.q, tile.v, &d.free_velocity, path);
+            runge_kutta::advance(model, plan.dt, j, tile.q, tile.v, &d.response.free_velocity, path);
         }
     }
+    // The tile keeps what is new, and gives the scratch the room of what it had.
+    std::mem::swap(&mut w.response, &mut scratch.dynamics.response);
     if runge_kutta {
-        w.dynamics.free_velocity.copy_from_slice(&path.free_velocity);
-        w.mean_velocity.copy_from_slice(&path.mean_velocity);
+        w.response.free_velocity.copy_from_slice(&path.free_velocity);
+        w.response.mean_velocity.copy_from_slice(&path.mean_velocity);
     }
-    geom_poses(model, &mut w.kinematics);
-    let moving = if runge_kutta { &w.mean_velocity } else { &w.dynamics.free_velocity };
-    free_body_velocity(model, moving, &w.kinematics, &mut w.dynamics.free_body_velocity);
-    w.overflow = not_finite(&w.dynamics.free_velocity, R::zero());
+    geom_poses(model, &mut scratch.kinematics);
+    let moving = if runge_kutta { &w.response.mean_velocity } else { &w.response.free_velocity };
+    free_body_velocity(model, moving, &scratch.kinematics, &mut scratch.dynamics.free_body_velocity);
+    w.overflow = not_finite(&w.response.free_velocity, R::zero());
 }
 
 /// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
@@ -212,62 +272,66 @@ fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
 
 /// Stage 5: contacts.
 #[inline(always)]
-pub fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
-    drift(plan, w);
+fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+    drift(plan, scratch);
     let reach = R::constant(plan.dt * plan.settings.contact_speed);
-    collide(&plan.collide, &w.kinematics.geom_pose, &w.drift, reach, plan.settings.contact_capacity, &mut w.contacts);
-    w.contacts.count[tile.lane_count..].fill(0);
+    let Scratch { kinematics, drift, candidates, .. } = scratch;
+    let capacity = plan.settings.contact_capacity;
+    collide(&plan.collide, &kinematics.geom_pose, drift, reach, capacity, candidates, &mut w.contacts);
+    w.contacts.slots.keep(first_lanes(tile.lane_count));
 }
 
 /// Stage 6, and the rows of stage 7: limits, equalities, islands, J v and Y.
 #[inline(always)]
-pub fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &mut Workspace<R>) {
-    let (model, joint_rows, d) = (&*plan.model, &plan.joint_rows, &w.dynamics);
+fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
+    let (model, k) = (&*plan.model, &scratch.kinematics);
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
-    let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.mean_velocity);
-    let moving = mean.unwrap_or(&d.free_velocity);
-    limits(model, joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, moving, &mut w.limits);
-    equalities(model, &plan.equalities, tile.q, &w.kinematics, &mut w.equalities);
-    islands(&plan.islands, tile.lane_count, &w.contacts, &w.limits, Part::All, &mut w.islands);
-    let (k, contacts, limits) = (&w.kinematics, &w.contacts, &w.limits);
-    constraint_rows(model, &plan.rows, joint_rows, tile.v, mean, k, d, contacts, limits, &w.equalities, &mut w.rows);
+    let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
+    let moving = mean.unwrap_or(&w.response.free_velocity);
+    limits(model, &plan.joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, moving, &mut w.limits);
+    equalities(model, &plan.equalities, tile.q, k, &mut w.equalities);
+    find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
+    constraint_rows(plan, tile.v, k, w);
 }
 
-/// The rest of stage 7: writes the blocks of the tile into the batch.
+/// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
 #[inline(always)]
-pub fn blocks<R: Real>(plan: &Plan, tile: &Tile<'_, R>, w: &Workspace<R>, batch: &mut Batch<R>) {
-    assemble(
-        &plan.model,
-        &plan.rows,
-        &plan.joint_rows,
-        &plan.settings,
-        plan.dt,
-        tile.parameters,
-        &w.contacts,
-        &w.limits,
-        &w.equalities,
-        &w.islands,
-        &w.places,
-        tile.memory,
-        &w.rows,
-        batch,
-    );
+fn find_islands<R: Real>(
+    plan: &Plan,
+    lane_count: usize,
+    part: Part<'_>,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    out: &mut Islands,
+) {
+    if plan.in_place {
+        worlds(&plan.islands, lane_count, contacts, limits, part, out);
+    } else {
+        islands(&plan.islands, lane_count, contacts, limits, part, out);
+    }
 }
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
 #[inline(always)]
-pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>) {
-    let model = &*plan.model;
-    let slots = w.contacts.gap.len();
-    apply(model, plan.rows.words, slots, &w.rows, &w.impulse, &w.dynamics, tile.v);
-    apply(model, plan.rows.words, slots, &w.rows, &w.position_impulse, &w.dynamics, &mut w.position_velocity);
+fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+    let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
+    tile.memory.keep(tile.lane_count, w);
+    w.struck.add_to(&mut w.impulse, R::one());
+    // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
+    w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
+    apply(model, words, &w.rows, &w.impulse, &w.response, tile.v);
+    apply(model, words, &w.rows, &w.position_impulse, &w.response, position_velocity);
     if plan.integrator == Integrator::Rk4 {
         // v̄ + ½ M⁻¹ Jᵀ λ
-        for (i, x) in w.position_velocity.iter_mut().enumerate() {
-            *x = R::constant(0.5).mul_add(*x - w.dynamics.free_velocity[i], w.mean_velocity[i]);
+        for (i, x) in position_velocity.iter_mut().enumerate() {
+            *x = R::constant(0.5).mul_add(*x - w.response.free_velocity[i], w.response.mean_velocity[i]);
         }
     }
-    integrate(model, R::constant(plan.dt), &w.position_velocity, tile.q);
+    scratch.free_position.copy_from_slice(tile.q);
+    integrate(model, R::constant(plan.dt), &scratch.position_velocity, tile.q);
+    if plan.integrator == Integrator::Rk4 {
+        keep_momentum(plan, tile, scratch, w);
+    }
     let mut speed = R::zero();
     for x in tile.v.iter() {
         speed = x.abs().max(speed);
@@ -277,16 +341,16 @@ pub fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, w: &mut Workspace<R>
 
 /// Free motion Δt V* of every geom.
 #[inline(always)]
-fn drift<R: Real>(plan: &Plan, w: &mut Workspace<R>) {
+fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
     let model = &*plan.model;
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {
-            let velocity = w.dynamics.free_body_velocity[geom.body];
+            let velocity = scratch.dynamics.free_body_velocity[geom.body];
             let shift = velocity.mul_add(R::constant(plan.dt), Motion::zero());
-            let reference = w.kinematics.reference[tree];
+            let reference = scratch.kinematics.reference[tree];
             let turn = shift.angular.norm() * R::constant(plan.radius[i]);
-            let travel = shift.at(w.kinematics.geom_pose[i].position - reference).norm() + turn;
-            w.drift[i] = Drift { shift, reference, travel };
+            let travel = shift.at(scratch.kinematics.geom_pose[i].position - reference).norm() + turn;
+            scratch.drift[i] = Drift { shift, reference, travel };
         }
     }
 }

@@ -5,11 +5,18 @@ use crate::island::{Islands, NO_ROW, SCALAR};
 use crate::lane::Real;
 use crate::solver::{Batch, BlockPlace, BlockSize};
 
-/// Where the blocks and rows of a tile live in the batch.
+/// Where the blocks and rows of a tile live in the batch: in place, all in one tile of it, as the tile of worlds numbers its rows; or dealt out.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// Of every block, shape \[block\].
     pub block: Vec<BlockPlace>,
+    /// Group of the batch that is the tile, if rows stay in place.
+    whole: Option<usize>,
+    /// The lanes that have each slot, one bit each, if rows stay in place, shape \[slot\].
+    present: Vec<u32>,
+    /// Contact slots, and rows of the tile.
+    contact_slots: usize,
+    row_count: usize,
     /// Of every slot and world, shape \[slot\]\[lane\]; groups are [`NO_ROW`] where a world has not got the slot.
     slot: Vec<SlotPlace>,
     /// Where a slot lives if all worlds that have it have it in one tile and row, each in its own lane, shape \[slot\].
@@ -62,13 +69,33 @@ impl SlotPlace {
 impl Places {
     /// Number of slots of a tile.
     #[inline(always)]
-    pub fn slot_count(&self, lanes: usize) -> usize {
-        self.slot.len() / lanes
+    pub fn slot_count(&self) -> usize {
+        self.row_count - 2 * self.contact_slots
+    }
+
+    /// Group of the batch that is the tile, if rows stay in place.
+    #[inline(always)]
+    pub fn whole(&self) -> Option<usize> {
+        self.whole
+    }
+
+    /// The lanes that have a slot, one bit each.
+    #[inline(always)]
+    pub fn lanes_with(&self, lanes: usize, slot: usize) -> u32 {
+        match self.whole {
+            Some(_) => self.present[slot],
+            None => (0..lanes).fold(0, |bits, lane| bits | u32::from(self.of(lanes, slot, lane).is_some()) << lane),
+        }
     }
 
     /// Where a slot of a world lives, if the world has it.
     #[inline(always)]
     pub fn of(&self, lanes: usize, slot: usize, lane: usize) -> Option<Home> {
+        if let Some(group) = self.whole {
+            let (row, count) = slot_rows(self.contact_slots, slot);
+            let home = Home { group, tile: 0, row, lane, count, row_count: self.row_count };
+            return (self.present[slot] >> lane & 1 != 0).then_some(home);
+        }
         let place = self.slot[slot * lanes + lane];
         (place.group != NO_ROW).then_some(place.home())
     }
@@ -80,9 +107,28 @@ impl Places {
     }
 }
 
+/// Makes the tile group `index` of the batch.
+pub fn reserve_in_place<R: Real>(
+    contact_slots: usize,
+    index: usize,
+    islands: &Islands,
+    batch: &mut Batch<R>,
+    places: &mut Places,
+) {
+    (places.whole, places.contact_slots, places.row_count) = (Some(index), contact_slots, islands.row_count);
+    batch.set_tile(
+        index,
+        BlockSize { contact_count: contact_slots, scalar_count: islands.row_count - 3 * contact_slots },
+    );
+    places.present.clone_from(&islands.present);
+    places.block.clear();
+    places.block.extend(islands.blocks.iter().map(|b| BlockPlace { group: index, block: b.lane }));
+}
+
 /// Adds the blocks of the tile to the batch, which makes room for them afterwards ([`Batch::allocate`]).
 pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
     let lanes = R::LANES;
+    (places.whole, places.contact_slots, places.row_count) = (None, contact_slots, islands.row_count);
     places.block.clear();
     for b in &islands.blocks {
         let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };

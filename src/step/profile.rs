@@ -66,21 +66,22 @@ impl StageTimes {
 }
 
 /// Runs from stage to stage, if anybody wants to know.
-pub(super) struct StopWatch {
+pub(super) struct StopWatch<'a> {
     last: Option<(Instant, u64)>,
+    times: &'a mut StageTimes,
 }
 
-impl StopWatch {
-    pub fn start(on: bool) -> Self {
-        Self { last: on.then(|| (Instant::now(), operations())) }
+impl<'a> StopWatch<'a> {
+    pub fn start(on: bool, times: &'a mut StageTimes) -> Self {
+        Self { last: on.then(|| (Instant::now(), operations())), times }
     }
 
     /// Books what happened since the last call on `stage`.
-    pub fn lap(&mut self, times: &mut StageTimes, stage: Stage) {
+    pub fn lap(&mut self, stage: Stage) {
         if let Some((time, count)) = &mut self.last {
             let (now, done) = (Instant::now(), operations());
-            times.seconds[stage as usize] += now.duration_since(*time).as_secs_f64();
-            times.operations[stage as usize] += done - *count;
+            self.times.seconds[stage as usize] += now.duration_since(*time).as_secs_f64();
+            self.times.operations[stage as usize] += done - *count;
             (*time, *count) = (now, done);
         }
     }

@@ -5,11 +5,10 @@
 //! rounded, and its certificate is that of the step in f64.
 
 use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
-use super::{Plan, Remembered};
+use super::{Memory, Plan, Remembered};
 use crate::dynamics::TileParameters;
 use crate::lane::{Real, Scalar};
 use crate::report::{WorldReport, WorldStatus};
-use crate::spatial::{Vec3, vec3};
 
 /// One world in f64: what it is, and a worker that steps it.
 #[derive(Debug)]
@@ -21,8 +20,8 @@ pub(super) struct Redo<E: Real> {
     external: Vec<E>,
     /// Gravity, mass scale, friction and gain scale, shapes as in [`TileParameters`].
     parameters: [Vec<E>; 4],
-    /// Shape \[lane\]; the world is lane 0.
-    memory: Vec<Vec<Remembered<E::Scalar>>>,
+    /// The world is lane 0.
+    memory: Memory<E>,
 }
 
 /// What came of it.
@@ -32,16 +31,9 @@ pub(super) struct Redone {
     index: usize,
     q: Vec<f64>,
     v: Vec<f64>,
-    memory: Vec<Remembered<f64>>,
+    memory: Vec<Remembered>,
     report: WorldReport,
     contacts: Option<Vec<ContactRecord>>,
-}
-
-/// An impulse in another precision.
-fn remembered<S: Scalar, T: Scalar>(from: &Remembered<S>) -> Remembered<T> {
-    let convert = |x: S| T::from_f64(x.to_f64());
-    let Vec3 { x, y, z } = from.impulse;
-    Remembered { key: from.key, impulse: vec3(convert(x), convert(y), convert(z)) }
 }
 
 impl<E: Real> Redo<E> {
@@ -53,7 +45,7 @@ impl<E: Real> Redo<E> {
             control: Vec::new(),
             external: Vec::new(),
             parameters: Default::default(),
-            memory: vec![Vec::new(); E::LANES],
+            memory: Memory::default(),
         }
     }
 
@@ -83,8 +75,7 @@ impl<E: Real> Redo<E> {
             to.clear();
             to.extend(from.iter().map(|x| E::constant(x.get(lane).to_f64())));
         }
-        self.memory[0].clear();
-        self.memory[0].extend(tile.memory[lane].iter().map(remembered));
+        self.memory.set(0, &tile.memory.of(lane));
         let parameters = TileParameters { gravity, mass_scale, friction, gain_scale };
         let mut reports = [WorldReport::default()];
         let mut alone = Chunk {
@@ -94,7 +85,7 @@ impl<E: Real> Redo<E> {
             control: &mut self.control,
             external: &mut self.external,
             parameters: &|_| parameters,
-            memory: &mut self.memory,
+            memory: std::slice::from_mut(&mut self.memory),
             reports: &mut reports,
             watched: &mut watched,
         };
@@ -108,7 +99,7 @@ impl<E: Real> Redo<E> {
             index,
             q: numbers(&self.q),
             v: numbers(&self.v),
-            memory: self.memory[0].iter().map(remembered).collect(),
+            memory: self.memory.of(0),
             report: WorldReport { redone: true, ..report },
             contacts,
         }
@@ -148,8 +139,7 @@ impl<R: Real> Worker<R> {
                     entry.set(lane, R::Scalar::from_f64(*x));
                 }
             }
-            tile.memory[lane].clear();
-            tile.memory[lane].extend(redone.memory.iter().map(remembered));
+            tile.memory.set(lane, &redone.memory);
             if let Some(contacts) = &mut chunk.watched[redone.index] {
                 *contacts = redone.contacts.take().unwrap_or_default();
             }

@@ -3,13 +3,13 @@
 //! W = Yᵀ Y, and the step's velocity change is M⁻¹ Jᵀ λ = L⁻¹ D̂^(−1/2) Y λ. A row of Y is zero beyond the ancestors of the degrees of freedom
 //! that J touches, its *support*.
 
-use crate::contact::Contacts;
-use crate::dynamics::Dynamics;
-use crate::equality::{Equalities, EqualityPlan};
+use super::{Plan, Posed};
+use crate::dynamics::Response;
+use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Real};
-use crate::limit::{JointRow, Limits};
-use crate::model::Model;
+use crate::limit::JointRow;
+use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
 use crate::spatial::{Vec3, vec3};
 
@@ -28,8 +28,6 @@ pub struct Rows<R> {
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].
     pub frame: Vec<[Vec3<R>; 3]>,
-    /// Degrees of freedom that move the first and the second body of the contact at hand, one bit each, shape \[side\]\[word\]\[lane\].
-    moves: Vec<u64>,
 }
 
 /// Which degrees of freedom a row may touch, one bit each: what [`constraint_rows`] needs to know of a model.
@@ -98,16 +96,6 @@ impl RowPlan {
     }
 }
 
-/// The lanes whose word has `bit` set, one bit a lane.
-#[inline(always)]
-fn lanes_with(words: &[u64], bit: usize) -> u32 {
-    let mut lanes = 0;
-    for (lane, word) in words.iter().enumerate() {
-        lanes |= ((word >> bit & 1) as u32) << lane;
-    }
-    lanes
-}
-
 /// Adds a bit set to another.
 #[inline(always)]
 fn add_bits(to: &mut [u64], from: &[u64]) {
@@ -156,12 +144,13 @@ impl<R: Real> Rows<R> {
     }
 }
 
-/// The set bits of one bit set, or those that two have in common, or those of either.
+/// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
 #[derive(Clone)]
 pub struct Bits<'a> {
     words: &'a [u64],
     pub other: Option<&'a [u64]>,
     either: Option<&'a [u64]>,
+    without: Option<&'a [u64]>,
     word: usize,
     left: u64,
     next: usize,
@@ -170,7 +159,7 @@ pub struct Bits<'a> {
 impl<'a> Bits<'a> {
     #[inline(always)]
     fn of(words: &'a [u64]) -> Self {
-        Self { words, other: None, either: None, word: 0, left: 0, next: 0 }
+        Self { words, other: None, either: None, without: None, word: 0, left: 0, next: 0 }
     }
 }
 
@@ -190,6 +179,9 @@ impl Iterator for Bits<'_> {
             if let Some(either) = self.either {
                 self.left |= either[self.next];
             }
+            if let Some(without) = self.without {
+                self.left &= !without[self.next];
+            }
             self.next += 1;
         }
         let bit = self.left.trailing_zeros() as usize;
@@ -198,25 +190,14 @@ impl Iterator for Bits<'_> {
     }
 }
 
-/// The rows of J for all contacts, joint rows and equalities, u = J v before and without impulses, and Y.
-///
-/// `mean`: v̄, where it is not v*.
+/// The rows of J for all contacts, joint rows and equalities of a tile, u = J v before and without impulses, and Y.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-pub fn constraint_rows<R: Real>(
-    model: &Model,
-    plan: &RowPlan,
-    joint_rows: &[JointRow],
-    v: &[R],
-    mean: Option<&[R]>,
-    k: &Kinematics<R>,
-    d: &Dynamics<R>,
-    contacts: &Contacts<R>,
-    limits: &Limits<R>,
-    equalities: &Equalities<R>,
-    rows: &mut Rows<R>,
-) {
-    let (nv, lanes, words) = (model.nv(), R::LANES, plan.words);
+pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
+    let (model, joint_rows) = (&*plan.model, &plan.joint_rows);
+    let Posed { response, contacts, limits, equalities, rows, .. } = posed;
+    let mean = (plan.integrator == Integrator::Rk4).then_some(&response.mean_velocity);
+    let (plan, response) = (&plan.rows, &*response);
+    let (nv, words) = (model.nv(), plan.words);
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
     let equality_slots = equalities.error.len();
     let slot_count = contact_slots + limit_slots + equality_slots;
@@ -228,60 +209,56 @@ pub fn constraint_rows<R: Real>(
     rows.support.clear();
     rows.support.resize(slot_count * words, 0);
     rows.frame.clear();
-    rows.moves.resize(2 * words * lanes, 0);
 
-    for slot in 0..contact_slots {
-        let frame = frame_of(contacts.normal[slot]);
-        rows.frame.push(frame);
+    // The union of what moves the parts of a slot, and J zero on it
+    for part in &contacts.slots.parts {
+        let (slot, pair) = (part.slot as usize, part.origin as usize);
+        let sides = &plan.pair[2 * pair * words..2 * (pair + 1) * words];
         let support = &mut rows.support[slot * words..(slot + 1) * words];
-        rows.moves.fill(0);
-        for lane in 0..lanes {
-            if slot >= contacts.count[lane] {
-                continue;
-            }
-            let pair = contacts.pair[slot * lanes + lane] as usize;
-            let sides = &plan.pair[2 * pair * words..2 * (pair + 1) * words];
-            for (i, bits) in sides.iter().enumerate() {
-                rows.moves[i * lanes + lane] = *bits;
-            }
-            add_bits(support, &sides[..words]);
-            add_bits(support, &sides[words..]);
-        }
-        // J_d = sign · frame · (velocity of the contact point per unit of v_d); the sign is + for what moves the second body, − for the first
-        let base = 3 * slot;
-        let (first, second) = rows.moves.split_at(words * lanes);
-        for dof in Bits::of(support) {
-            let at = dof / 64 * lanes..(dof / 64 + 1) * lanes;
-            let plus = R::Mask::from_bits(lanes_with(&second[at.clone()], dof % 64));
-            let minus = R::Mask::from_bits(lanes_with(&first[at], dof % 64));
-            let sign = R::select(plus, R::one(), R::zero()) - R::select(minus, R::one(), R::zero());
-            let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
-            let velocity = k.motion_subspace[dof].at(arm).scale(sign);
-            for i in 0..3 {
-                rows.y[(base + i) * nv + dof] = frame[i].dot(velocity);
+        add_bits(support, &sides[..words]);
+        add_bits(support, &sides[words..]);
+    }
+    for part in &limits.slots.parts {
+        let (slot, row) = (contact_slots + part.slot as usize, part.origin as usize);
+        add_bits(&mut rows.support[slot * words..(slot + 1) * words], &plan.joint[row * words..(row + 1) * words]);
+    }
+    for slot in 0..contact_slots + limit_slots {
+        let (start, count) = slot_rows(contact_slots, slot);
+        for dof in Bits::of(&rows.support[slot * words..(slot + 1) * words]) {
+            for row in start..start + count {
+                rows.y[row * nv + dof] = R::zero();
             }
         }
     }
-    for slot in 0..limit_slots {
-        let row = 3 * contact_slots + slot;
-        let support = &mut rows.support[(contact_slots + slot) * words..(contact_slots + slot + 1) * words];
-        for lane in 0..lanes {
-            if slot < limits.count[lane] {
-                let row = limits.row[slot * lanes + lane] as usize;
-                add_bits(support, &plan.joint[row * words..(row + 1) * words]);
-            }
-        }
-        for dof in Bits::of(support) {
-            rows.y[row * nv + dof] = R::zero();
-        }
-        for lane in 0..lanes {
-            if slot < limits.count[lane] {
-                let (start, count) = span(model, joint_rows[limits.row[slot * lanes + lane] as usize]);
-                let direction = limits.direction[slot].get(lane);
-                for (i, x) in [direction.x, direction.y, direction.z].into_iter().enumerate().take(count) {
-                    rows.y[row * nv + start + i].set(lane, x);
+    for normal in &contacts.normal {
+        rows.frame.push(frame_of(*normal));
+    }
+    // J_d = ± frame · (velocity of the contact point per unit of v_d): + for what moves the second body, − for the first, 0 for what moves both
+    for part in &contacts.slots.parts {
+        let (slot, pair, lanes) = (part.slot as usize, part.origin as usize, R::Mask::from_bits(part.lanes));
+        let (first, second) = plan.pair[2 * pair * words..2 * (pair + 1) * words].split_at(words);
+        let (base, frame) = (3 * slot, rows.frame[slot]);
+        for (own, other, plus) in [(first, second, false), (second, first, true)] {
+            let mut dofs = Bits::of(own);
+            dofs.without = Some(other);
+            for dof in dofs {
+                let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
+                let velocity = k.motion_subspace[dof].at(arm);
+                let velocity = if plus { velocity } else { -velocity };
+                for i in 0..3 {
+                    let y = &mut rows.y[(base + i) * nv + dof];
+                    *y = R::select(lanes, frame[i].dot(velocity), *y);
                 }
             }
+        }
+    }
+    for part in &limits.slots.parts {
+        let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes));
+        let (row, direction) = (3 * contact_slots + slot, limits.direction[slot]);
+        let (start, count) = span(model, joint_rows[part.origin as usize]);
+        for (i, x) in [direction.x, direction.y, direction.z].into_iter().enumerate().take(count) {
+            let y = &mut rows.y[row * nv + start + i];
+            *y = R::select(lanes, x, *y);
         }
     }
     for i in 0..equality_slots {
@@ -300,7 +277,7 @@ pub fn constraint_rows<R: Real>(
             let (mut free, mut previous) = (R::zero(), R::zero());
             let y = &y[i * nv..(i + 1) * nv];
             for dof in bits.clone() {
-                free = y[dof].mul_add(d.free_velocity[dof], free);
+                free = y[dof].mul_add(response.free_velocity[dof], free);
                 previous = y[dof].mul_add(v[dof], previous);
             }
             (rows.free[start + i], rows.previous[start + i]) = (free, previous);
@@ -316,16 +293,16 @@ pub fn constraint_rows<R: Real>(
         if count == 3 {
             let (y0, rest) = y.split_at_mut(nv);
             let (y1, y2) = rest.split_at_mut(nv);
-            solve_rows(model, d, bits.words, &mut [y0, y1, y2]);
+            solve_rows(model, response, bits.words, &mut [y0, y1, y2]);
         } else {
-            solve_rows(model, d, bits.words, &mut [y]);
+            solve_rows(model, response, bits.words, &mut [y]);
         }
     }
 }
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Dynamics<R>, support: &[u64], y: &mut [&mut [R]; N]) {
+fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {
@@ -367,8 +344,8 @@ pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
 
 /// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-fn times_impulse<R: Real>(words: usize, contact_slots: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
-    let nv = z.len();
+fn times_impulse<R: Real>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
+    let (nv, contact_slots) = (z.len(), rows.frame.len());
     z.fill(R::zero());
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
@@ -384,15 +361,9 @@ fn times_impulse<R: Real>(words: usize, contact_slots: usize, rows: &Rows<R>, im
 
 /// u ← u + W λ = u + Yᵀ Y λ for all rows of the worlds of `which`, before and without impulses alike. `z`: room for Y λ, shape \[nv\].
 #[inline(always)]
-pub fn strike<R: Real>(
-    words: usize,
-    contact_slots: usize,
-    which: R::Mask,
-    impulse: &[R],
-    z: &mut [R],
-    rows: &mut Rows<R>,
-) {
-    times_impulse(words, contact_slots, rows, impulse, z);
+pub fn strike<R: Real>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
+    times_impulse(words, rows, impulse, z);
+    let contact_slots = rows.frame.len();
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
         for row in start..start + count {
@@ -413,17 +384,9 @@ pub fn strike<R: Real>(
 
 /// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-pub fn apply<R: Real>(
-    model: &Model,
-    words: usize,
-    contact_slots: usize,
-    rows: &Rows<R>,
-    impulse: &[R],
-    d: &Dynamics<R>,
-    out: &mut [R],
-) {
+pub fn apply<R: Real>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
     let nv = model.nv();
-    times_impulse(words, contact_slots, rows, impulse, out);
+    times_impulse(words, rows, impulse, out);
     for i in 0..nv {
         out[i] = out[i] * d.inverse_root[i];
     }

@@ -1,32 +1,178 @@
-//! What a world remembers from step to step: the impulse of every contact and joint row, by identity, not by slot.
+//! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
 
-use crate::spatial::Vec3;
+use super::Posed;
+use crate::lane::{Mask, Real, Scalar};
+use crate::slots::{SlotPart, first_lanes};
+use crate::spatial::{Vec3, vec3};
 
-/// The impulse of one contact (in world axes, N·s) or joint row (in x).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Remembered<S> {
-    /// Identity: of a contact by geom pair and feature, of a joint or bilateral row by its index.
-    pub key: u64,
-    /// The impulse.
-    pub impulse: Vec3<S>,
+/// The impulses of a step, in its slots: the first guess of the next.
+#[derive(Debug, Clone, Default)]
+pub struct Memory<R> {
+    /// Pair and lanes of the contacts of every slot.
+    contacts: Vec<SlotPart>,
+    /// Which point of the pair, shape \[contact slot\].
+    feature: Vec<R>,
+    /// Impulse of the contact in world axes, N·s, shape \[contact slot\].
+    contact_impulse: Vec<Vec3<R>>,
+    /// Index and lanes of the joint rows of every slot.
+    joint_rows: Vec<SlotPart>,
+    /// Impulse of the joint row, N·s or N·m·s, shape \[joint slot\].
+    joint_impulse: Vec<R>,
+    /// Impulse of every bilateral row, shape \[row\], of the worlds that have one, one bit each.
+    equality_impulse: Vec<R>,
+    equality_lanes: u32,
 }
 
-/// Identity of a contact: pair of geoms and feature of the pair.
-pub fn contact_key(pair: u32, feature: u32) -> u64 {
-    u64::from(pair) << 32 | u64::from(feature)
+/// Identity of an impulse in a snapshot, and the impulse: of a contact in world axes, of another row in x.
+pub type Remembered = (u64, [f64; 3]);
+
+/// Added to the identity of a bilateral row, and of a joint row; that of a contact is pair · 2³² + feature.
+const EQUALITY: u64 = 1 << 62;
+const JOINT_ROW: u64 = 1 << 63;
+
+impl<R: Real> Memory<R> {
+    /// The impulses of a step, and whose they are.
+    #[inline(always)]
+    pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {
+        let Posed { contacts, limits, rows, impulse, .. } = posed;
+        self.contacts.clone_from(&contacts.slots.parts);
+        self.feature.clone_from(&contacts.feature);
+        self.contact_impulse.clear();
+        for (slot, [n, t1, t2]) in rows.frame.iter().enumerate() {
+            // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes
+            let i = 3 * slot;
+            self.contact_impulse.push(n.scale(impulse[i]) + t1.scale(impulse[i + 1]) + t2.scale(impulse[i + 2]));
+        }
+        let (first, last) = (3 * rows.frame.len(), 3 * rows.frame.len() + limits.gap.len());
+        self.joint_rows.clone_from(&limits.slots.parts);
+        self.joint_impulse.clear();
+        self.joint_impulse.extend_from_slice(&impulse[first..last]);
+        self.equality_impulse.clear();
+        self.equality_impulse.extend_from_slice(&impulse[last..]);
+        self.equality_lanes = first_lanes(lane_count);
+    }
+
+    /// The impulse of the contacts of `part` with these features, world axes, N·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn contact(&self, part: &SlotPart, feature: R) -> Vec3<R> {
+        let mut guess = Vec3::zero();
+        for kept in &self.contacts {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
+            let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
+            guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
+        }
+        guess
+    }
+
+    /// The impulse of the joint rows of `part`, N·s or N·m·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn joint_row(&self, part: &SlotPart) -> R {
+        let mut guess = R::zero();
+        for kept in &self.joint_rows {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+            guess = R::select(lanes, self.joint_impulse[kept.slot as usize], guess);
+        }
+        guess
+    }
+
+    /// The impulse of a bilateral row, N·s or N·m·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn equality(&self, row: usize) -> R {
+        let Some(&impulse) = self.equality_impulse.get(row) else { return R::zero() };
+        R::select(R::Mask::from_bits(self.equality_lanes), impulse, R::zero())
+    }
+
+    /// The joint rows that are remembered, in some worlds: index, the worlds, one bit a lane, and impulse, N·s or N·m·s.
+    #[inline(always)]
+    pub fn joint_rows(&self) -> impl Iterator<Item = (usize, u32, R)> {
+        self.joint_rows.iter().map(|part| (part.origin as usize, part.lanes, self.joint_impulse[part.slot as usize]))
+    }
+
+    /// Forgets all of one world.
+    pub fn forget(&mut self, lane: usize) {
+        for part in self.contacts.iter_mut().chain(&mut self.joint_rows) {
+            part.lanes &= !(1 << lane);
+        }
+        self.equality_lanes &= !(1 << lane);
+    }
+
+    /// All of one world.
+    pub fn of(&self, lane: usize) -> Vec<Remembered> {
+        let zero = R::Scalar::from_f64(0.0).to_f64();
+        let mut all = Vec::new();
+        let has = |part: &&SlotPart| part.lanes >> lane & 1 != 0;
+        let mut contacts: Vec<_> = self.contacts.iter().filter(has).collect();
+        contacts.sort_by_key(|part| part.slot);
+        for part in contacts {
+            let slot = part.slot as usize;
+            let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
+            let feature = self.feature[slot].get(lane).to_f64() as u64;
+            all.push((u64::from(part.origin) << 32 | feature, [x.to_f64(), y.to_f64(), z.to_f64()]));
+        }
+        for part in self.joint_rows.iter().filter(has) {
+            let x = self.joint_impulse[part.slot as usize].get(lane);
+            all.push((JOINT_ROW | u64::from(part.origin), [x.to_f64(), zero, zero]));
+        }
+        if self.equality_lanes >> lane & 1 != 0 {
+            for (row, x) in self.equality_impulse.iter().enumerate() {
+                all.push((EQUALITY | row as u64, [x.get(lane).to_f64(), zero, zero]));
+            }
+        }
+        all
+    }
+
+    /// Puts `all` in the place of what one world remembers.
+    pub fn set(&mut self, lane: usize, all: &[Remembered]) {
+        self.forget(lane);
+        let number = R::Scalar::from_f64;
+        let (mut contact_slots, mut joint_slots) = (0, 0);
+        for &(key, [x, y, z]) in all {
+            if key & JOINT_ROW != 0 {
+                grow(&mut self.joint_impulse, joint_slots, R::zero());
+                self.joint_impulse[joint_slots].set(lane, number(x));
+                self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: key as u32, lanes: 1 << lane });
+                joint_slots += 1;
+            } else if key & EQUALITY != 0 {
+                let row = (key & !EQUALITY) as usize;
+                if row < MOST_EQUALITIES {
+                    grow(&mut self.equality_impulse, row, R::zero());
+                    self.equality_impulse[row].set(lane, number(x));
+                    self.equality_lanes |= 1 << lane;
+                }
+            } else {
+                grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
+                grow(&mut self.feature, contact_slots, R::zero());
+                self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
+                self.feature[contact_slots].set(lane, number(f64::from(key as u32)));
+                let part = SlotPart { slot: contact_slots as u32, origin: (key >> 32) as u32, lanes: 1 << lane };
+                self.contacts.push(part);
+                contact_slots += 1;
+            }
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of::<SlotPart>() * (self.contacts.capacity() + self.joint_rows.capacity())
+            + size_of::<R>()
+                * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
+            + size_of::<Vec3<R>>() * self.contact_impulse.capacity()
+    }
 }
 
-/// Identity of a bilateral row.
-pub fn equality_key(row: usize) -> u64 {
-    1 << 62 | row as u64
-}
+/// No model has more bilateral rows: what a snapshot says beyond is nobody's.
+const MOST_EQUALITIES: usize = 1 << 20;
 
-/// Identity of a joint row.
-pub fn joint_key(row: u32) -> u64 {
-    1 << 63 | u64::from(row)
-}
-
-/// The joint row with this identity, an index into [`crate::limit::joint_rows`]; none if it is another's.
-pub fn joint_row_of(key: u64) -> Option<usize> {
-    (key >> 63 == 1).then_some((key & u64::from(u32::MAX)) as usize)
+/// Makes sure that there is an entry `index`.
+fn grow<T: Clone>(entries: &mut Vec<T>, index: usize, empty: T) {
+    if entries.len() <= index {
+        entries.resize(index + 1, empty);
+    }
 }

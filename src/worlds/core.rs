@@ -8,16 +8,17 @@ use super::{
 };
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
-use crate::lane::{Real, Scalar};
+use crate::lane::{F32x16, Real, Scalar};
+#[cfg(all(feature = "gpu", target_arch = "x86_64"))]
+use crate::lane::{Pair, Wide};
 use crate::model::Model;
-use crate::spatial::vec3;
-use crate::step::{Chunk, Plan, Remembered, StageTimes, Worker};
+#[cfg(feature = "gpu")]
+use crate::solver::{Batch, SolveSettings};
+use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
+#[cfg(feature = "gpu")]
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next, where there are enough for all threads:
-/// enough blocks to fill lanes, few enough to stay in cache.
-pub const TILES_PER_CHUNK: usize = 32;
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
@@ -53,11 +54,7 @@ enum Solver<R: Real> {
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
     #[cfg(feature = "gpu")]
-    Hybrid {
-        workers: Vec<Worker<R>>,
-        gpu: Box<crate::gpu::Gpu>,
-        merged: Box<crate::solver::Batch<crate::lane::F32x16>>,
-    },
+    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: Box<Batch<F32x16>> },
 }
 
 /// The worlds in one number type.
@@ -77,8 +74,8 @@ pub(super) struct Core<R: Real> {
     mass_scale: Field<R>,
     friction: Field<R>,
     gain_scale: Field<R>,
-    /// What every world remembers, shape `[tile][lane]`.
-    memory: Vec<Vec<Remembered<R::Scalar>>>,
+    /// What the worlds remember, shape `[tile]`.
+    memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
     /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
@@ -107,7 +104,7 @@ impl<R: Real> Core<R> {
             mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
             friction: Field::shared(model.geoms.iter().map(|g| g.friction[0])),
             gain_scale: Field::shared(model.actuators.iter().map(|_| 1.0)),
-            memory: vec![Vec::new(); tile_count * R::LANES],
+            memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
             felt: vec![0.0; world_count],
@@ -151,7 +148,7 @@ impl<R: Real> Core<R> {
     ) -> Result<()> {
         let model = &*self.plan.model;
         let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
-        let tiles = self.tile_count.div_ceil(self.threads.count()).min(TILES_PER_CHUNK);
+        let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
         let chunks = out.par_chunks_mut((tiles * R::LANES * size).max(1)).enumerate();
         self.threads.each(chunks, |(c, out)| {
             let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -167,7 +164,7 @@ impl<R: Real> Core<R> {
                     v: &self.v[tile * nv..(tile + 1) * nv],
                     parameters: self.parameters(tile),
                     control: &control[worlds.start * nu..worlds.end * nu],
-                    memory: &self.memory[worlds.clone()],
+                    memory: &self.memory[tile],
                     felt: if self.felt_len > 1 { &self.felt[felt] } else { &[] },
                     reports: &self.reports[worlds],
                 };
@@ -210,7 +207,7 @@ fn choose_solver<R: Real>(
         Backend::Hybrid if plan.settings.precision == Precision::F64 => {
             Err(Error::Unsupported("backend hybrid solves in f32; use backend cpu for f64, or precision f32".into()))
         }
-        Backend::Hybrid if R::LANES != crate::lane::F32x16::LANES => Err(Error::Unsupported(
+        Backend::Hybrid if R::LANES != F32x16::LANES => Err(Error::Unsupported(
             "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
         )),
         Backend::Hybrid => hybrid(plan, tile_count, threads, notes),
@@ -241,19 +238,46 @@ fn solve_on_device<R: Real>(
     plan: &Plan,
     workers: &mut [Worker<R>],
     gpu: &mut crate::gpu::Gpu,
-    merged: &mut crate::solver::Batch<crate::lane::F32x16>,
+    merged: &mut Batch<F32x16>,
     notes: &mut Vec<String>,
 ) -> Result<()> {
-    use std::any::Any;
-    type DeviceBatch = crate::solver::Batch<crate::lane::F32x16>;
-    let mut batches: Vec<&mut DeviceBatch> = (workers.iter_mut())
-        .filter_map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut::<DeviceBatch>())
-        .collect();
-    merged.merge(batches.iter().map(|batch| &**batch));
-    let report = gpu.solve(merged, &plan.settings.solve())?;
-    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
-    notes.extend(report.note.filter(|note| !notes.contains(note)));
+    let settings = plan.settings.solve();
+    // Whichever form of the pack the worlds are kept in, its bits are those of the array pack.
+    #[cfg(target_arch = "x86_64")]
+    let report = if let Some(batches) = batches_of::<R, Wide>(workers) {
+        solve_merged(batches, gpu, merged, &settings)
+    } else if let Some(batches) = batches_of::<R, Pair>(workers) {
+        solve_merged(batches, gpu, merged, &settings)
+    } else {
+        return Ok(());
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let report = match batches_of::<R, F32x16>(workers) {
+        Some(batches) => solve_merged(batches, gpu, merged, &settings),
+        None => return Ok(()),
+    };
+    notes.extend(report?.note.filter(|note| !notes.contains(note)));
     Ok(())
+}
+
+/// The batches of all workers; none if R is not P.
+#[cfg(feature = "gpu")]
+fn batches_of<R: Real, P: Real>(workers: &mut [Worker<R>]) -> Option<Vec<&mut Batch<P>>> {
+    workers.iter_mut().map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut()).collect()
+}
+
+/// Merges, solves and deals out.
+#[cfg(feature = "gpu")]
+fn solve_merged<P: Real + bytemuck::Pod>(
+    mut batches: Vec<&mut Batch<P>>,
+    gpu: &mut crate::gpu::Gpu,
+    merged: &mut Batch<F32x16>,
+    settings: &SolveSettings,
+) -> Result<crate::gpu::GpuReport> {
+    merged.merge(batches.iter().map(|batch| &**batch));
+    let report = gpu.solve(merged, settings)?;
+    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
+    Ok(report)
 }
 
 /// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
@@ -303,7 +327,7 @@ impl<R: Real> Engine for Core<R> {
         };
         let tiles_per_chunk = self.tile_count.div_ceil(self.threads.count());
         let tiles_per_chunk = match &mut self.solver {
-            Solver::Cpu { .. } => tiles_per_chunk.min(TILES_PER_CHUNK),
+            Solver::Cpu { .. } => tiles_per_chunk.min(plan.most_tiles()),
             // The device solves all chunks at once, one a thread that was counted when the workers were made.
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, .. } => tiles_per_chunk.max(self.tile_count.div_ceil(workers.len())),
@@ -315,7 +339,7 @@ impl<R: Real> Engine for Core<R> {
             self.v.par_chunks_mut(tiles_per_chunk * nv),
             self.control.par_chunks_mut(tiles_per_chunk * nu.max(1)),
             self.external.par_chunks_mut(tiles_per_chunk * nv),
-            self.memory.par_chunks_mut(worlds),
+            self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
             self.watched.par_chunks_mut(worlds),
             self.felt.par_chunks_mut(worlds * felt_len),
@@ -335,7 +359,7 @@ impl<R: Real> Engine for Core<R> {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    let tile_count = self.tile_count.min(TILES_PER_CHUNK);
+                    let tile_count = self.tile_count.min(plan.most_tiles());
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
                         worker.begin(plan, chunk, see);
@@ -433,18 +457,12 @@ impl<R: Real> Engine for Core<R> {
         self.watched[world].as_deref()
     }
 
-    fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])> {
-        let numbers =
-            |m: &Remembered<R::Scalar>| (m.key, [m.impulse.x.to_f64(), m.impulse.y.to_f64(), m.impulse.z.to_f64()]);
-        self.memory[world].iter().map(numbers).collect()
+    fn memory(&self, world: usize) -> Vec<Remembered> {
+        self.memory[world / R::LANES].of(world % R::LANES)
     }
 
-    fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]) {
-        let s = R::Scalar::from_f64;
-        self.memory[world].clear();
-        self.memory[world].extend(
-            (memory.iter()).map(|(key, [x, y, z])| Remembered { key: *key, impulse: vec3(s(*x), s(*y), s(*z)) }),
-        );
+    fn set_memory(&mut self, world: usize, memory: &[Remembered]) {
+        self.memory[world / R::LANES].set(world % R::LANES, memory);
     }
 
     fn device(&self) -> String {
@@ -473,10 +491,8 @@ impl<R: Real> Engine for Core<R> {
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
         let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
-        let remembered: usize = self.memory.iter().map(Vec::capacity).sum();
         size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
-            + size_of::<Remembered<R::Scalar>>() * remembered
-            + size_of::<Vec<Remembered<R::Scalar>>>() * self.memory.len()
+            + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
     }
 
@@ -495,10 +511,10 @@ impl<R: Real> Engine for Core<R> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::lane::{F32x16, F64x8, Level, Wide, Wide64};
+    use crate::lane::{Level, Pair, Pair64, Wide, Wide64};
     use crate::model::Integrator;
 
-    /// Registers and array packs, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
+    /// One register and two, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
     #[test]
     fn all_types_of_a_precision_step_to_the_same_bits() {
         fn roll<R: Real>(model: &Arc<Model>, precision: Precision, integrator: Integrator) -> Vec<u64> {
@@ -533,8 +549,8 @@ mod tests {
             let single = roll::<f32>(&model, Precision::F32, integrator);
             let double = roll::<f64>(&model, Precision::F64, integrator);
             if Level::detect().runs_packs() {
-                assert_eq!(roll::<F32x16>(&model, Precision::F32, integrator), single, "{name}: array packs, f32");
-                assert_eq!(roll::<F64x8>(&model, Precision::F64, integrator), double, "{name}: array packs, f64");
+                assert_eq!(roll::<Pair>(&model, Precision::F32, integrator), single, "{name}: pairs, f32");
+                assert_eq!(roll::<Pair64>(&model, Precision::F64, integrator), double, "{name}: pairs, f64");
             }
             if Level::detect() == Level::Avx512 {
                 assert_eq!(roll::<Wide>(&model, Precision::F32, integrator), single, "{name}: registers, f32");

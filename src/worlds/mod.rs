@@ -16,9 +16,9 @@ mod sensors;
 mod snapshot;
 mod start;
 
-pub use self::core::TILES_PER_CHUNK;
 pub use crate::model::Frame;
 pub use crate::report::{WorldReport, WorldStatus};
+pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
 };
@@ -32,9 +32,11 @@ pub use start::Start;
 
 use self::core::Core;
 use crate::error::{Error, Result};
-use crate::lane::{Counted, F32x16, F64x8, Level};
+use crate::lane::{Counted, Level};
+#[cfg(not(target_arch = "x86_64"))]
+use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{Wide, Wide64};
+use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use std::sync::Arc;
 
@@ -95,16 +97,19 @@ trait Engine: Send + Sync {
 fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result<Box<dyn Engine>> {
     let (level, settings) = (Level::detect(), settings.clone());
     Ok(match settings.precision {
-        // The device's tiles are array packs.
         #[cfg(target_arch = "x86_64")]
-        Precision::F32 if level == Level::Avx512 && settings.backend != Backend::Hybrid => {
-            Box::new(Core::<Wide>::new(model, world_count, settings)?)
-        }
+        Precision::F32 if level == Level::Avx512 => Box::new(Core::<Wide>::new(model, world_count, settings)?),
+        #[cfg(target_arch = "x86_64")]
+        Precision::F32 if level == Level::Avx2 => Box::new(Core::<Pair>::new(model, world_count, settings)?),
+        #[cfg(not(target_arch = "x86_64"))]
         Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
         // Where fused multiply-adds are calls of functions, that they are counted too makes no difference.
         Precision::F32 => Box::new(Core::<Counted>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
         Precision::F64 if level == Level::Avx512 => Box::new(Core::<Wide64>::new(model, world_count, settings)?),
+        #[cfg(target_arch = "x86_64")]
+        Precision::F64 if level == Level::Avx2 => Box::new(Core::<Pair64>::new(model, world_count, settings)?),
+        #[cfg(not(target_arch = "x86_64"))]
         Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),
         Precision::F64 => Box::new(Core::<f64>::new(model, world_count, settings)?),
     })

@@ -3,12 +3,12 @@
 use super::quantity::{Axes, Quantity};
 use crate::dynamics::{TileParameters, actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, triple};
-use crate::lane::{Compiled, Real, Scalar, Task};
+use crate::lane::{Compiled, Mask, Real, Scalar, Task};
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Frame, Model};
 use crate::report::WorldReport;
 use crate::spatial::{Motion, Quat, Vec3, vec3};
-use crate::step::{ContactRecord, Remembered, joint_row_of};
+use crate::step::{ContactRecord, Memory};
 use nalgebra::Vector3;
 
 /// Impulses that a geom feels: moment about the origin of the world (N·m·s) and impulse (N·s), summed over the substeps of a call, then those of the last
@@ -44,8 +44,7 @@ pub(super) struct Seen<'a, R: Real> {
     pub parameters: TileParameters<'a, R>,
     /// Control, shape `[world][nu]`, of the worlds of the tile.
     pub control: &'a [f64],
-    /// Shape `[world]`.
-    pub memory: &'a [Vec<Remembered<R::Scalar>>],
+    pub memory: &'a Memory<R>,
     /// What every geom felt, shape `[world][geom][FELT]`; empty if nobody asked.
     pub felt: &'a [f64],
     /// Shape \[world\].
@@ -356,19 +355,17 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, seen: &Seen<'_, R>, o: &mut
 fn limit_force<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let start = o.row.len();
     o.row.resize(start + seen.model.nv(), R::zero());
-    for world in 0..seen.reports.len() {
-        for remembered in &seen.memory[world] {
-            let Some(row) = joint_row_of(remembered.key) else { continue };
-            let (dof, sign) = match o.joint_rows[row] {
-                JointRow::Lower(joint) => (seen.model.joints[joint].v_start, 1.0),
-                JointRow::Upper(joint) => (seen.model.joints[joint].v_start, -1.0),
-                JointRow::DryFriction(dof) => (dof, 1.0),
-                JointRow::Ball(_) => continue,
-            };
-            let force = sign * remembered.impulse.x.to_f64() / seen.dt;
-            let entry = &mut o.row[start + dof];
-            let sum = entry.get(world).to_f64() + force;
-            entry.set(world, R::Scalar::from_f64(sum));
-        }
+    let inverse = R::constant(1.0 / seen.dt);
+    for (row, lanes, impulse) in seen.memory.joint_rows() {
+        // A snapshot may bring rows that no joint has.
+        let Some(row) = o.joint_rows.get(row) else { continue };
+        let (dof, sign) = match *row {
+            JointRow::Lower(joint) => (seen.model.joints[joint].v_start, 1.0),
+            JointRow::Upper(joint) => (seen.model.joints[joint].v_start, -1.0),
+            JointRow::DryFriction(dof) => (dof, 1.0),
+            JointRow::Ball(_) => continue,
+        };
+        let force = R::select(R::Mask::from_bits(lanes), R::constant(sign) * impulse * inverse, R::zero());
+        o.row[start + dof] += force;
     }
 }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{JointKind, Model, Note, label};
+use crate::slots::SlotPart;
 
 /// Overlaps and violations below this are not worth a word, m or rad: poses are written with four digits.
 const NEGLIGIBLE: f64 = 1e-4;
@@ -40,10 +41,10 @@ fn overlaps(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     kinematics(model, q, &mut k);
     let mut contacts = Contacts::default();
     let at_rest = vec![Drift::none(); model.geoms.len()];
-    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, 0.0, None, &mut contacts);
+    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, 0.0, None, &mut Vec::new(), &mut contacts);
     let mut deepest: Vec<(usize, f64)> = Vec::new();
     // The contacts of a pair stand together.
-    for (&pair, &gap) in contacts.pair.iter().zip(&contacts.gap) {
+    for (pair, &gap) in contacts.slots.parts.iter().map(|part| part.origin).zip(&contacts.gap) {
         match deepest.last_mut() {
             Some((last, depth)) if *last == pair as usize => *depth = depth.max(-gap),
             _ => deepest.push((pair as usize, -gap)),
@@ -65,8 +66,8 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     let mut found = Limits::default();
     // Within no time, at no speed: only what is violated already.
     limits(model, &rows, 1, 0.0, 0.0, q, &at_rest, &at_rest, &mut found);
-    let sentence = |(&row, &gap): (&u32, &f64)| {
-        let joint = match rows[row as usize] {
+    let sentence = |(part, &gap): (&SlotPart, &f64)| {
+        let joint = match rows[part.origin as usize] {
             JointRow::Lower(joint) | JointRow::Upper(joint) | JointRow::Ball(joint) => joint,
             JointRow::DryFriction(_) => return None,
         };
@@ -81,5 +82,5 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
             format!("{} is {} {unit} beyond its limit{margin}", label("joint", joint, &part.name), short(-gap)),
         ))
     };
-    found.row.iter().zip(&found.gap).filter_map(sentence).collect()
+    found.slots.parts.iter().zip(&found.gap).filter_map(sentence).collect()
 }

@@ -62,7 +62,7 @@ impl Quantity {
             Self::Positions => model.nq(),
             Self::Velocities | Self::JointActuatorForce | Self::LimitForce => model.nv(),
             Self::ActuatorForce => model.nu(),
-            Self::Sensor(i) => model.sensors.get(i).and_then(|s| s.reading).map_or(0, Reading::size),
+            Self::Sensor(i) => model.sensors.get(i).and_then(|s| s.reading).map_or(0, Reading::len),
             Self::Orientation(_) => 4,
             Self::CentralInertia(_) => 10,
             Self::CentralVelocity(_) | Self::CentralContact(_) | Self::Contact(_) => 6,

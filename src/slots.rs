@@ -1,0 +1,165 @@
+//! Slots: rows of a tile of worlds that share a place though they are not of one origin.
+//!
+//! The contacts (or joint rows) of a world fill slots in their own fixed order, with slots left out between them. There are no more slots than some world needs, and as far as
+//! that allows, entries of one origin, such as a pair of geoms, share a slot in all worlds that have them, so that whole packs are written.
+
+/// Some lanes of a slot: those whose entry is of one origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotPart {
+    /// The slot.
+    pub slot: u32,
+    /// Where the entries come from: index of a pair, or of a joint row.
+    pub origin: u32,
+    /// The lanes, one bit each.
+    pub lanes: u32,
+}
+
+/// Who has what of the slots of a tile.
+#[derive(Debug, Clone, Default)]
+pub struct Slots {
+    /// Parts of the slots, in ascending order of origins.
+    pub parts: Vec<SlotPart>,
+    /// The lanes that have each slot, one bit each, shape \[slot\].
+    pub present: Vec<u32>,
+    /// The first slot that each lane may still take, shape \[lane\].
+    next: Vec<u32>,
+    /// Number of entries that each lane has still to place, shape \[lane\].
+    left: Vec<u32>,
+    /// Number of slots that there will be: what the lane with most entries needs.
+    room: u32,
+}
+
+impl Slots {
+    /// Forgets all slots, for a tile of `lanes` lanes. What is to be placed is announced first ([`Slots::expect`]), then placed ([`Slots::place`]), in one order.
+    pub fn clear(&mut self, lanes: usize) {
+        self.parts.clear();
+        self.present.clear();
+        for counts in [&mut self.next, &mut self.left] {
+            counts.clear();
+            counts.resize(lanes, 0);
+        }
+        self.room = 0;
+    }
+
+    /// Announces an entry in some lanes.
+    #[inline(always)]
+    pub fn expect(&mut self, lanes: u32) {
+        for (lane, left) in self.left.iter_mut().enumerate() {
+            *left += lanes >> lane & 1;
+            self.room = self.room.max(*left);
+        }
+    }
+
+    /// Finds slots for an entry in some lanes, behind those that they have: one for all of them, unless a lane would not have room for what is still to come.
+    /// What it got are the parts that are new.
+    #[inline(always)]
+    pub fn place(&mut self, origin: usize, lanes: u32) {
+        let mut rest = lanes;
+        while rest != 0 {
+            let mut slot = 0;
+            for (lane, next) in self.next.iter().enumerate() {
+                slot = slot.max(if rest >> lane & 1 != 0 { *next } else { 0 });
+            }
+            let mut taken = 0;
+            for (lane, (next, left)) in self.next.iter_mut().zip(&mut self.left).enumerate() {
+                if rest >> lane & 1 != 0 && slot + *left <= self.room {
+                    (*next, *left) = (slot + 1, *left - 1);
+                    taken |= 1 << lane;
+                }
+            }
+            self.parts.push(SlotPart { slot, origin: origin as u32, lanes: taken });
+            let slot = slot as usize;
+            while self.present.len() <= slot {
+                self.present.push(0);
+            }
+            self.present[slot] |= taken;
+            rest &= !taken;
+        }
+    }
+
+    /// Whether there is no slot.
+    pub fn is_empty(&self) -> bool {
+        self.present.is_empty()
+    }
+
+    /// Number of slots.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.present.len()
+    }
+
+    /// Finds a slot behind all that `lanes` have, and gives it to them: at most one more than there were.
+    #[inline(always)]
+    pub fn add(&mut self, origin: usize, lanes: u32) -> usize {
+        let mut slot = 0;
+        for (lane, next) in self.next.iter().enumerate() {
+            slot = slot.max(if lanes >> lane & 1 != 0 { *next } else { 0 });
+        }
+        for (lane, next) in self.next.iter_mut().enumerate() {
+            *next = if lanes >> lane & 1 != 0 { slot + 1 } else { *next };
+        }
+        self.parts.push(SlotPart { slot, origin: origin as u32, lanes });
+        let slot = slot as usize;
+        if slot == self.present.len() {
+            self.present.push(0);
+        }
+        self.present[slot] |= lanes;
+        slot
+    }
+
+    /// Takes all slots from the lanes that are not among `lanes`.
+    pub fn keep(&mut self, lanes: u32) {
+        self.parts.iter_mut().for_each(|part| part.lanes &= lanes);
+        self.present.iter_mut().for_each(|present| *present &= lanes);
+    }
+
+    /// Takes a slot from one lane.
+    pub fn remove(&mut self, slot: usize, lane: usize) {
+        self.present[slot] &= !(1 << lane);
+        for part in self.parts.iter_mut().filter(|part| part.slot as usize == slot) {
+            part.lanes &= !(1 << lane);
+        }
+    }
+
+    /// Whether `lane` has `slot`.
+    #[inline(always)]
+    pub fn has(&self, slot: usize, lane: usize) -> bool {
+        self.present[slot] >> lane & 1 != 0
+    }
+
+    /// The parts of one slot.
+    #[inline(always)]
+    pub fn parts_of(&self, slot: usize) -> impl Iterator<Item = &SlotPart> {
+        self.parts.iter().filter(move |part| part.slot as usize == slot)
+    }
+
+    /// Where the entry of `lane` in `slot` comes from, if it has one.
+    #[inline(always)]
+    pub fn origin(&self, slot: usize, lane: usize) -> Option<usize> {
+        self.parts_of(slot).find(|part| part.lanes >> lane & 1 != 0).map(|part| part.origin as usize)
+    }
+
+    /// Writes down the origin of every entry, shape \[slot\]\[lane\], 0 where a lane has none.
+    pub fn spread(&self, lanes: usize, origins: &mut Vec<u32>) {
+        origins.clear();
+        origins.resize(self.len() * lanes, 0);
+        for part in &self.parts {
+            let mut left = part.lanes;
+            while left != 0 {
+                origins[part.slot as usize * lanes + left.trailing_zeros() as usize] = part.origin;
+                left &= left - 1;
+            }
+        }
+    }
+
+    /// Number of slots that a lane has.
+    pub fn count(&self, lane: usize) -> usize {
+        (0..self.len()).filter(|slot| self.has(*slot, lane)).count()
+    }
+}
+
+/// The first `count` lanes, one bit each.
+#[inline(always)]
+pub fn first_lanes(count: usize) -> u32 {
+    ((1u64 << count) - 1) as u32
+}
