@@ -55,9 +55,12 @@ impl Model {
             return Err(PyValueError::new_err("source: a path must be valid Unicode"));
         };
         let options = ReadOptions { lenient };
-        let read = || match is_text(&source) {
-            true => delassus::Model::from_mjcf_str_with(&source, &options),
-            false => delassus::Model::from_mjcf_file_with(&source, &options),
+        let read = || {
+            if is_text(&source) {
+                delassus::Model::from_mjcf_str_with(&source, &options)
+            } else {
+                delassus::Model::from_mjcf_file_with(&source, &options)
+            }
         };
         let model = py.detach(read).map_err(exception)?;
         Ok(Self { model, source, lenient })
