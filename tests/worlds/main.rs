@@ -425,11 +425,11 @@ fn grow_and_redo() {
 /// move as they would alone.
 #[test]
 fn large_blocks_of_one_body_are_solved_beside_small_ones() {
-    let mut spheres = String::new();
-    for i in 0..40 {
+    let sphere = |i: u32| {
         let (x, y) = (0.1 * f64::from(i % 8), 0.1 * f64::from(i / 8));
-        spheres += &format!("<geom type='sphere' size='0.02' pos='{x} {y} 0' mass='0.1'/>");
-    }
+        format!("<geom type='sphere' size='0.02' pos='{x} {y} 0' mass='0.1'/>")
+    };
+    let spheres: String = (0..40).map(sphere).collect();
     let world = format!("<geom type='plane' size='5 5 1'/><body pos='0 0 0.02'><freejoint/>{spheres}</body>");
     let model = Model::from_mjcf_str(&format!("<mujoco><worldbody>{world}</worldbody></mujoco>")).expect("a model");
     let start = |i: usize| {
