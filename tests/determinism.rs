@@ -127,6 +127,13 @@ fn ant_on_the_cpu() {
     check("ant", CHUNK_F64 + 16, &[5, CHUNK_F64 + 1], &settings(Precision::F64, Backend::Cpu), 30);
 }
 
+/// Soft contacts: a world without a contact that its neighbours have has no compliance of it either.
+#[test]
+fn soft_ant_on_the_cpu() {
+    let soft = Settings { compliance: 1e-2, ..settings(Precision::F32, Backend::Cpu) };
+    check("ant", 64, &[1, 5, 17], &soft, 60);
+}
+
 /// Servos and dry friction: scalar rows in every block.
 #[test]
 fn quadruped_on_the_cpu() {

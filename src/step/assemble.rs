@@ -102,7 +102,7 @@ impl<R: Real> Pace<R> {
 #[inline(always)]
 pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     if let Some(group) = posed.places.whole() {
-        whole_delassus(plan, &posed.rows, &mut batch.groups[group]);
+        whole_delassus(plan, posed, &mut batch.groups[group]);
     } else {
         if batch.has_factors() {
             factors(plan, posed, batch);
@@ -116,7 +116,8 @@ pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
 
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
-fn whole_delassus<R: Real>(plan: &Plan, rows: &Rows<R>, group: &mut Group<R>) {
+fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
+    let Posed { rows, places, .. } = posed;
     let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
     let contact_slots = group.size.contact_count;
     let compliance = R::constant(plan.settings.compliance);
@@ -136,7 +137,8 @@ fn whole_delassus<R: Real>(plan: &Plan, rows: &Rows<R>, group: &mut Group<R>) {
                 }
             }
             if a == b && a < contact_slots {
-                w[0][0] += compliance;
+                let present = R::Mask::from_bits(places.lanes_with(R::LANES, a));
+                w[0][0] += R::select(present, compliance, R::zero());
             }
             for i in 0..count_a {
                 for j in 0..count_b {
