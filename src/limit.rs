@@ -65,7 +65,7 @@ impl<R: Real> Limits<R> {
     fn place(&mut self) {
         let Self { slots, gap, direction, near } = self;
         for row in &*near {
-            slots.expect(row.lanes);
+            slots.announce(row.lanes);
         }
         for row in &*near {
             let before = slots.parts.len();

@@ -30,7 +30,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Forgets all slots, for a tile of `lanes` lanes. What is to be placed is announced first ([`Slots::expect`]), then placed ([`Slots::place`]), in one order.
+    /// Forgets all slots, for a tile of `lanes` lanes. What is to be placed is announced first ([`Slots::announce`]), then placed ([`Slots::place`]), in one order.
     pub fn clear(&mut self, lanes: usize) {
         self.parts.clear();
         self.present.clear();
@@ -43,7 +43,7 @@ impl Slots {
 
     /// Announces an entry in some lanes.
     #[inline(always)]
-    pub fn expect(&mut self, lanes: u32) {
+    pub fn announce(&mut self, lanes: u32) {
         for (lane, left) in self.left.iter_mut().enumerate() {
             *left += lanes >> lane & 1;
             self.room = self.room.max(*left);

@@ -279,7 +279,7 @@ pub fn collide<R: Real>(
     }
     let mut slots = std::mem::take(&mut contacts.slots);
     for near in &*candidates {
-        slots.expect(near.gap.lt(reach + deepest).bits());
+        slots.announce(near.gap.lt(reach + deepest).bits());
     }
     for Near { pair, point, gap } in &*candidates {
         let before = slots.parts.len();

@@ -160,18 +160,7 @@ macro_rules! pair {
                 intrinsic!(Self([$xor(a, sign), $xor(b, sign)]))
             }
         }
-        impl AddAssign for $pair {
-            #[inline(always)]
-            fn add_assign(&mut self, other: Self) {
-                *self = *self + other;
-            }
-        }
-        impl SubAssign for $pair {
-            #[inline(always)]
-            fn sub_assign(&mut self, other: Self) {
-                *self = *self - other;
-            }
-        }
+        assigning!($pair);
 
         impl Real for $pair {
             type Scalar = $scalar;

@@ -145,18 +145,7 @@ macro_rules! register {
                 Self(intrinsic!($from_bits(_mm512_xor_si512($to_bits(self.0), $sign))))
             }
         }
-        impl AddAssign for $wide {
-            #[inline(always)]
-            fn add_assign(&mut self, other: Self) {
-                *self = *self + other;
-            }
-        }
-        impl SubAssign for $wide {
-            #[inline(always)]
-            fn sub_assign(&mut self, other: Self) {
-                *self = *self - other;
-            }
-        }
+        assigning!($wide);
 
         impl Real for $wide {
             type Scalar = $scalar;

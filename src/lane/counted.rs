@@ -58,16 +58,7 @@ impl Neg for Counted {
         Self(-self.0)
     }
 }
-impl AddAssign for Counted {
-    fn add_assign(&mut self, b: Self) {
-        *self = *self + b;
-    }
-}
-impl SubAssign for Counted {
-    fn sub_assign(&mut self, b: Self) {
-        *self = *self - b;
-    }
-}
+assigning!(Counted);
 impl std::fmt::Display for Counted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)

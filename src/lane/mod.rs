@@ -8,6 +8,24 @@
 //! set that the machine may have; all levels give the same bits, because fused multiply-adds are written out
 //! ([`Real::mul_add`]) and never left to the compiler.
 
+/// `+=` and `-=` by `+` and `-`.
+macro_rules! assigning {
+    ($type:ty $(, $s:ident, $n:ident)?) => {
+        impl$(<$s: Scalar, const $n: usize>)? AddAssign for $type {
+            #[inline(always)]
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+        impl$(<$s: Scalar, const $n: usize>)? SubAssign for $type {
+            #[inline(always)]
+            fn sub_assign(&mut self, other: Self) {
+                *self = *self - other;
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -135,18 +135,7 @@ impl<S: Scalar, const N: usize> Neg for Lanes<S, N> {
         self.map(|a| -a)
     }
 }
-impl<S: Scalar, const N: usize> AddAssign for Lanes<S, N> {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-impl<S: Scalar, const N: usize> SubAssign for Lanes<S, N> {
-    #[inline(always)]
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+assigning!(Lanes<S, N>, S, N);
 
 impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Scalar = S;

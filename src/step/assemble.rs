@@ -114,6 +114,25 @@ pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
     equality_terms(plan, tile, posed, batch);
 }
 
+/// Yᵀ Y of two slots: up to 3 × 3 entries of W.
+#[inline(always)]
+fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
+    let contact_slots = rows.frame.len();
+    let ((row_a, count_a), (row_b, count_b)) = (slot_rows(contact_slots, a), slot_rows(contact_slots, b));
+    let mut dofs = rows.support(words, a);
+    dofs.other = Some(&rows.support[b * words..(b + 1) * words]);
+    let mut w = [[R::zero(); 3]; 3];
+    for dof in dofs {
+        for i in 0..count_a {
+            let y = rows.y[(row_a + i) * nv + dof];
+            for j in 0..count_b {
+                w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
+            }
+        }
+    }
+    w
+}
+
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
 fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
@@ -125,17 +144,7 @@ fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) 
         let (row_a, count_a) = slot_rows(contact_slots, a);
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
-            let mut bits = rows.support(words, a);
-            bits.other = Some(&rows.support[b * words..(b + 1) * words]);
-            let mut w = [[R::zero(); 3]; 3];
-            for dof in bits {
-                for i in 0..count_a {
-                    let y = rows.y[(row_a + i) * nv + dof];
-                    for j in 0..count_b {
-                        w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
-                    }
-                }
-            }
+            let mut w = product(nv, words, rows, a, b);
             if a == b && a < contact_slots {
                 let present = R::Mask::from_bits(places.lanes_with(R::LANES, a));
                 w[0][0] += R::select(present, compliance, R::zero());
@@ -208,25 +217,15 @@ fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let compliance = R::constant(plan.settings.compliance);
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
-        let (row_a, count_a) = slot_rows(contact_slots, a);
+        let (row_a, _) = slot_rows(contact_slots, a);
         let dense = if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
         for b in 0..=a {
-            let (row_b, count_b) = slot_rows(contact_slots, b);
+            let (row_b, _) = slot_rows(contact_slots, b);
             let shared = R::Mask::from_bits(islands.shared_lanes(lanes, row_a, row_b) & dense);
             if !shared.any() {
                 continue;
             }
-            let mut w = [[R::zero(); 3]; 3];
-            let mut bits = rows.support(words, a);
-            bits.other = Some(&rows.support[b * words..(b + 1) * words]);
-            for dof in bits {
-                for i in 0..count_a {
-                    let y = rows.y[(row_a + i) * nv + dof];
-                    for j in 0..count_b {
-                        w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
-                    }
-                }
-            }
+            let mut w = product(nv, words, rows, a, b);
             if a == b && a < contact_slots {
                 w[0][0] += compliance;
             }
@@ -281,12 +280,12 @@ fn surface<R: Real>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &C
     let (mut friction, mut restitution) = (R::zero(), R::zero());
     for part in contacts.slots.parts_of(slot) {
         let (pair, lanes) = (&plan.model.pairs[part.origin as usize], R::Mask::from_bits(part.lanes));
-        let geom = |g: usize| parameters.friction[g];
+        let of = parameters.friction;
         let mu = match pair.friction {
             _ if pair.condim == 1 => R::zero(),
-            PairFriction::Larger => geom(pair.geom_a).max(geom(pair.geom_b)),
-            PairFriction::First => geom(pair.geom_a),
-            PairFriction::Second => geom(pair.geom_b),
+            PairFriction::Larger => of[pair.geom_a].max(of[pair.geom_b]),
+            PairFriction::First => of[pair.geom_a],
+            PairFriction::Second => of[pair.geom_b],
             PairFriction::Fixed(mu) => R::constant(mu),
         };
         friction = R::select(lanes, mu, friction);

@@ -104,7 +104,6 @@ impl<R: Real> Memory<R> {
 
     /// All of one world.
     pub fn of(&self, lane: usize) -> Vec<Remembered> {
-        let zero = R::Scalar::from_f64(0.0).to_f64();
         let mut all = Vec::new();
         let has = |part: &&SlotPart| part.lanes >> lane & 1 != 0;
         let mut contacts: Vec<_> = self.contacts.iter().filter(has).collect();
@@ -117,11 +116,11 @@ impl<R: Real> Memory<R> {
         }
         for part in self.joint_rows.iter().filter(has) {
             let x = self.joint_impulse[part.slot as usize].get(lane);
-            all.push((JOINT_ROW | u64::from(part.origin), [x.to_f64(), zero, zero]));
+            all.push((JOINT_ROW | u64::from(part.origin), [x.to_f64(), 0.0, 0.0]));
         }
         if self.equality_lanes >> lane & 1 != 0 {
             for (row, x) in self.equality_impulse.iter().enumerate() {
-                all.push((EQUALITY | row as u64, [x.get(lane).to_f64(), zero, zero]));
+                all.push((EQUALITY | row as u64, [x.get(lane).to_f64(), 0.0, 0.0]));
             }
         }
         all
