@@ -13,7 +13,7 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3};
@@ -53,7 +53,7 @@ pub struct Near<R> {
     gap: R,
 }
 
-impl<R: Real> Contacts<R> {
+impl<R: Pack> Contacts<R> {
     /// Forgets all contacts; keeps the memory.
     pub fn clear(&mut self) {
         self.slots.clear(R::LANES);
@@ -186,7 +186,7 @@ pub struct Drift<R> {
     pub travel: R,
 }
 
-impl<R: Real> Drift<R> {
+impl<R: Pack> Drift<R> {
     /// A geom at rest.
     pub fn none() -> Self {
         Self { shift: Motion::zero(), reference: Vec3::zero(), travel: R::zero() }
@@ -240,7 +240,7 @@ impl CollidePlan {
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
 /// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
 #[inline(always)]
-pub fn collide<R: Real>(
+pub fn collide<R: Pack>(
     plan: &CollidePlan,
     geoms: &[Pose<R>],
     drift: &[Drift<R>],
@@ -296,7 +296,7 @@ pub fn collide<R: Real>(
 
 /// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.
 #[inline(always)]
-fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
+fn near<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
     // Rounding must not hide a touch: a little larger than the spheres.
     let limit = threshold + R::constant(pair.bounding * 1.00001);
     let d = b.position - a.position;
@@ -313,7 +313,7 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
 
 /// A pair that touches in one point at most.
 #[inline(always)]
-fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
+fn single<R: Pack>(point: Candidate<R>) -> Manifold<R> {
     let none = Candidate::absent();
     [point, none, none, none]
 }
@@ -324,7 +324,7 @@ const ROUNDING: f64 = 1e-5;
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
+fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let none = Candidate::absent();
     match &pair.kind {
         Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
@@ -365,7 +365,7 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
 
 /// Finds the points of the lanes in `which` one by one in f64.
 #[inline(always)]
-fn by_lane<R: Real>(
+fn by_lane<R: Pack>(
     solids: &[Solid; 2],
     a: &Pose<R>,
     b: &Pose<R>,

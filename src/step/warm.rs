@@ -1,7 +1,7 @@
 //! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
 
 use super::Posed;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::{SlotPart, first_lanes};
 use crate::spatial::{Vec3, vec3};
 
@@ -30,7 +30,7 @@ pub type Remembered = (u64, [f64; 3]);
 const EQUALITY: u64 = 1 << 62;
 const JOINT_ROW: u64 = 1 << 63;
 
-impl<R: Real> Memory<R> {
+impl<R: Pack> Memory<R> {
     /// The impulses of a step, and whose they are.
     #[inline(always)]
     pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {
