@@ -7,7 +7,7 @@ use super::{Plan, Posed};
 use crate::dynamics::Response;
 use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
-use crate::lane::{Pack, PackMask};
+use crate::lane::{Pack, PackMask, Real};
 use crate::limit::JointRow;
 use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
@@ -106,7 +106,7 @@ fn add_bits(to: &mut [u64], from: &[u64]) {
 
 /// Two tangents of a unit normal, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
 #[inline(always)]
-fn frame_of<R: Pack>(n: Vec3<R>) -> [Vec3<R>; 3] {
+pub(crate) fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
     let sign = R::select(n.z.lt(R::zero()), R::constant(-1.0), R::one());
     let a = -(R::one() / (sign + n.z));
     let b = n.x * n.y * a;
@@ -302,7 +302,12 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Pack, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
+pub(crate) fn solve_rows<R: Real, const N: usize>(
+    model: &Model,
+    d: &Response<R>,
+    support: &[u64],
+    y: &mut [&mut [R]; N],
+) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {
@@ -328,7 +333,7 @@ fn solve_rows<R: Pack, const N: usize>(model: &Model, d: &Response<R>, support: 
 }
 
 /// First degree of freedom and number of degrees of freedom that a joint row touches.
-fn span(model: &Model, row: JointRow) -> (usize, usize) {
+pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
     match row {
         JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
         JointRow::Ball(j) => (model.joints[j].v_start, 3),

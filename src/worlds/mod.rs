@@ -7,6 +7,8 @@
 mod mask;
 mod numbers;
 mod observe;
+#[cfg(feature = "gpu")]
+mod on_device;
 mod quantity;
 mod threads;
 mod core;
