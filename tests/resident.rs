@@ -209,7 +209,7 @@ fn snapshots_and_resets_are_those_of_the_device() {
     worlds.load(&kept).expect("a snapshot");
     worlds.step(20).expect("steps");
     assert_eq!(after, bits(&worlds), "a snapshot goes on as the worlds did");
-    worlds.reset(Mask::List(&[1])).expect("a reset");
+    worlds.reset(Mask::List(&[1]), 0).expect("a reset");
     assert_eq!(worlds.positions()[model.nq()..2 * model.nq()], model.q0);
     worlds.step(60).expect("steps");
     let mut fresh = self::worlds(&model, 4, Backend::Gpu);

@@ -162,6 +162,49 @@ impl Chain {
         self.device.check()
     }
 
+    /// Runs the kernels once, each by itself, waits, and tells the seconds that each took on the device; nothing where the device has no clock.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed.
+    pub fn run_timed(&self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
+        if !self.device.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
+            self.run(set, dispatches, 1)?;
+            return Ok(Vec::new());
+        }
+        let count = 2 * dispatches.len() as u32;
+        let queries = self.device.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("chain clock"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        let ticks = self.device.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("chain clock"),
+            size: u64::from(count) * size_of::<u64>() as u64,
+            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for (k, dispatch) in dispatches.iter().enumerate() {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some("chain"),
+                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
+                    query_set: &queries,
+                    beginning_of_pass_write_index: Some(2 * k as u32),
+                    end_of_pass_write_index: Some(2 * k as u32 + 1),
+                }),
+            });
+            pass.set_bind_group(0, &self.sets[set].group, &[]);
+            pass.set_pipeline(&self.pipelines[dispatch.kernel]);
+            let [x, y] = dispatch.workgroups;
+            pass.dispatch_workgroups(x, y, 1);
+        }
+        encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
+        self.device.queue.submit([encoder.finish()]);
+        let ticks: Vec<u64> = self.fetch(&ticks, 0, u64::from(count) * size_of::<u64>() as u64)?;
+        let second = 1e-9 * f64::from(self.device.queue.get_timestamp_period());
+        Ok(ticks.chunks_exact(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 * second).collect())
+    }
+
     /// Waits for all that was submitted, and reads numbers of a storage binding (counted from 1) of a set.
     ///
     /// # Errors
@@ -172,6 +215,11 @@ impl Chain {
         if bytes == 0 {
             return Ok(Vec::new());
         }
+        self.fetch(&self.sets[set].buffers[binding], first, bytes)
+    }
+
+    /// Waits for all that was submitted, and reads `bytes` of a buffer.
+    fn fetch<T: bytemuck::Pod>(&self, buffer: &wgpu::Buffer, first: u64, bytes: u64) -> Result<Vec<T>> {
         let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("chain read back"),
             size: bytes,
@@ -179,7 +227,7 @@ impl Chain {
             mapped_at_creation: false,
         });
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(&self.sets[set].buffers[binding], first, &staging, 0, bytes);
+        encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
         self.device.queue.submit([encoder.finish()]);
         staging.slice(..).map_async(wgpu::MapMode::Read, |_| {});
         let waited = self.device.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });

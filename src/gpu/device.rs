@@ -183,7 +183,8 @@ impl Device {
         limits.max_storage_buffers_per_shader_stage = STORAGE_BUFFER_LIMIT;
         let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
             label: Some("delassus"),
-            required_features: wgpu::Features::empty(),
+            // only to measure
+            required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
             required_limits: limits,
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             memory_hints: wgpu::MemoryHints::Performance,

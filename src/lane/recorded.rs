@@ -309,6 +309,7 @@ pub(crate) struct Piece {
 
 impl Program {
     /// Number of operations.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ops.len()
     }

@@ -49,8 +49,8 @@ const TABLES: usize = 6;
 pub(crate) struct Resident {
     layout: Layout,
     chain: Chain,
-    /// Of every shader, in flow order: whether there is an invocation for every contact.
-    dispatches: Vec<bool>,
+    /// Of every shader, in flow order: its name, and whether there is an invocation for every contact.
+    shaders: Vec<(String, bool)>,
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
     world_count: usize,
@@ -134,8 +134,8 @@ impl Resident {
         let all = shaders(plan, &formulas, &mut layout);
         let kernels: Vec<_> = all.iter().map(|Shader { name, source, .. }| Kernel { name, source }).collect();
         let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false])?;
-        let dispatches = all.iter().map(|shader| shader.by_contact).collect();
-        let mut resident = Self { layout, chain, dispatches, sets: Vec::new(), world_count };
+        let shaders = all.iter().map(|shader| (shader.name.clone(), shader.by_contact)).collect();
+        let mut resident = Self { layout, chain, shaders, sets: Vec::new(), world_count };
         resident.make_room()?;
         Ok(resident)
     }
@@ -215,25 +215,53 @@ impl Resident {
         }
     }
 
-    /// Steps all worlds `substeps` times but those that `stay`; those that `forget` start from no impulses. Does not wait.
+    /// Begins a call of `step`: the worlds that `stay` are not stepped, those that `forget` start from no impulses.
+    pub fn begin(&self, stay: impl Fn(usize) -> bool, forget: impl Fn(usize) -> bool) {
+        let start = |k: usize, world: usize| match k {
+            layout::HALT if stay(world) => ASKED,
+            layout::FORGET if forget(world) => 1.0,
+            _ => 0.0,
+        };
+        for (set, worlds) in self.sets.iter().enumerate() {
+            let all = columns(OUTCOME_LEN, self.stride(set), worlds, &start);
+            self.chain.write(set, STATE, self.layout.outcome() * self.stride(set), &all);
+        }
+    }
+
+    /// The shaders of a step over one set of worlds.
+    fn dispatches(&self, worlds: &Range<usize>) -> Vec<Dispatch> {
+        let groups = worlds.len().div_ceil(WORKGROUP) as u32;
+        let by = |by_contact: bool| [groups, if by_contact { self.layout.capacity as u32 } else { 1 }];
+        let kernels = self.shaders.iter().enumerate();
+        kernels.map(|(kernel, (_, by_contact))| Dispatch { kernel, workgroups: by(*by_contact) }).collect()
+    }
+
+    /// Steps all worlds; does not wait.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed before.
-    pub fn step(&self, substeps: u32, stay: impl Fn(usize) -> bool, forget: impl Fn(usize) -> bool) -> Result<()> {
+    pub fn step(&self, substeps: u32) -> Result<()> {
         for (set, worlds) in self.sets.iter().enumerate() {
-            let start = |k: usize, world: usize| match k {
-                layout::HALT if stay(world) => ASKED,
-                layout::FORGET if forget(world) => 1.0,
-                _ => 0.0,
-            };
-            let all = columns(OUTCOME_LEN, self.stride(set), worlds, &start);
-            self.chain.write(set, STATE, self.layout.outcome() * self.stride(set), &all);
-            let groups = worlds.len().div_ceil(WORKGROUP) as u32;
-            let by = |by_contact: bool| [groups, if by_contact { self.layout.capacity as u32 } else { 1 }];
-            let dispatches = self.dispatches.iter().enumerate();
-            let dispatches: Vec<_> =
-                dispatches.map(|(kernel, by_contact)| Dispatch { kernel, workgroups: by(*by_contact) }).collect();
-            self.chain.run(set, &dispatches, substeps)?;
+            self.chain.run(set, &self.dispatches(worlds), substeps)?;
+        }
+        Ok(())
+    }
+
+    /// Steps all worlds, waits, and adds the seconds that every shader took on the device to `seconds`, by name.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed.
+    pub fn step_timed(&self, substeps: u32, seconds: &mut Vec<(String, f64)>) -> Result<()> {
+        for (set, worlds) in self.sets.iter().enumerate() {
+            for _ in 0..substeps {
+                let taken = self.chain.run_timed(set, &self.dispatches(worlds))?;
+                for (taken, (name, _)) in taken.iter().zip(&self.shaders) {
+                    match seconds.iter_mut().find(|(known, _)| known == name) {
+                        Some((_, sum)) => *sum += taken,
+                        None => seconds.push((name.clone(), *taken)),
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -543,14 +543,31 @@ impl<R: Pack> Engine for Core<R> {
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
         let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
-        size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
+        #[cfg(feature = "gpu")]
+        let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
+        #[cfg(not(feature = "gpu"))]
+        let there = 0;
+        there
+            + size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
             + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
     }
 
     fn set_profile(&mut self, on: bool) {
         self.plan.profile = on;
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(there) = &mut self.solver {
+            there.clear_times();
+        }
         self.with_workers(|worker| worker.times = StageTimes::default());
+    }
+
+    fn shader_times(&self) -> Vec<(String, f64)> {
+        match &self.solver {
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(on) => on.times(),
+            _ => Vec::new(),
+        }
     }
 
     fn stage_times(&mut self) -> StageTimes {

@@ -23,6 +23,8 @@ pub(super) struct OnDevice<R: Pack> {
     memory_is_there: bool,
     /// What the device was read to remember, shape `[world]`, since it last stepped.
     read: Mutex<Option<Vec<Vec<Remembered>>>>,
+    /// Seconds that every shader has taken on the device, by name, since [`OnDevice::clear_times`], while times are measured.
+    seconds: Mutex<Vec<(String, f64)>>,
     /// The worlds that are to forget their impulses, shape \[world\].
     forgets: Vec<bool>,
 }
@@ -44,6 +46,7 @@ impl<R: Pack> OnDevice<R> {
             state_is_new: true,
             memory_is_there: false,
             read: Mutex::new(None),
+            seconds: Mutex::default(),
             forgets: vec![false; world_count],
         })
     }
@@ -54,6 +57,20 @@ impl<R: Pack> OnDevice<R> {
 
     pub fn device_name(&self) -> String {
         self.resident.as_ref().map_or_else(|| "none".to_owned(), |resident| resident.device_name().to_owned())
+    }
+
+    /// Seconds that every shader has taken on the device, by name.
+    pub fn times(&self) -> Vec<(String, f64)> {
+        self.seconds.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// Starts the times anew.
+    pub fn clear_times(&mut self) {
+        self.seconds.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        self.resident.as_ref().map_or(0, |resident| resident.bytes_per_world() * self.forgets.len())
     }
 
     /// The host has changed q or v of a world.
@@ -163,7 +180,12 @@ impl<R: Pack> Core<R> {
             }
         });
         let stays = |world: usize| see.is_some() || self.watched[world].is_some();
-        resident.step(substeps, stays, |world| on.forgets[world])?;
+        resident.begin(stays, |world| on.forgets[world]);
+        if self.plan.profile {
+            resident.step_timed(substeps, &mut on.seconds.lock().unwrap_or_else(PoisonError::into_inner))?;
+        } else {
+            resident.step(substeps)?;
+        }
         let can_grow = resident.can_grow();
         (on.state_is_new, on.memory_is_there) = (false, true);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
