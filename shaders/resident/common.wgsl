@@ -4,7 +4,8 @@ struct Header {
     world_count: u32,
     stride: u32,
     infinity: f32,
-    unused: f32,
+    // 0: the velocity problem, 1: the position problem
+    problem: u32,
 }
 
 @group(0) @binding(0) var<uniform> header: Header;

@@ -26,7 +26,7 @@ fn form(count: u32, delta: f32, w: u32) -> f32 {
     for (var s = 0u; s < SCALAR_COUNT; s++) {
         let scalar = SCALAR + SCALAR_LEN * s;
         if (motion[scalar * header.stride + w] != 0.0) {
-            let bias = motion[(scalar + 2u + PROBLEM) * header.stride + w];
+            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
             var law: array<f32, 4>;
             //{scalar_law}
             merit += law[2];
@@ -58,7 +58,7 @@ fn eliminate(w: u32) {
 }
 
 @compute @workgroup_size(64)
-fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
+fn newton(@builtin(global_invocation_id) id: vec3<u32>) {
     let w = id.x;
     if (!runs(w)) {
         return;
@@ -85,7 +85,7 @@ fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
         for (var s = 0u; s < SCALAR_COUNT; s++) {
             let scalar = SCALAR + SCALAR_LEN * s;
             if (motion[scalar * header.stride + w] != 0.0) {
-                let bias = motion[(scalar + 2u + PROBLEM) * header.stride + w];
+                let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
                 var law: array<f32, 4>;
                 //{scalar_law}
                 //{scalar_step}
@@ -108,17 +108,17 @@ fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
                 let row = ROW_LEN * c;
                 for (var i = 0u; i < 3u; i++) {
                     let step = rows[(row + ROW_NEWTON + i) * header.stride + w];
-                    rows[(row + ROW_IMPULSE + 3u * PROBLEM + i) * header.stride + w] += length * step;
+                    rows[(row + ROW_IMPULSE + 3u * header.problem + i) * header.stride + w] += length * step;
                 }
             }
             for (var s = 0u; s < SCALAR_COUNT; s++) {
                 let scalar = SCALAR + SCALAR_LEN * s;
                 if (motion[scalar * header.stride + w] != 0.0) {
-                    let bias = motion[(scalar + 2u + PROBLEM) * header.stride + w];
+                    let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
                     var law: array<f32, 4>;
                     //{scalar_law}
                     //{scalar_step}
-                    rows[(SCALAR_IMPULSE + PROBLEM * SCALAR_COUNT + s) * header.stride + w] += length * step0;
+                    rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w] += length * step0;
                 }
             }
             delta = select(min(2.0 * delta, SOFTEST), max(0.1 * delta, LEAST_DELTA), best == 0u);
@@ -130,7 +130,7 @@ fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
         }
         solved = certify(count, w);
     }
-    if (PROBLEM == 0u) {
+    if (header.problem == 0u) {
         contact[6u * header.stride + w] = 0.0;
     }
     contact[6u * header.stride + w] += f32(steps);

@@ -1,4 +1,4 @@
-// What both solvers of a problem need: z = Y lambda, the certificate, and a sweep. PROBLEM is 0 for the velocity problem, 1 for the position problem.
+// What both solvers of a problem need: z = Y lambda, the certificate, and a sweep. header.problem is 0 for the velocity problem, 1 for the position problem.
 
 //{private}
 var<private> residual: f32;
@@ -32,7 +32,7 @@ fn certify(count: u32, w: u32) -> bool {
     for (var s = 0u; s < SCALAR_COUNT; s++) {
         let scalar = SCALAR + SCALAR_LEN * s;
         if (motion[scalar * header.stride + w] != 0.0) {
-            let bias = motion[(scalar + 2u + PROBLEM) * header.stride + w];
+            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
             var error = 0.0;
             var size = 0.0;
             //{check_scalar}
@@ -54,7 +54,7 @@ fn sweep(count: u32, w: u32) {
     for (var s = 0u; s < SCALAR_COUNT; s++) {
         let scalar = SCALAR + SCALAR_LEN * s;
         if (motion[scalar * header.stride + w] != 0.0) {
-            let bias = motion[(scalar + 2u + PROBLEM) * header.stride + w];
+            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
             //{sweep_scalar}
         }
     }
@@ -63,7 +63,7 @@ fn sweep(count: u32, w: u32) {
 // z and the certificate of an answer.
 fn keep_answer(w: u32) {
     //{keep_z}
-    if (PROBLEM == 0u) {
+    if (header.problem == 0u) {
         contact[3u * header.stride + w] = 0.0;
         contact[4u * header.stride + w] = 0.0;
     }

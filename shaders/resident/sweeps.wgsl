@@ -1,13 +1,13 @@
 // Stages `velocity_sweeps` and `position_sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; where it does not contract, Newton goes on.
 
 @compute @workgroup_size(64)
-fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
+fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     let w = id.x;
     if (!runs(w)) {
         return;
     }
     let count = u32(contact[w]);
-    if (PROBLEM == 1u) {
+    if (header.problem == 1u) {
         // the position problem starts from the answer of the velocity problem
         for (var c = 0u; c < count; c++) {
             let row = ROW_LEN * c + ROW_IMPULSE;
@@ -34,7 +34,7 @@ fn ENTRY(@builtin(global_invocation_id) id: vec3<u32>) {
         swept += CHECK_EVERY;
         solved = certify(count, w);
     }
-    if (PROBLEM == 0u) {
+    if (header.problem == 0u) {
         contact[5u * header.stride + w] = 0.0;
     }
     contact[5u * header.stride + w] += f32(swept);

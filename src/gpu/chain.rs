@@ -14,18 +14,21 @@ pub(crate) struct Kernel<'a> {
     pub source: &'a str,
 }
 
-/// One run of a shader: which, and how many workgroups.
+/// One run of a shader: which, with which header, and how many workgroups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dispatch {
     pub kernel: usize,
+    pub header: usize,
     pub workgroups: [u32; 2],
 }
 
 /// What some worlds have on the device.
 #[derive(Debug)]
 struct Set {
+    /// Those of the storage bindings.
     buffers: Vec<wgpu::Buffer>,
-    group: wgpu::BindGroup,
+    /// One a header.
+    groups: Vec<wgpu::BindGroup>,
 }
 
 /// The pipelines, and a set of buffers for every part of the worlds. Binding 0 is a uniform, the others are storage.
@@ -38,7 +41,7 @@ pub(crate) struct Chain {
 }
 
 /// A device that has not answered for so long is taken for lost.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 impl Chain {
     /// Compiles the kernels, all at once. `written`: of every storage binding, whether shaders write to it.
@@ -102,35 +105,31 @@ impl Chain {
         self.sets.clear();
     }
 
-    /// Adds a set of buffers, all zero: `header` for the uniform, `bytes` for every storage binding.
+    /// Adds a set of buffers, all zero: the headers that the uniform may be, and `bytes` for every storage binding.
     ///
     /// # Errors
     /// [`Error::Device`] where the device has not got the memory.
-    pub fn add_set(&mut self, header: &[u8], bytes: &[u64]) -> Result<()> {
+    pub fn add_set(&mut self, headers: &[&[u8]], bytes: &[u64]) -> Result<()> {
         use wgpu::BufferUsages as Use;
-        let uniform = (header.len() as u64, Use::UNIFORM | Use::COPY_DST);
-        let storage = bytes.iter().map(|b| (*b, Use::STORAGE | Use::COPY_DST | Use::COPY_SRC));
-        let buffers: Vec<_> = std::iter::once(uniform)
-            .chain(storage)
-            .map(|(size, usage)| {
-                self.device.device.create_buffer(&wgpu::BufferDescriptor {
-                    label: Some("chain"),
-                    size,
-                    usage,
-                    mapped_at_creation: false,
-                })
-            })
-            .collect();
+        let device = &self.device.device;
+        let buffer = |size, usage| {
+            let label = Some("chain");
+            device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false })
+        };
+        let storage = bytes.iter().map(|b| buffer(*b, Use::STORAGE | Use::COPY_DST | Use::COPY_SRC));
+        let buffers: Vec<_> = storage.collect();
         self.device.check()?;
-        let entries: Vec<_> = buffers
-            .iter()
-            .enumerate()
-            .map(|(k, b)| wgpu::BindGroupEntry { binding: k as u32, resource: b.as_entire_binding() })
-            .collect();
-        let descriptor = wgpu::BindGroupDescriptor { label: Some("chain"), layout: &self.layout, entries: &entries };
-        let group = self.device.device.create_bind_group(&descriptor);
-        self.device.queue.write_buffer(&buffers[0], 0, header);
-        self.sets.push(Set { buffers, group });
+        let groups = headers.iter().map(|header| {
+            let uniform = buffer(header.len() as u64, Use::UNIFORM | Use::COPY_DST);
+            self.device.queue.write_buffer(&uniform, 0, header);
+            let all = std::iter::once(&uniform).chain(&buffers).enumerate();
+            let entries: Vec<_> =
+                all.map(|(k, b)| wgpu::BindGroupEntry { binding: k as u32, resource: b.as_entire_binding() }).collect();
+            let (label, layout) = (Some("chain"), &self.layout);
+            device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
+        });
+        let groups = groups.collect();
+        self.sets.push(Set { buffers, groups });
         self.device.check()
     }
 
@@ -138,7 +137,7 @@ impl Chain {
     pub fn write(&self, set: usize, binding: usize, first: usize, numbers: &[f32]) {
         if !numbers.is_empty() {
             let at = (first * size_of::<f32>()) as u64;
-            self.device.queue.write_buffer(&self.sets[set].buffers[binding], at, bytemuck::cast_slice(numbers));
+            self.device.queue.write_buffer(&self.sets[set].buffers[binding - 1], at, bytemuck::cast_slice(numbers));
         }
     }
 
@@ -150,8 +149,8 @@ impl Chain {
         for _ in 0..times {
             let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            pass.set_bind_group(0, &self.sets[set].group, &[]);
             for dispatch in dispatches {
+                pass.set_bind_group(0, &self.sets[set].groups[dispatch.header], &[]);
                 pass.set_pipeline(&self.pipelines[dispatch.kernel]);
                 let [x, y] = dispatch.workgroups;
                 pass.dispatch_workgroups(x, y, 1);
@@ -193,7 +192,7 @@ impl Chain {
                     end_of_pass_write_index: Some(2 * k as u32 + 1),
                 }),
             });
-            pass.set_bind_group(0, &self.sets[set].group, &[]);
+            pass.set_bind_group(0, &self.sets[set].groups[dispatch.header], &[]);
             pass.set_pipeline(&self.pipelines[dispatch.kernel]);
             let [x, y] = dispatch.workgroups;
             pass.dispatch_workgroups(x, y, 1);
@@ -215,7 +214,7 @@ impl Chain {
         if bytes == 0 {
             return Ok(Vec::new());
         }
-        self.fetch(&self.sets[set].buffers[binding], first, bytes)
+        self.fetch(&self.sets[set].buffers[binding - 1], first, bytes)
     }
 
     /// Waits for all that was submitted, and reads `bytes` of a buffer.

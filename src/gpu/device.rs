@@ -126,6 +126,7 @@ struct Faults {
 
 /// An open device.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "wgpu's own name for it")]
 pub struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,

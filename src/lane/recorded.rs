@@ -100,10 +100,10 @@ impl Tape {
             Op::MulAdd(a, b, d) => match (c(a), c(b), c(d)) {
                 (Some(a), Some(b), Some(d)) => Some(number(a.mul_add(b, d))),
                 // a product that is exact leaves one rounding, that of the sum
-                (Some(x), _, _) if x == 1.0 => return self.push(Op::Add(b, d)),
-                (_, Some(x), _) if x == 1.0 => return self.push(Op::Add(a, d)),
-                (Some(x), _, _) if x == -1.0 => return self.push(Op::Sub(d, b)),
-                (_, Some(x), _) if x == -1.0 => return self.push(Op::Sub(d, a)),
+                (Some(1.0), _, _) => return self.push(Op::Add(b, d)),
+                (_, Some(1.0), _) => return self.push(Op::Add(a, d)),
+                (Some(-1.0), _, _) => return self.push(Op::Sub(d, b)),
+                (_, Some(-1.0), _) => return self.push(Op::Sub(d, a)),
                 _ => None,
             },
             _ => None,
@@ -340,14 +340,14 @@ impl Program {
                 Op::Atan2(a, b) => Real::atan2(at(a), at(b)),
                 Op::Less(a, b) => bit(at(a) < at(b)),
                 Op::Bit(b) => bit(b),
-                Op::And(a, b) => at(a) * at(b),
+                Op::And(a, b) => f32::min(at(a), at(b)),
                 Op::Or(a, b) => f32::max(at(a), at(b)),
                 Op::Not(a) => 1.0 - at(a),
                 Op::Select(m, a, b) => {
-                    if at(m) != 0.0 {
-                        at(a)
-                    } else {
+                    if at(m) == 0.0 {
                         at(b)
+                    } else {
+                        at(a)
                     }
                 }
             });
@@ -508,15 +508,15 @@ fn literal(x: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spatial::{Quat, Vec3, vec3};
 
     /// A formula with every operation.
     fn formula<R: Real>(x: &[R]) -> Vec<R> {
-        let a = vec3(x[0], x[1], x[2]);
-        let r = Quat::axis_angle(Vec3::unit(2), x[3]).normalized().matrix() * a;
-        let inside = r.x.lt(R::one()).and(x[1].lt(x[2]).not()).or(x[0].lt(R::zero()));
-        let m = R::select(inside, r.y.max(x[3]), r.z.min(x[0]) / x[1]);
-        vec![r.x, r.y, m, m.abs().sqrt().atan2(r.x), -(x[0] * R::one()), R::constant(3.0) - R::one()]
+        let (sin, cos) = (x[3] * R::constant(0.5)).sin_cos();
+        let turned = [cos.mul_add(x[0], -(sin * x[1])), sin.mul_add(x[0], cos * x[1])];
+        let inside = turned[0].lt(R::one()).and(x[1].lt(x[2]).not()).or(x[0].lt(R::zero()));
+        let m = R::select(inside, turned[1].max(x[3]), turned[0].min(x[0]) / x[1]);
+        let angle = m.abs().sqrt().atan2(turned[0]);
+        vec![turned[0], turned[1], m, angle, -(x[0] * R::one()), R::constant(3.0) - R::one()]
     }
 
     fn samples() -> impl Iterator<Item = Vec<f32>> {

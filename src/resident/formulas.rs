@@ -269,14 +269,18 @@ fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
         }
     }
     let mut out = Vec::new();
-    frame.iter().for_each(|axis| put(*axis, &mut out));
+    for axis in frame {
+        put(axis, &mut out);
+    }
     let velocities: Vec<R> = [free, v].iter().flat_map(|v| [0, 1, 2].map(|i| dot(&y[i], v))).collect();
     let mut response = Response::new(model);
     response.factor.copy_from_slice(factor);
     response.inverse_root.copy_from_slice(inverse_root);
     let [y0, y1, y2] = &mut y[..] else { return out };
     solve_rows(model, &response, &layout.every_dof, &mut [y0, y1, y2]);
-    y.iter().for_each(|row| out.extend(row));
+    for row in &y {
+        out.extend(row);
+    }
     for (i, j) in OWN {
         out.push(dot(&y[i], &y[j]));
     }
@@ -414,7 +418,7 @@ fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
         let first = law[0];
         for i in 0..3 {
             for j in 0..4 {
-                law[i][j] = law[i][j] - m[i][0] * held * first[j];
+                law[i][j] -= m[i][0] * held * first[j];
             }
         }
     }

@@ -226,9 +226,7 @@ impl Layout {
 
     // Buffer `given`: what the host gives.
 
-    pub fn control(&self) -> usize {
-        0
-    }
+    pub const CONTROL: usize = 0;
     pub fn external(&self) -> usize {
         self.nu
     }
@@ -250,9 +248,7 @@ impl Layout {
 
     // Buffer `state`: what a world keeps.
 
-    pub fn q(&self) -> usize {
-        0
-    }
+    pub const Q: usize = 0;
     pub fn v(&self) -> usize {
         self.nq
     }
@@ -274,9 +270,7 @@ impl Layout {
 
     // Buffer `motion`: what the free motion leaves, in the order of the formula's results.
 
-    pub fn pose(&self) -> usize {
-        0
-    }
+    pub const POSE: usize = 0;
     pub fn shift(&self) -> usize {
         13 * self.geoms
     }
@@ -316,9 +310,7 @@ impl Layout {
 
     // Buffer `rows`: of every contact, frame, Y, own block, u*, u before the step, both biases, friction, impulses of both problems.
 
-    pub fn row_y(&self) -> usize {
-        9
-    }
+    pub const ROW_Y: usize = 9;
     pub fn row_own(&self) -> usize {
         9 + 3 * self.nv
     }

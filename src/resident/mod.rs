@@ -25,7 +25,7 @@ use crate::solver::Algorithm;
 use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::{Layout, MEMORY_LEN, OUTCOME_LEN};
-use shaders::{Shader, shaders};
+use shaders::{Shader, Stage, shaders, stages};
 use std::ops::Range;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
@@ -49,8 +49,8 @@ const TABLES: usize = 6;
 pub(crate) struct Resident {
     layout: Layout,
     chain: Chain,
-    /// Of every shader, in flow order: its name, and whether there is an invocation for every contact.
-    shaders: Vec<(String, bool)>,
+    /// The shaders of a step, in flow order.
+    stages: Vec<Stage>,
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
     world_count: usize,
@@ -132,10 +132,11 @@ impl Resident {
         let mut layout = Layout::new(plan, capacity);
         let formulas = Formulas::new(plan, &layout);
         let all = shaders(plan, &formulas, &mut layout);
-        let kernels: Vec<_> = all.iter().map(|Shader { name, source, .. }| Kernel { name, source }).collect();
+        let kernels: Vec<_> = all.iter().map(|Shader { name, source }| Kernel { name, source }).collect();
         let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false])?;
-        let shaders = all.iter().map(|shader| (shader.name.clone(), shader.by_contact)).collect();
-        let mut resident = Self { layout, chain, shaders, sets: Vec::new(), world_count };
+        let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
+        let stages = stages(&names);
+        let mut resident = Self { layout, chain, stages, sets: Vec::new(), world_count };
         resident.make_room()?;
         Ok(resident)
     }
@@ -162,10 +163,11 @@ impl Resident {
         for first in (0..self.world_count).step_by(most) {
             let worlds = first..(first + most).min(self.world_count);
             let stride = worlds.len().next_multiple_of(WORKGROUP);
-            let header = [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), 0];
+            let header = |problem| [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem];
+            let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
             bytes.push(4 * tables.len() as u64);
-            self.chain.add_set(bytemuck::cast_slice(&header), &bytes)?;
+            self.chain.add_set(&headers.each_ref().map(|header| bytemuck::cast_slice(header)), &bytes)?;
             self.chain.write(self.sets.len(), TABLES, 0, &tables);
             self.sets.push(worlds);
         }
@@ -203,7 +205,7 @@ impl Resident {
     pub fn given(&self) -> [Range<usize>; 6] {
         let l = &self.layout;
         let starts =
-            [l.control(), l.external(), l.gravity(), l.mass_scale(), l.gain_scale(), l.friction(), l.given_len()];
+            [Layout::CONTROL, l.external(), l.gravity(), l.mass_scale(), l.gain_scale(), l.friction(), l.given_len()];
         [0, 1, 2, 3, 4, 5].map(|k| starts[k]..starts[k + 1])
     }
 
@@ -231,9 +233,9 @@ impl Resident {
     /// The shaders of a step over one set of worlds.
     fn dispatches(&self, worlds: &Range<usize>) -> Vec<Dispatch> {
         let groups = worlds.len().div_ceil(WORKGROUP) as u32;
-        let by = |by_contact: bool| [groups, if by_contact { self.layout.capacity as u32 } else { 1 }];
-        let kernels = self.shaders.iter().enumerate();
-        kernels.map(|(kernel, (_, by_contact))| Dispatch { kernel, workgroups: by(*by_contact) }).collect()
+        let contacts = |stage: &Stage| if stage.by_contact { self.layout.capacity as u32 } else { 1 };
+        let stages = self.stages.iter();
+        stages.map(|s| Dispatch { kernel: s.shader, header: s.problem, workgroups: [groups, contacts(s)] }).collect()
     }
 
     /// Steps all worlds; does not wait.
@@ -255,7 +257,7 @@ impl Resident {
         for (set, worlds) in self.sets.iter().enumerate() {
             for _ in 0..substeps {
                 let taken = self.chain.run_timed(set, &self.dispatches(worlds))?;
-                for (taken, (name, _)) in taken.iter().zip(&self.shaders) {
+                for (taken, Stage { name, .. }) in taken.iter().zip(&self.stages) {
                     match seconds.iter_mut().find(|(known, _)| known == name) {
                         Some((_, sum)) => *sum += taken,
                         None => seconds.push((name.clone(), *taken)),

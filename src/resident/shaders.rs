@@ -16,8 +16,35 @@ pub(super) struct Shader {
     pub name: String,
     /// WGSL.
     pub source: String,
+}
+
+/// One run of a shader in a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stage {
+    /// Of the shader, and of the problem if it is one of two.
+    pub name: String,
+    /// Index of the shader.
+    pub shader: usize,
+    /// 0 for the velocity problem, 1 for the position problem.
+    pub problem: usize,
     /// Whether there is an invocation for every contact of a world, rather than for every world.
     pub by_contact: bool,
+}
+
+/// The stages of a step, in flow order: every shader once, those that solve once a problem, one problem after the other.
+pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
+    let stage = |shader: usize, problem: usize, prefix: &str| {
+        let name = format!("{prefix}{}", shaders[shader]);
+        Stage { name, shader, problem, by_contact: shaders[shader] == "contact_rows" }
+    };
+    let solves = |k: &usize| matches!(shaders[*k], "sweeps" | "newton");
+    let last = shaders.len() - 1;
+    let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, "")).collect();
+    for (problem, prefix) in ["velocity ", "position "].into_iter().enumerate() {
+        all.extend((0..last).filter(solves).map(|k| stage(k, problem, prefix)));
+    }
+    all.push(stage(last, 0, ""));
+    all
 }
 
 macro_rules! template {
@@ -57,24 +84,21 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
         );
         let name = format!("free_motion_{k}");
         let source = format!("{common}\n{}\n{statements}}}\n", entry(&name));
-        all.push(Shader { name, source, by_contact: false });
+        all.push(Shader { name, source });
     }
     let newton = plan.settings.solve().uses_newton();
-    let problem = |k: usize, text: &str| format!("const PROBLEM = {k}u;\nconst NEWTON = {newton};\n{PROBLEM}{text}");
-    let mut template = |name: &str, text: &str, by_contact: bool| {
-        let text = filled(&text.replace("ENTRY", name), formulas, layout);
-        all.push(Shader { name: name.into(), source: format!("{common}\n{text}"), by_contact });
+    let mut template = |name: &str, text: &str| {
+        let text = filled(text, formulas, layout);
+        all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
     };
-    template("contacts", CONTACTS, false);
-    template("contact_rows", CONTACT_ROWS, true);
-    template("contact_terms", CONTACT_TERMS, false);
-    for (k, name) in ["velocity", "position"].into_iter().enumerate() {
-        template(&format!("{name}_sweeps"), &problem(k, SWEEPS), false);
-        if newton {
-            template(&format!("{name}_newton"), &problem(k, NEWTON), false);
-        }
+    template("contacts", CONTACTS);
+    template("contact_rows", CONTACT_ROWS);
+    template("contact_terms", CONTACT_TERMS);
+    template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
+    if newton {
+        template("newton", &format!("{PROBLEM}{NEWTON}"));
     }
-    template("finish", FINISH, false);
+    template("finish", FINISH);
     all
 }
 
@@ -93,7 +117,7 @@ pub(super) fn loops_of_a_round(plan: &Plan, units: usize) -> usize {
 /// Iterations of all loops of one step of Newton.
 pub(super) fn loops_of_a_newton_step(nv: usize, units: usize) -> usize {
     // system, elimination, both passes over the rows, line search, taking the step with its tangents, sweeps, certificate
-    1 + nv + nv * nv + nv + 2 * units + 5 + 4 * units + 5 * (1 + units) + 2 * units
+    1 + nv + nv * nv + nv + (2 + nv) * units + 5 + 4 * units + 5 * (1 + units) + 2 * units
 }
 
 /// Rounds of sweeps and steps of Newton at most: as many as the settings ask for, and loops may turn ([`LOOP_BUDGET`]).
@@ -143,10 +167,10 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("Z", l.z()),
         ("SYSTEM", l.system()),
         ("NEWTON_LIMIT", newton_steps),
-        ("Q", l.q()),
+        ("Q", Layout::Q),
         ("V", l.v()),
         ("OUTCOME", l.outcome()),
-        ("POSE", l.pose()),
+        ("POSE", Layout::POSE),
         ("SHIFT", l.shift()),
         ("REFERENCE", l.reference()),
         ("FREE_VELOCITY", l.free_velocity()),

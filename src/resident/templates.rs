@@ -1,4 +1,9 @@
 //! What stands in the templates of `shaders/resident/` where they name a formula.
+#![expect(
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "texts that are made once for a model read best in one piece"
+)]
 
 use super::formulas::{Formulas, LENGTHS, POINT_INPUTS};
 use super::layout::{Layout, PointFormula, SCALAR_HEAD};
@@ -17,7 +22,7 @@ fn from<'a>(len: usize, at: impl Fn(usize) -> String + 'a) -> From<'a> {
 }
 
 /// The expressions of arrays one after another.
-fn inputs(all: Vec<From<'_>>) -> Vec<String> {
+fn inputs(all: &[From<'_>]) -> Vec<String> {
     all.iter().flat_map(|a| (0..a.len).map(|k| (a.at)(k))).collect()
 }
 
@@ -35,15 +40,29 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
     let motion = |start: usize| move |k: usize| format!("motion[{}u * header.stride + w]", start + k);
     let state = |start: usize| move |k: usize| format!("state[{}u * header.stride + w]", start + k);
     let (z, m) = (|k: usize| format!("z{k}"), |k: usize| format!("m{k}"));
-    let bias = |k: usize| format!("rows[(row + ROW_BIAS + 3u * PROBLEM + {k}u) * header.stride + w]");
-    let impulse = |k: usize| format!("rows[(row + ROW_IMPULSE + 3u * PROBLEM + {k}u) * header.stride + w]");
-    let scalar_impulse = || "rows[(SCALAR_IMPULSE + PROBLEM * SCALAR_COUNT + s) * header.stride + w]".to_owned();
+    let bias = |k: usize| format!("rows[(row + ROW_BIAS + 3u * header.problem + {k}u) * header.stride + w]");
+    let impulse = |k: usize| format!("rows[(row + ROW_IMPULSE + 3u * header.problem + {k}u) * header.stride + w]");
+    let scalar_impulse = || "rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w]".to_owned();
     let bound = |k: usize| format!("tables[BOUND_TABLE + 2u * s + {k}u]");
-    let contact_y = |i: usize, d: usize| row(l.row_y() + nv * i + d);
+    let contact_y = |i: usize, d: usize| row(Layout::ROW_Y + nv * i + d);
     let scalar_y = |_: usize, d: usize| scalar(SCALAR_HEAD + d);
     let scalar_bias = |_: usize| "bias".to_owned();
-    let of_contact = NewtonRows { rows: 3, nv, y: &contact_y, bias: &bias, impulse: &impulse };
-    let of_scalar = NewtonRows { rows: 1, nv, y: &scalar_y, bias: &scalar_bias, impulse: &|_| scalar_impulse() };
+    let of_contact = NewtonRows {
+        rows: 3,
+        nv,
+        y: &contact_y,
+        column: &|i| format!("rows[(row + {}u + NV * {i}u + d) * header.stride + w]", Layout::ROW_Y),
+        bias: &bias,
+        impulse: &impulse,
+    };
+    let of_scalar = NewtonRows {
+        rows: 1,
+        nv,
+        y: &scalar_y,
+        column: &|_| format!("motion[(scalar + {SCALAR_HEAD}u + d) * header.stride + w]"),
+        bias: &scalar_bias,
+        impulse: &|_| scalar_impulse(),
+    };
     let named = |list: &'static [&'static str]| from(list.len(), move |k| list[k].to_owned());
     let mut out = String::new();
     for line in text.lines() {
@@ -56,7 +75,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "private" => (0..nv).map(|k| format!("var<private> z{k}: f32;\nvar<private> m{k}: f32;\n")).collect(),
             "clear" => (0..nv).map(|k| format!("z{k} = 0.0; m{k} = 0.0;\n")).collect(),
             "keep_z" => (0..nv)
-                .map(|k| format!("rows[(Z + PROBLEM * NV + {k}u) * header.stride + w] = z{k};\n"))
+                .map(|k| format!("rows[(Z + header.problem * NV + {k}u) * header.stride + w] = z{k};\n"))
                 .collect::<String>(),
             "clear_system_row" => (0..nv).map(|j| format!("rows[system(i, {j}u, w)] = 0.0;\n")).collect::<String>(),
             "pivot_row" => (0..nv).map(|j| format!("let pivot{j} = rows[system(k, {j}u, w)];\n")).collect(),
@@ -69,7 +88,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
                     + &told(
                         &f.contact_law,
                         "law_",
-                        &inputs(vec![
+                        &inputs(&[
                             from(3, |k| format!("u{k}")),
                             from(3, impulse),
                             from(3, |k| row(l.row_own() + k)),
@@ -90,7 +109,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "contact_merits" => told(
                 &f.contact_merits,
                 "merits_",
-                &inputs(vec![
+                &inputs(&[
                     from(3, |k| format!("u{k}")),
                     from(3, impulse),
                     from(3, |k| format!("u_step{k}")),
@@ -105,7 +124,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
                     + &told(
                         &f.scalar_law,
                         "law_",
-                        &inputs(vec![
+                        &inputs(&[
                             named(&["u0"]),
                             from(1, |_| scalar_impulse()),
                             from(1, |_| scalar(1)),
@@ -120,7 +139,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "scalar_merits" => told(
                 &f.scalar_merits,
                 "merits_",
-                &inputs(vec![
+                &inputs(&[
                     named(&["u0"]),
                     from(1, |_| scalar_impulse()),
                     named(&["u_step0", "step0"]),
@@ -138,7 +157,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "contact_rows" => told(
                 &f.contact_rows,
                 "contact_rows_",
-                &inputs(vec![
+                &inputs(&[
                     from(6, |k| format!("contact[(at + {}u) * header.stride + w]", 2 + k)),
                     from(nv, |k| format!("tables[sign + {k}u]")),
                     from(3 * l.trees, motion(l.reference())),
@@ -153,21 +172,21 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "contact_targets" => told(
                 &f.contact_targets,
                 "contact_targets_",
-                &inputs(vec![named(&["gap", "previous", "free", "restitution", "fastest", "kick"])]),
+                &inputs(&[named(&["gap", "previous", "free", "restitution", "fastest", "kick"])]),
                 |i, x| format!("{} = {x};", ["target_velocity", "position_velocity"][i]),
             ),
             "first_guess" => told(
                 &f.first_guess,
                 "first_guess_",
-                &inputs(vec![named(&["guess.x", "guess.y", "guess.z", "friction"])]),
+                &inputs(&[named(&["guess.x", "guess.y", "guess.z", "friction"])]),
                 |i, x| format!("rows[(row + ROW_IMPULSE + {i}u) * header.stride + w] = {x};"),
             ),
             "sweep_contact" => told(
                 &f.sweep_contact,
                 "sweep_contact_",
-                &inputs(vec![
+                &inputs(&[
                     from(nv, z),
-                    from(3 * nv, |k| row(l.row_y() + k)),
+                    from(3 * nv, |k| row(Layout::ROW_Y + k)),
                     from(3, bias),
                     from(3, impulse),
                     from(6, |k| row(l.row_own() + k)),
@@ -178,7 +197,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "sweep_scalar" => told(
                 &f.sweep_scalar,
                 "sweep_scalar_",
-                &inputs(vec![
+                &inputs(&[
                     from(nv, z),
                     from(nv, |k| scalar(SCALAR_HEAD + k)),
                     from(1, |_| "bias".into()),
@@ -191,22 +210,22 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "add_contact" | "add_scalar" => {
                 let contact = name == "add_contact";
                 let (y, of) = if contact {
-                    (from(3 * nv, |k| row(l.row_y() + k)), from(3, impulse))
+                    (from(3 * nv, |k| row(Layout::ROW_Y + k)), from(3, impulse))
                 } else {
                     (from(nv, |k| scalar(SCALAR_HEAD + k)), from(1, |_| scalar_impulse()))
                 };
                 let program = if contact { &f.add_contact } else { &f.add_scalar };
-                told(program, "add_", &inputs(vec![from(nv, z), from(nv, m), y, of]), |i, x| {
+                told(program, "add_", &inputs(&[from(nv, z), from(nv, m), y, of]), |i, x| {
                     if i < nv { format!("z{i} = {x};") } else { format!("m{} = {x};", i - nv) }
                 })
             }
             "check_contact" => told(
                 &f.check_contact,
                 "check_contact_",
-                &inputs(vec![
+                &inputs(&[
                     from(nv, z),
                     from(nv, m),
-                    from(3 * nv, |k| row(l.row_y() + k)),
+                    from(3 * nv, |k| row(Layout::ROW_Y + k)),
                     from(3, bias),
                     from(3, impulse),
                     from(3, |k| row(l.row_own() + k)),
@@ -217,7 +236,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "check_scalar" => told(
                 &f.check_scalar,
                 "check_scalar_",
-                &inputs(vec![
+                &inputs(&[
                     from(nv, z),
                     from(nv, m),
                     from(nv, |k| scalar(SCALAR_HEAD + k)),
@@ -231,8 +250,8 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "finish" => told(
                 &f.finish,
                 "finish_",
-                &inputs(vec![
-                    from(l.nq, state(l.q())),
+                &inputs(&[
+                    from(l.nq, state(Layout::Q)),
                     from(l.packed, motion(l.factor())),
                     from(nv, motion(l.inverse_root())),
                     from(nv, motion(l.free_velocity())),
@@ -256,6 +275,8 @@ struct NewtonRows<'a> {
     /// Expression of Y_id, and of b_i.
     y: &'a dyn Fn(usize, usize) -> String,
     bias: &'a dyn Fn(usize) -> String,
+    /// Expression of Y_id for a variable d.
+    column: &'a dyn Fn(usize) -> String,
     /// Expression of λ_i.
     impulse: &'a dyn Fn(usize) -> String,
 }
@@ -292,21 +313,23 @@ impl NewtonRows<'_> {
                 let _ = writeln!(out, "let y{i}_{d} = {};", (self.y)(i, d));
             }
         }
-        for d in 0..nv {
-            let right = (0..n).fold(format!("right[{d}]"), |sum, i| format!("fma(y{i}_{d}, g{i}, {sum})"));
-            let _ = writeln!(out, "{{\nright[{d}] = {right};");
-            for j in 0..n {
-                // t_j = Σ_i Y_id M_ij
-                let terms: Vec<_> = (0..n).map(|i| format!("y{i}_{d} * law[{}]", n * i + j)).collect();
-                let _ = writeln!(out, "let t{j} = {};", terms.join(" + "));
-            }
-            for e in 0..nv {
-                let at = format!("rows[system({d}u, {e}u, w)]");
-                let sum = (0..n).fold(at.clone(), |sum, j| format!("fma(t{j}, y{j}_{e}, {sum})"));
-                let _ = writeln!(out, "{at} = {sum};");
-            }
-            let _ = writeln!(out, "}}");
+        // row d of the system: t_j = Σ_i Y_id M_ij
+        let _ = writeln!(out, "for (var d = 0u; d < NV; d++) {{");
+        for i in 0..n {
+            let _ = writeln!(out, "let own{i} = {};", (self.column)(i));
         }
+        let right = (0..n).fold("right[d]".to_owned(), |sum, i| format!("fma(own{i}, g{i}, {sum})"));
+        let _ = writeln!(out, "right[d] = {right};");
+        for j in 0..n {
+            let terms: Vec<_> = (0..n).map(|i| format!("own{i} * law[{}]", n * i + j)).collect();
+            let _ = writeln!(out, "let t{j} = {};", terms.join(" + "));
+        }
+        for e in 0..nv {
+            let at = format!("rows[system(d, {e}u, w)]");
+            let sum = (0..n).fold(at.clone(), |sum, j| format!("fma(t{j}, y{j}_{e}, {sum})"));
+            let _ = writeln!(out, "{at} = {sum};");
+        }
+        out.push_str("}\n");
         out
     }
 
@@ -339,7 +362,7 @@ fn points(f: &Formulas) -> String {
             from(3, move |k| format!("motion[(REFERENCE + 3u * {tree} + {k}u) * header.stride + w]"))
         };
         let table = |k: usize| format!("tables[pair + {k}u]");
-        let inputs = inputs(vec![
+        let inputs = inputs(&[
             pose("a"),
             pose("b"),
             from(6, move |k| table(14 + k)),

@@ -1,6 +1,6 @@
 use super::formulas::{self, Formulas};
 use super::layout::Layout;
-use super::shaders::shaders;
+use super::shaders::{shaders, stages};
 use crate::gpu::LOOP_BUDGET;
 use crate::lane::Real;
 use crate::model::Model;
@@ -81,18 +81,21 @@ fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
     let plan = plan("ant");
     let mut layout = Layout::new(&plan, 16);
     let formulas = Formulas::new(&plan, &layout);
-    let names: Vec<_> = shaders(&plan, &formulas, &mut layout).into_iter().map(|shader| shader.name).collect();
+    let all = shaders(&plan, &formulas, &mut layout);
+    let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
+    let stages: Vec<_> = stages(&names).into_iter().map(|stage| stage.name).collect();
     assert_eq!(
-        names,
+        stages,
         [
             "free_motion_0",
+            "free_motion_1",
             "contacts",
             "contact_rows",
             "contact_terms",
-            "velocity_sweeps",
-            "velocity_newton",
-            "position_sweeps",
-            "position_newton",
+            "velocity sweeps",
+            "velocity newton",
+            "position sweeps",
+            "position newton",
             "finish"
         ]
     );
@@ -133,7 +136,7 @@ fn no_shader_may_exceed_what_lavapipe_loops() {
             let (rounds, newton_steps) = super::shaders::loop_limits(&plan, &layout);
             assert!(rounds * super::shaders::loops_of_a_round(&plan, units) + 4 * units <= LOOP_BUDGET);
             assert!(newton_steps * super::shaders::loops_of_a_newton_step(layout.nv, units) + 4 * units <= LOOP_BUDGET);
-            assert!(newton_steps >= 8, "{name}: {newton_steps}");
+            assert!(newton_steps >= 5 && (capacity > 16 || newton_steps >= 16), "{name}: {newton_steps}");
         }
     }
 }
