@@ -11,6 +11,7 @@ mod observe;
 mod on_device;
 mod quantity;
 mod threads;
+mod backends;
 mod core;
 mod pose;
 mod random;
