@@ -21,6 +21,8 @@ pub(super) struct Dense<R> {
 }
 
 impl<R: Real> Matrix<R> for Dense<R> {
+    const SWEEPS: u32 = 5;
+
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         let n = size.row_count();
@@ -118,8 +120,10 @@ impl<R: Real> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
         pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+        velocity.copy_from_slice(tile.bias);
+        self.add_product(tile.impulse, velocity);
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Factor<S> {
     /// Number of columns that any row touches, and the number of each among them, shape \[strip\]\[column\].
     column_count: usize,
     columns: Vec<u32>,
+    /// The number of the first column of every strip, if those that any row touches are the first of the strip, shape \[strip\].
+    first: Vec<u32>,
     /// What number a strip gets in [`Factor::compress`].
     number: Vec<u32>,
 }
@@ -70,6 +72,7 @@ impl<S: Scalar> Factor<S> {
         self.strip_count = other.strip_count;
         self.column_count = other.column_count;
         self.columns.clone_from(&other.columns);
+        self.first.clone_from(&other.first);
     }
 
     /// Number of units.
@@ -168,10 +171,18 @@ impl<S: Scalar> Factor<S> {
         (column != NONE).then_some(column as usize)
     }
 
+    /// The number of the first column of a strip among those that any row touches, if these are the first of the strip; after [`Factor::compress`].
+    #[inline(always)]
+    pub(super) fn neighbours(&self, strip: usize) -> Option<usize> {
+        let first = self.first[strip];
+        (first != NONE).then_some(first as usize)
+    }
+
     /// Leaves out the strips that no row touches, and numbers the columns.
     pub(super) fn compress(&mut self) {
         self.number.clear();
         self.columns.clear();
+        self.first.clear();
         let (mut strips, mut columns) = (0, 0);
         for strip in 0..self.strip_count {
             self.number.push(strips as u32);
@@ -179,6 +190,7 @@ impl<S: Scalar> Factor<S> {
             if touched != 0 {
                 self.touched[strips] = touched;
                 strips += 1;
+                self.first.push(if touched & (touched.wrapping_add(1)) == 0 { columns as u32 } else { NONE });
                 for lane in 0..STRIP {
                     let used = touched >> lane & 1 == 1;
                     self.columns.push(if used { columns as u32 } else { NONE });
