@@ -2,7 +2,7 @@
 
 use super::block_lu::{BLOCK, factor, solve};
 use super::cpu::OneTile;
-use super::newton::{Guess, Matrix, Mode, tests};
+use super::newton::{Guess, Matrix, Mode, NewtonTile, tests};
 use super::pgs::pgs;
 use super::project::scale;
 use super::{BlockSize, Header};
@@ -21,8 +21,6 @@ pub(super) struct Dense<R> {
 }
 
 impl<R: Real> Matrix<R> for Dense<R> {
-    const SWEEPS: u32 = 5;
-
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         let n = size.row_count();
@@ -117,6 +115,11 @@ impl<R: Real> Matrix<R> for Dense<R> {
         self.right[..x.len()].copy_from_slice(x);
         solve(&self.system, &mut self.right);
         x.copy_from_slice(&self.right[..x.len()]);
+    }
+
+    #[inline(always)]
+    fn solve(tile: &mut NewtonTile<R, Self>, header: &Header, most: usize) -> (R, R::Mask) {
+        tile.solve_damped(header, most)
     }
 
     #[inline(always)]

@@ -10,10 +10,10 @@
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
-use super::block_lu::{BLOCK, factor_sparse, solve};
+use super::block_lu::{BLOCK, factor_sparse, solve_rows};
 use super::cpu::OneTile;
 use super::factor::{Factor, STRIP, Strip};
-use super::newton::{Guess, Matrix, Mode, expand, tests};
+use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
@@ -28,12 +28,11 @@ pub(super) struct Factored<S> {
     own: Vec<[[S; 3]; 3]>,
     /// What a sweep multiplies velocities with, see [`contact_steps`]; a scalar row has the first only, shape \[unit\].
     step: Vec<[S; 3]>,
-    /// The units in an order that gives the same sweeps as their own: those that share no strip with units before them, then those that share some with the first, and so on.
-    /// So a unit need not wait for the one just before it.
+    /// The units in the order of sweeps, lot by lot: units of one lot share no strip, so that none waits for the one just before it.
     order: Vec<u32>,
-    /// What is counted for that: how many of those lots there are up to the last unit on a strip, shape \[strip\]; of which lot a unit is, shape \[unit\]; where the next unit of a
-    /// lot goes, shape \[lot\].
-    depth: Vec<u32>,
+    /// What is counted for that: the lots that touch a strip, one bit each, shape \[strip\]; the lot of a unit, shape \[unit\]; where the next unit of a lot goes, shape
+    /// \[lot\].
+    taken: Vec<u64>,
     lot: Vec<u32>,
     place: Vec<u32>,
     /// z = Yᵀ λ, shape \[strip\].
@@ -117,25 +116,26 @@ impl<S: Scalar> Factored<S> {
         self.find_order();
     }
 
-    /// The order of sweeps.
+    /// The order of sweeps: every unit goes into the first lot that does not touch its strips; the last lot takes what no other takes.
     #[inline(always)]
     fn find_order(&mut self) {
-        self.depth.clear();
-        self.depth.resize(self.factor.strip_count(), 0);
+        self.taken.clear();
+        self.taken.resize(self.factor.strip_count(), 0);
         self.lot.clear();
         self.place.clear();
+        self.place.resize(u64::BITS as usize, 0);
         for unit in 0..self.factor.unit_count() {
             let strips = self.factor.unit(unit).0;
-            let mut lot = 0;
+            let mut taken = 0;
             for &strip in strips {
-                lot = lot.max(self.depth[strip as usize]);
+                taken |= self.taken[strip as usize];
             }
+            let lot = taken.trailing_ones().min(u64::BITS - 1);
             for &strip in strips {
-                self.depth[strip as usize] = lot + 1;
+                self.taken[strip as usize] |= 1 << lot;
             }
             self.lot.push(lot);
             // first how many units a lot has
-            self.place.resize(self.place.len().max(lot as usize + 1), 0);
             self.place[lot as usize] += 1;
         }
         let mut start = 0;
@@ -201,17 +201,26 @@ impl<S: Scalar> Factored<S> {
         [self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
     }
 
-    /// m = |Y|ᵀ |λ|: what the terms of z add up to.
+    /// z = Yᵀ λ, and m = |Y|ᵀ |λ|: what its terms add up to.
     #[inline(always)]
     fn find_magnitude(&mut self, impulse: &[S]) {
+        self.find_velocity(impulse);
         self.magnitude.clear();
         self.magnitude.resize(self.factor.strip_count(), [S::zero(); STRIP]);
         for unit in 0..self.factor.unit_count() {
             let (strips, entries) = self.factor.unit(unit);
-            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
-            for (k, y) in entries.iter().enumerate() {
-                let (strip, x) = (strips[k / rows] as usize, impulse[i + k % rows].abs());
-                self.magnitude[strip] = add_strip(self.magnitude[strip], &sizes(y), &[x; STRIP]);
+            let i = self.factor.row(unit);
+            if unit < self.factor.size.contact_count {
+                let x = [impulse[i].abs(), impulse[i + 1].abs(), impulse[i + 2].abs()];
+                for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                    let m = &mut self.magnitude[strip as usize];
+                    *m = add_strips(*m, &[sizes(&y[0]), sizes(&y[1]), sizes(&y[2])], x);
+                }
+            } else {
+                for (&strip, y) in strips.iter().zip(entries) {
+                    let m = &mut self.magnitude[strip as usize];
+                    *m = add_strip(*m, &sizes(y), &[impulse[i].abs(); STRIP]);
+                }
             }
         }
     }
@@ -220,14 +229,23 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     fn magnitude_of(&self, unit: usize, bias: &[S]) -> S {
         let (strips, entries) = self.factor.unit(unit);
-        let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
-        let mut largest = S::zero();
-        for row in 0..rows {
-            let mut sum = [S::zero(); STRIP];
-            for (k, &strip) in strips.iter().enumerate() {
-                sum = add_strip(sum, &sizes(&entries[k * rows + row]), &self.magnitude[strip as usize]);
+        let i = self.factor.row(unit);
+        let mut sums = [[S::zero(); STRIP]; 3];
+        if unit < self.factor.size.contact_count {
+            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                let m = &self.magnitude[strip as usize];
+                for row in 0..3 {
+                    sums[row] = add_strip(sums[row], &sizes(&y[row]), m);
+                }
             }
-            let sum = bias[i + row].abs() + total(&sum);
+        } else {
+            for (&strip, y) in strips.iter().zip(entries) {
+                sums[0] = add_strip(sums[0], &sizes(y), &self.magnitude[strip as usize]);
+            }
+        }
+        let mut largest = S::zero();
+        for (row, sum) in sums.iter().enumerate().take(self.factor.rows(unit)) {
+            let sum = bias[i + row].abs() + total(sum);
             // a maximum drops what is not a number; a sum does not
             largest = sum.mul_add(S::zero(), Real::max(sum, largest));
         }
@@ -309,7 +327,7 @@ impl<S: Scalar> Factored<S> {
                 }
             }
         }
-        solve(&self.system, &mut self.solution);
+        solve_rows(&self.system, &mut self.solution);
         for (strip, z) in self.velocity.iter_mut().enumerate() {
             for (lane, z) in z.iter_mut().enumerate() {
                 if let Some(column) = self.factor.column(strip, lane) {
@@ -324,7 +342,6 @@ impl<S: Scalar> Factored<S> {
     /// As stage `residual`; the floor follows the terms of z and those of u.
     #[inline(always)]
     pub fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        self.find_velocity(tile.impulse);
         self.find_magnitude(tile.impulse);
         let contacts = self.factor.size.contact_count;
         let (mut largest, mut magnitude, mut finite) = (S::zero(), S::zero(), true);
@@ -349,8 +366,6 @@ impl<S: Scalar> Factored<S> {
 }
 
 impl<S: Scalar> Matrix<S> for Factored<S> {
-    const SWEEPS: u32 = 6;
-
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         for array in [&mut self.unknown, &mut self.inverse, &mut self.right, &mut self.row] {
@@ -490,6 +505,11 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
                 x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
             }
         }
+    }
+
+    #[inline(always)]
+    fn solve(tile: &mut NewtonTile<S, Self>, header: &Header, most: usize) -> (S, bool) {
+        tile.solve_swept(header, most)
     }
 
     #[inline(always)]

@@ -17,20 +17,25 @@
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
 use super::cpu::OneTile;
-use super::project::{corrected_normal, inverse, project_cone, project_interval};
+use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
-use super::{BlockSize, Header, REPORT_FLOOR, goal};
+use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use crate::lane::{Mask, Real, Scalar};
 
+/// Sweeps on a block that a step brought nothing.
+const SWEEPS: u32 = 5;
+/// First proximal term, in units of the mean diagonal.
+const FIRST_DELTA: f64 = 1e-4;
 /// Least k of a sliding contact: bounds the curvature (1 − k)/k.
 const LEAST_SHARE: f64 = 1e-3;
 /// Over-relaxation α of alternating directions.
 const RELAXATION: f64 = 1.6;
+/// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
+pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
+pub(super) const ENOUGH: f64 = 0.1;
 
 /// W of a tile of blocks, in one form or another.
-pub(super) trait Matrix<R: Real> {
-    /// Sweeps after a step.
-    const SWEEPS: u32;
+pub(super) trait Matrix<R: Real>: Sized {
     /// Makes room for blocks of `size`, all zero.
     fn clear(&mut self, size: BlockSize);
     /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
@@ -43,6 +48,8 @@ pub(super) trait Matrix<R: Real> {
     fn shift(&mut self, rho: R);
     /// x ← (W + ρ I)⁻¹ x, after [`Matrix::shift`].
     fn solve_shifted(&mut self, x: &mut [R]);
+    /// At most `most` Newton steps on all lanes. Returns the steps of every lane, and the lanes that have not reached their tolerance.
+    fn solve(tile: &mut NewtonTile<R, Self>, header: &Header, most: usize) -> (R, R::Mask);
     /// [`pgs`](super::pgs()) sweeps over the live lanes, the tile brings no W; and u = W y + b afterwards, of all lanes.
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]);
 }
@@ -99,9 +106,9 @@ pub(super) struct NewtonTile<R, W> {
     /// y' − y, and W times it, shape \[row\].
     pub direction: Vec<R>,
     pub change: Vec<R>,
-    /// y before a step, shape \[row\].
+    /// y before a step, where sweeps follow it, shape \[row\].
     pub before: Vec<R>,
-    /// y that a shorter step led to, and its u, shape \[row\].
+    /// y that a shorter step and sweeps led to, and its u, shape \[row\].
     pub candidate: Vec<R>,
     pub candidate_velocity: Vec<R>,
 }
@@ -166,9 +173,6 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
             (&mut self.fixed, n),
             (&mut self.direction, n),
             (&mut self.change, n),
-            (&mut self.before, n),
-            (&mut self.candidate, n),
-            (&mut self.candidate_velocity, n),
         ] {
             array.resize(len, R::zero());
         }
@@ -248,7 +252,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
             for (part, &whole) in self.friction.iter_mut().zip(&self.whole_friction) {
                 *part = whole * R::constant(share);
             }
-            let (taken, left) = self.solve(header, round.steps);
+            let (taken, left) = W::solve(self, header, round.steps);
             (steps, unsolved) = (steps + taken, left);
         }
         self.unscale();
@@ -304,6 +308,66 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
                 self.direction[i] = (-self.velocity[i]).mul_add(over, h);
             }
         }
+    }
+
+    /// Sweeps in some lanes; then u = W y + b in all.
+    #[inline(always)]
+    pub(super) fn sweep(&mut self, header: &Header, sweep_count: u32, lanes: R::Mask) {
+        let mut report = [R::zero(); REPORT_LEN];
+        report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
+        let header = Header { sweep_count, ..*header };
+        let Self { matrix, bias, friction, bounds, impulse, velocity, .. } = self;
+        let mut tile = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
+        matrix.sweep(&header, &mut tile, velocity);
+    }
+
+    /// At most `most` Newton steps on all lanes, each as long as lowers the merit, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
+    /// not.
+    #[inline(always)]
+    pub(super) fn solve_damped(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
+        let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
+        let (one, ten) = (R::one(), R::constant(10.0));
+        self.update_velocity();
+        let (mut merit, residual) = self.natural_map();
+        let mut live = self.tolerance.lt(residual).and(is_finite(residual));
+        self.delta = R::constant(FIRST_DELTA);
+        let mut steps = R::zero();
+        for _ in 0..most {
+            if !live.any() {
+                break;
+            }
+            self.guess_modes();
+            self.point(false);
+            let mut best = (self.merit_along(one), one);
+            let enough = best.0.lt(merit * R::constant(ENOUGH));
+            for length in SHORTER {
+                if !live.and(enough.not()).any() {
+                    break;
+                }
+                let length = R::constant(length);
+                let m = self.merit_along(length);
+                let better = enough.not().and(m.lt(best.0).or(is_finite(best.0).not()));
+                best = (R::select(better, m, best.0), R::select(better, length, best.1));
+            }
+            // a lane that got nothing regularizes more, and sweeps
+            let moves = live.and(best.0.lt(merit));
+            for (y, d) in self.impulse.iter_mut().zip(&self.direction) {
+                *y = R::select(moves, d.mul_add(best.1, *y), *y);
+            }
+            let full = moves.and(best.1.lt(one).not());
+            let grown = R::select(moves, self.delta * R::constant(2.0), self.delta * ten).min(one);
+            self.delta = R::select(full, (self.delta / ten).max(least_delta), grown);
+            steps += R::select(live, one, R::zero());
+            if live.and(moves.not()).any() {
+                self.sweep(header, SWEEPS, live.and(moves.not()));
+            } else {
+                self.update_velocity();
+            }
+            let (now, residual) = self.natural_map();
+            merit = now;
+            live = live.and(self.tolerance.lt(residual)).and(is_finite(residual));
+        }
+        (steps, live)
     }
 
     /// u = W y + b

@@ -1,4 +1,5 @@
-//! The iteration of Newton on contact modes: a proximal term that stays large, and sweeps of Gauss-Seidel after every step.
+//! Newton on contact modes with a proximal term that stays large, and sweeps of Gauss-Seidel after every step: for factored blocks, whose sweeps are cheap beside
+//! a step.
 //!
 //! ```text
 //! δ = δ₀
@@ -14,149 +15,131 @@
 //! A full step guesses all modes at once and may be far worse than y until sweeps have settled what it got wrong: so it is judged after them, and against more
 //! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them.
 
-use super::cpu::OneTile;
-use super::newton::{Matrix, NewtonTile};
+use super::Header;
+use super::factored::Factored;
+use super::newton::{ENOUGH, NewtonTile, SHORTER};
 use super::project::{is_finite, project_cone, project_interval};
-use super::{Header, REPORT_LEN, REPORT_LIVE};
-use crate::lane::{Mask, Real};
+use crate::lane::{Real, Scalar};
 
-/// Sweeps on a block that a step brought nothing.
+/// Sweeps after a step, and instead of one that brought nothing.
+const SWEEPS: u32 = 6;
 const SWEEPS_INSTEAD: u32 = 5;
 /// δ₀: the first proximal term, and the least, in units of the mean diagonal.
 const LEAST_DELTA: f64 = 3e-4;
-/// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
-const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
-const ENOUGH: f64 = 0.1;
 
-impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
-    /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
-    /// not.
+impl<S: Scalar> NewtonTile<S, Factored<S>> {
+    /// At most `most` Newton steps, until the tolerance is reached. Returns the steps, and whether it is not.
     #[inline(always)]
-    pub(super) fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
-        let (one, ten, least_delta) = (R::one(), R::constant(10.0), R::constant(LEAST_DELTA));
+    pub(super) fn solve_swept(&mut self, header: &Header, most: usize) -> (S, bool) {
         self.update_velocity();
+        self.go_on(header, most)
+    }
+
+    /// [`Self::solve_swept`] where u is that of y already.
+    #[inline(always)]
+    pub(super) fn go_on(&mut self, header: &Header, most: usize) -> (S, bool) {
+        let (one, ten, least_delta) = (S::one(), S::constant(10.0), S::constant(LEAST_DELTA));
         let (mut merit, residual) = self.natural_map();
-        let mut recent = [merit, R::zero(), R::zero()];
+        let mut recent = [merit, S::zero(), S::zero()];
         let mut live = self.unfinished(residual);
+        let mut steps = S::zero();
         self.delta = least_delta;
-        let mut steps = R::zero();
         for _ in 0..most {
-            if !live.any() {
+            if !live {
                 break;
             }
             self.guess_modes();
             self.point(false);
-            steps += R::select(live, one, R::zero());
+            steps += one;
             let (full, residual) = self.natural_map_ahead();
-            let length = self.length(live, full, merit);
-            self.before.copy_from_slice(&self.impulse);
-            let arrives = live.and(is_finite(residual)).and(self.unfinished(residual).not());
-            self.step(live, R::select(arrives, one, length));
-            live = live.and(arrives.not());
-            if !live.any() {
-                break;
+            if is_finite(residual) && !self.unfinished(residual) {
+                self.step(one);
+                return (steps, false);
             }
-            self.project(live);
-            self.sweep(header, W::SWEEPS, live);
-            let (mut now, mut residual) = self.natural_map();
-            let mut whole = length.lt(one).not();
-            let short = live.and(whole.not());
-            if short.any() {
-                self.candidate.copy_from_slice(&self.impulse);
-                self.candidate_velocity.copy_from_slice(&self.velocity);
-                self.restore(short);
-                self.step(short, one);
-                self.project(short);
-                self.sweep(header, W::SWEEPS, short);
-                let (other, other_residual) = self.natural_map();
-                let better = short.and(other.lt(now));
-                for i in 0..self.impulse.len() {
-                    self.impulse[i] = R::select(better, self.impulse[i], self.candidate[i]);
-                    self.velocity[i] = R::select(better, self.velocity[i], self.candidate_velocity[i]);
+            let length = self.length(full, merit);
+            self.before.clone_from(&self.impulse);
+            let (mut now, mut residual) = self.step_and_sweep(header, length);
+            let mut whole = !length.lt(one);
+            if !whole {
+                self.candidate.clone_from(&self.impulse);
+                self.candidate_velocity.clone_from(&self.velocity);
+                self.impulse.copy_from_slice(&self.before);
+                let other = self.step_and_sweep(header, one);
+                if other.0.lt(now) {
+                    (now, residual, whole) = (other.0, other.1, true);
+                } else {
+                    self.impulse.copy_from_slice(&self.candidate);
+                    self.velocity.copy_from_slice(&self.candidate_velocity);
                 }
-                (now, residual) = (R::select(better, other, now), R::select(better, other_residual, residual));
-                whole = whole.or(better);
             }
-            let accepted = now.lt(recent[0].max(recent[1]).max(recent[2]));
-            let refused = live.and(accepted.not());
-            if refused.any() {
-                self.restore(refused);
-                self.sweep(header, SWEEPS_INSTEAD, refused);
+            if now.lt(Real::max(Real::max(recent[0], recent[1]), recent[2])) {
+                self.delta = if whole {
+                    Real::max(self.delta / ten, least_delta)
+                } else {
+                    Real::min(self.delta * S::constant(2.0), one)
+                };
+            } else {
+                self.impulse.copy_from_slice(&self.before);
+                self.sweep(header, SWEEPS_INSTEAD, true);
                 (now, residual) = self.natural_map();
+                self.delta = Real::min(self.delta * ten, one);
             }
-            let grown = R::select(accepted, self.delta * R::constant(2.0), self.delta * ten).min(one);
-            self.delta = R::select(accepted.and(whole), (self.delta / ten).max(least_delta), grown);
             merit = now;
             recent = [now, recent[0], recent[1]];
-            live = self.unfinished(residual).and(live);
+            live = self.unfinished(residual);
         }
         (steps, live)
     }
 
-    /// Where a residual is above the tolerance, and finite.
+    /// Whether a residual is above the tolerance, and finite.
     #[inline(always)]
-    pub(super) fn unfinished(&self, residual: R) -> R::Mask {
-        self.tolerance.lt(residual).and(is_finite(residual))
-    }
-
-    /// y ← y before the step in some lanes.
-    #[inline(always)]
-    fn restore(&mut self, lanes: R::Mask) {
-        for (y, before) in self.impulse.iter_mut().zip(&self.before) {
-            *y = R::select(lanes, *before, *y);
-        }
+    fn unfinished(&self, residual: S) -> bool {
+        self.tolerance.lt(residual) && is_finite(residual)
     }
 
     /// How far to go along the step: all the way, unless less lowers the merit more.
     #[inline(always)]
-    fn length(&self, lanes: R::Mask, full: R, merit: R) -> R {
-        let (mut best, mut chosen) = (full, R::one());
-        let tries = lanes.and(full.lt(merit * R::constant(ENOUGH)).not());
+    fn length(&self, full: S, merit: S) -> S {
+        let (mut best, mut chosen) = (full, S::one());
+        if full.lt(merit * S::constant(ENOUGH)) {
+            return chosen;
+        }
         for length in SHORTER {
-            if !tries.any() {
-                break;
-            }
-            let length = R::constant(length);
+            let length = S::constant(length);
             let m = self.merit_along(length);
-            let better = tries.and(m.lt(best).or(is_finite(best).not()));
-            (best, chosen) = (R::select(better, m, best), R::select(better, length, chosen));
+            if m.lt(best) || !is_finite(best) {
+                (best, chosen) = (m, length);
+            }
         }
         chosen
     }
 
-    /// y ← y + length · direction in some lanes.
+    /// y ← project(y + length · direction), swept. Returns the natural map, see [`Self::natural_map`].
     #[inline(always)]
-    pub(super) fn step(&mut self, lanes: R::Mask, length: R) {
+    fn step_and_sweep(&mut self, header: &Header, length: S) -> (S, S) {
+        self.step(length);
+        self.project();
+        self.sweep(header, SWEEPS, true);
+        self.natural_map()
+    }
+
+    /// y ← y + length · direction
+    #[inline(always)]
+    pub(super) fn step(&mut self, length: S) {
         for (y, d) in self.impulse.iter_mut().zip(&self.direction) {
-            *y = R::select(lanes, d.mul_add(length, *y), *y);
+            *y = d.mul_add(length, *y);
         }
     }
 
-    /// y ← its nearest feasible impulses in some lanes.
+    /// y ← its nearest feasible impulses.
     #[inline(always)]
-    pub(super) fn project(&mut self, lanes: R::Mask) {
+    pub(super) fn project(&mut self) {
         let contacts = self.size.contact_count;
-        for c in 0..contacts {
-            let y = &mut self.impulse[3 * c..3 * c + 3];
-            let nearest = project_cone([y[0], y[1], y[2]], self.friction[c]);
-            for k in 0..3 {
-                y[k] = R::select(lanes, nearest[k], y[k]);
-            }
+        for (y, friction) in self.impulse.as_chunks_mut::<3>().0.iter_mut().zip(&self.friction) {
+            *y = project_cone(*y, *friction);
         }
-        for s in 0..self.size.scalar_count {
-            let y = &mut self.impulse[3 * contacts + s];
-            *y = R::select(lanes, project_interval(*y, self.bounds[2 * s], self.bounds[2 * s + 1]), *y);
+        for (y, bounds) in self.impulse[3 * contacts..].iter_mut().zip(self.bounds.as_chunks::<2>().0) {
+            *y = project_interval(*y, bounds[0], bounds[1]);
         }
-    }
-
-    /// Sweeps in some lanes; then u = W y + b in all.
-    #[inline(always)]
-    pub(super) fn sweep(&mut self, header: &Header, sweep_count: u32, lanes: R::Mask) {
-        let mut report = [R::zero(); REPORT_LEN];
-        report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
-        let header = Header { sweep_count, ..*header };
-        let Self { matrix, bias, friction, bounds, impulse, velocity, .. } = self;
-        let mut tile = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
-        matrix.sweep(&header, &mut tile, velocity);
     }
 }

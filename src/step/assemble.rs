@@ -218,7 +218,11 @@ fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, _) = slot_rows(contact_slots, a);
-        let dense = if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
+        let dense =
+            places.lanes_with(lanes, a) & if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
+        if dense == 0 {
+            continue;
+        }
         for b in 0..=a {
             let (row_b, _) = slot_rows(contact_slots, b);
             let shared = R::Mask::from_bits(islands.shared_lanes(lanes, row_a, row_b) & dense);
