@@ -100,7 +100,7 @@ impl<S: Scalar> Factor<S> {
         if unit < contacts { 3 * unit } else { 2 * contacts + unit }
     }
 
-    /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose entries are [`Factor::put`] next. `compliance`: ε, m/s per
+    /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose strips are [`Factor::put`] next. `compliance`: ε, m/s per
     /// N·s.
     #[inline(always)]
     pub fn start(&mut self, unit: usize, compliance: S) {
@@ -112,25 +112,18 @@ impl<S: Scalar> Factor<S> {
         };
     }
 
-    /// Adds a column to the unit that was started last: its entries of Y, one a row, 1/√kg for linear rows; a scalar row has the first only.
-    /// Columns must come in ascending order.
+    /// Adds a strip to the unit that was started last: its columns that the unit touches, one bit each, and its entries of Y, one strip a row, 1/√kg for linear rows; a scalar
+    /// row has the first only. Strips must come in ascending order.
     #[inline(always)]
-    pub fn put(&mut self, unit: usize, column: usize, entries: [S; 3]) {
-        let (strip, lane, rows) = (column / STRIP, column % STRIP, self.rows(unit));
-        if self.units[unit].strip_count == 0 || self.strips.last() != Some(&(strip as u32)) {
-            self.strips.push(strip as u32);
-            self.entries.resize(self.entries.len() + rows, [S::from_f64(0.0); STRIP]);
-            self.units[unit].strip_count += 1;
-            if self.strip_count <= strip {
-                self.strip_count = strip + 1;
-                self.touched.resize(self.strip_count, 0);
-            }
+    pub fn put(&mut self, unit: usize, strip: usize, touched: u8, entries: &[[S; STRIP]; 3]) {
+        self.strips.push(strip as u32);
+        self.entries.extend_from_slice(&entries[..self.rows(unit)]);
+        self.units[unit].strip_count += 1;
+        if self.strip_count <= strip {
+            self.strip_count = strip + 1;
+            self.touched.resize(self.strip_count, 0);
         }
-        self.touched[strip] |= 1 << lane;
-        let first = self.entries.len() - rows;
-        for (strip, x) in self.entries[first..].iter_mut().zip(entries) {
-            strip[lane] = x;
-        }
+        self.touched[strip] |= touched;
     }
 
     /// Strips of a unit, and its entries, shape \[strip\]\[row\].

@@ -24,7 +24,7 @@ use crate::dynamics::TileParameters;
 use crate::lane::{Mask, Real, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
-use crate::solver::{Batch, Group};
+use crate::solver::{Batch, Group, STRIP};
 use crate::spatial::Vec3;
 
 /// Velocity u⁺ > 0 after an impact with coefficient e, for a contact at gap g that moves with u < 0 under the free acceleration a.
@@ -122,6 +122,18 @@ fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
     let mut dofs = rows.support(words, a);
     dofs.other = Some(&rows.support[b * words..(b + 1) * words]);
     let mut w = [[R::zero(); 3]; 3];
+    if count_a + count_b == 6 {
+        // two contacts with friction, the common case: loops of known length
+        for dof in dofs {
+            for i in 0..3 {
+                let y = rows.y[(row_a + i) * nv + dof];
+                for j in 0..3 {
+                    w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
+                }
+            }
+        }
+        return w;
+    }
     for dof in dofs {
         for i in 0..count_a {
             let y = rows.y[(row_a + i) * nv + dof];
@@ -197,12 +209,21 @@ fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
             factor.start(unit, R::Scalar::from_f64(compliance));
+            let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::zero(); STRIP]; 3]);
             for dof in dofs {
-                let mut y = [R::Scalar::zero(); 3];
-                for (i, y) in y.iter_mut().enumerate().take(p.count) {
-                    *y = rows.y[(first + i) * nv + dof].get(lane);
+                let column = plan.column[dof];
+                if column / STRIP != strip && touched != 0 {
+                    factor.put(unit, strip, touched, &entries);
+                    (touched, entries) = (0, [[R::Scalar::zero(); STRIP]; 3]);
                 }
-                factor.put(unit, plan.column[dof], y);
+                strip = column / STRIP;
+                touched |= 1 << (column % STRIP);
+                for i in 0..p.count {
+                    entries[i][column % STRIP] = rows.y[(first + i) * nv + dof].get(lane);
+                }
+            }
+            if touched != 0 {
+                factor.put(unit, strip, touched, &entries);
             }
         }
     }
