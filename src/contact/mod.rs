@@ -13,13 +13,14 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use crate::lane::{Mask, Real, Scalar};
+pub(crate) use boxes::may_touch;
+
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
-use crate::spatial::{Motion, Pose, Vec3};
+use crate::spatial::{Motion, Pose, Vec3, vec3};
 use clip::{Point, Points};
 use convex::Solid;
-use nalgebra::Vector3;
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use round::Rod;
 use std::marker::PhantomData;
@@ -53,7 +54,7 @@ pub struct Near<R> {
     gap: R,
 }
 
-impl<R: Real> Contacts<R> {
+impl<R: Pack> Contacts<R> {
     /// Forgets all contacts; keeps the memory.
     pub fn clear(&mut self) {
         self.slots.clear(R::LANES);
@@ -112,67 +113,97 @@ impl<R: Real> Contacts<R> {
     }
 }
 
-/// Which narrow phase a pair takes, with the sizes it needs.
+/// The pairs whose points are found in lanes: one formula for every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shapes {
+    PlaneSphere,
+    PlaneCapsule,
+    PlaneEllipsoid,
+    PlaneCylinder,
+    PlaneBox,
+    SphereSphere,
+    SphereCapsule,
+    SphereBox,
+    CapsuleCapsule,
+    CapsuleBox,
+}
+
+impl Shapes {
+    /// All of them, in the order of their values.
+    #[cfg(feature = "gpu")]
+    pub const ALL: [Self; 10] = [
+        Self::PlaneSphere,
+        Self::PlaneCapsule,
+        Self::PlaneEllipsoid,
+        Self::PlaneCylinder,
+        Self::PlaneBox,
+        Self::SphereSphere,
+        Self::SphereCapsule,
+        Self::SphereBox,
+        Self::CapsuleCapsule,
+        Self::CapsuleBox,
+    ];
+
+    /// What a pair of shapes is, if its points are found in lanes.
+    fn of(a: &Shape, b: &Shape) -> Option<Self> {
+        Some(match (a, b) {
+            (Shape::Plane, Shape::Sphere { .. }) => Self::PlaneSphere,
+            (Shape::Plane, Shape::Capsule { .. }) => Self::PlaneCapsule,
+            (Shape::Plane, Shape::Ellipsoid { .. }) => Self::PlaneEllipsoid,
+            (Shape::Plane, Shape::Cylinder { .. }) => Self::PlaneCylinder,
+            (Shape::Plane, Shape::Box { .. }) => Self::PlaneBox,
+            (Shape::Sphere { .. }, Shape::Sphere { .. }) => Self::SphereSphere,
+            (Shape::Sphere { .. }, Shape::Capsule { .. }) => Self::SphereCapsule,
+            (Shape::Sphere { .. }, Shape::Box { .. }) => Self::SphereBox,
+            (Shape::Capsule { .. }, Shape::Capsule { .. }) => Self::CapsuleCapsule,
+            (Shape::Capsule { .. }, Shape::Box { .. }) => Self::CapsuleBox,
+            _ => return None,
+        })
+    }
+}
+
+/// Up to three lengths of a shape, m: its radius and half length, its half axes or its half edges.
+fn lengths(shape: &Shape) -> [f64; 3] {
+    match shape {
+        Shape::Plane | Shape::Hull(_) => [0.0; 3],
+        Shape::Sphere { radius } => [*radius, 0.0, 0.0],
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            [*radius, *half_length, 0.0]
+        }
+        Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => [v.x, v.y, v.z],
+    }
+}
+
+/// Which narrow phase a pair takes.
 #[derive(Debug, Clone)]
-enum Kind {
-    PlaneSphere(f64),
-    PlaneCapsule(Rod),
-    PlaneEllipsoid(Vector3<f64>),
-    PlaneCylinder(Rod),
-    PlaneBox(Vector3<f64>),
+pub(crate) enum Kind {
+    /// In lanes.
+    Lanes(Shapes),
     PlaneHull(Arc<Hull>),
-    SphereSphere(f64, f64),
-    SphereCapsule(f64, Rod),
-    SphereBox(f64, Vector3<f64>),
-    CapsuleCapsule(Rod, Rod),
-    CapsuleBox(Rod, Vector3<f64>, [Solid; 2]),
-    Convex([Solid; 2]),
+    /// World by world, in f64.
+    Convex,
     /// Two planes: never.
     Nothing,
 }
 
-impl Kind {
-    fn new(a: &Shape, b: &Shape) -> Self {
-        let rod = |&radius: &f64, &half_length: &f64| Rod { radius, half_length };
-        match (a, b) {
-            (Shape::Plane, Shape::Sphere { radius }) => Self::PlaneSphere(*radius),
-            (Shape::Plane, Shape::Capsule { radius, half_length }) => Self::PlaneCapsule(rod(radius, half_length)),
-            (Shape::Plane, Shape::Ellipsoid { radii }) => Self::PlaneEllipsoid(*radii),
-            (Shape::Plane, Shape::Cylinder { radius, half_length }) => Self::PlaneCylinder(rod(radius, half_length)),
-            (Shape::Plane, Shape::Box { half }) => Self::PlaneBox(*half),
-            (Shape::Plane, Shape::Hull(hull)) => Self::PlaneHull(Arc::clone(hull)),
-            (Shape::Sphere { radius: a }, Shape::Sphere { radius: b }) => Self::SphereSphere(*a, *b),
-            (Shape::Sphere { radius: a }, Shape::Capsule { radius, half_length }) => {
-                Self::SphereCapsule(*a, rod(radius, half_length))
-            }
-            (Shape::Sphere { radius }, Shape::Box { half }) => Self::SphereBox(*radius, *half),
-            (Shape::Capsule { radius: r, half_length: h }, Shape::Capsule { radius, half_length }) => {
-                Self::CapsuleCapsule(rod(r, h), rod(radius, half_length))
-            }
-            (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
-                let solids = [Solid::Rod(*half_length, *radius), Solid::Box(*half)];
-                Self::CapsuleBox(rod(radius, half_length), *half, solids)
-            }
-            _ => match (Solid::new(a), Solid::new(b)) {
-                (Some(a), Some(b)) => Self::Convex([a, b]),
-                _ => Self::Nothing,
-            },
-        }
-    }
-}
-
 /// What [`collide`] needs to know of one pair.
 #[derive(Debug, Clone)]
-struct PairPlan {
-    a: usize,
-    b: usize,
-    kind: Kind,
+pub(crate) struct PairPlan {
+    pub a: usize,
+    pub b: usize,
+    pub kind: Kind,
+    /// Lengths of both shapes, m.
+    pub lengths: [[f64; 3]; 2],
+    /// The shapes for the narrow phase in f64, if they have one.
+    solids: Option<[Solid; 2]>,
     /// Distance between the shapes at which they touch, m.
-    margin: f64,
+    pub margin: f64,
+    /// Whether the first geom is a plane.
+    pub on_plane: bool,
     /// Sum of the bounding radii, m; that of the second geom alone if the first is a plane.
-    bounding: f64,
+    pub bounding: f64,
     /// The smaller bounding radius, m.
-    size: f64,
+    pub size: f64,
 }
 
 /// Free motion of a geom within a step.
@@ -201,7 +232,7 @@ impl<R: Real> Drift<R> {
 /// The narrow phases of all pairs of a model, prepared once and shared by all worlds.
 #[derive(Debug, Clone)]
 pub struct CollidePlan {
-    pairs: Vec<PairPlan>,
+    pub(crate) pairs: Vec<PairPlan>,
 }
 
 impl CollidePlan {
@@ -213,8 +244,16 @@ impl CollidePlan {
             PairPlan {
                 a: pair.geom_a,
                 b: pair.geom_b,
-                kind: Kind::new(a, b),
+                kind: match (Shapes::of(a, b), a, b) {
+                    (Some(shapes), ..) => Kind::Lanes(shapes),
+                    (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
+                    (None, Shape::Plane, _) => Kind::Nothing,
+                    _ => Kind::Convex,
+                },
+                lengths: [lengths(a), lengths(b)],
+                solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
                 margin: pair.margin,
+                on_plane: matches!(a, Shape::Plane),
                 bounding: if ra.is_finite() { ra + rb } else { rb },
                 size: ra.min(rb),
             }
@@ -240,7 +279,7 @@ impl CollidePlan {
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
 /// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
 #[inline(always)]
-pub fn collide<R: Real>(
+pub fn collide<R: Pack>(
     plan: &CollidePlan,
     geoms: &[Pose<R>],
     drift: &[Drift<R>],
@@ -300,14 +339,10 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
     // Rounding must not hide a touch: a little larger than the spheres.
     let limit = threshold + R::constant(pair.bounding * 1.00001);
     let d = b.position - a.position;
-    match pair.kind {
-        Kind::PlaneSphere(_)
-        | Kind::PlaneCapsule(_)
-        | Kind::PlaneEllipsoid(_)
-        | Kind::PlaneCylinder(_)
-        | Kind::PlaneBox(_)
-        | Kind::PlaneHull(_) => a.rotation.columns[2].dot(d).lt(limit),
-        _ => R::zero().lt(limit).and(d.dot(d).lt(limit * limit)),
+    if pair.on_plane {
+        a.rotation.columns[2].dot(d).lt(limit)
+    } else {
+        R::zero().lt(limit).and(d.dot(d).lt(limit * limit))
     }
 }
 
@@ -320,52 +355,84 @@ fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
 
 /// What f32 makes of a distance between boxes that may touch is off by less than this part of their bounding radii: some twenty operations, each
 /// off by 6·10⁻⁸ of that. Too much costs a look that finds nothing; too little would lose a touch.
-const ROUNDING: f64 = 1e-5;
+pub(crate) const ROUNDING: f64 = 1e-5;
+
+/// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
+#[inline(always)]
+pub(crate) fn points<R: Real>(
+    shapes: Shapes,
+    a: &Pose<R>,
+    b: &Pose<R>,
+    lengths: [[R; 3]; 2],
+    threshold: R,
+    size: R,
+) -> Manifold<R> {
+    let [[ra, ha, _], second] = lengths;
+    let [rb, hb, _] = second;
+    let (rod_a, rod) = (Rod { radius: ra, half_length: ha }, Rod { radius: rb, half_length: hb });
+    let half = vec3(second[0], second[1], second[2]);
+    match shapes {
+        Shapes::PlaneSphere => single(plane::sphere(a, b.position, rb, 0)),
+        Shapes::PlaneCapsule => plane::capsule(a, b, rod),
+        Shapes::PlaneEllipsoid => single(plane::ellipsoid(a, b, half)),
+        Shapes::PlaneCylinder => plane::cylinder(a, b, rod, threshold, size),
+        Shapes::PlaneBox => plane::cuboid(a, b, half, threshold, size),
+        Shapes::SphereSphere => single(round::sphere_sphere(a.position, ra, b.position, rb)),
+        Shapes::SphereCapsule => single(round::sphere_capsule(a.position, ra, b, rod)),
+        Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
+        Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
+        Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
+    }
+}
+
+/// Where the axis of a capsule of radius `r` enters the box, no point of it tells the way out.
+#[inline(always)]
+pub(crate) fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
+    let inside = R::constant(-0.999) * r;
+    let mut pierced = R::Mask::splat(false);
+    for point in points {
+        pierced = pierced.or(point.gap.lt(inside));
+    }
+    pierced
+}
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
-    let none = Candidate::absent();
-    match &pair.kind {
-        Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
-        Kind::PlaneCapsule(rod) => plane::capsule(a, b, rod.radius, rod.half_length),
-        Kind::PlaneEllipsoid(radii) => single(plane::ellipsoid(a, b, radii)),
-        Kind::PlaneCylinder(rod) => plane::cylinder(a, b, rod.radius, rod.half_length, threshold, pair.size),
-        Kind::PlaneBox(half) => plane::cuboid(a, b, half, threshold, pair.size),
-        Kind::PlaneHull(hull) => plane::hull(a, b, hull, threshold, pair.size),
-        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb)),
-        Kind::SphereCapsule(r, rod) => single(round::sphere_capsule(a.position, *r, b, *rod)),
-        Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
-        Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
-        Kind::CapsuleBox(rod, half, solids) => {
-            let mut points = round::capsule_box(a, *rod, b, half);
-            // Where the axis of the capsule enters the box, no point of it tells the way out.
-            let inside = R::constant(-0.999 * rod.radius);
-            let mut pierced = R::Mask::splat(false);
-            for point in &points {
-                pierced = pierced.or(point.gap.lt(inside));
-            }
-            by_lane(solids, a, b, near.and(pierced), threshold, pair.size, &mut points);
-            points
+fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
+    let size = R::constant(pair.size);
+    let mut lengths = [[R::zero(); 3]; 2];
+    for (of, to) in pair.lengths.iter().zip(&mut lengths) {
+        for (x, to) in of.iter().zip(to) {
+            *to = R::constant(*x);
         }
-        Kind::Convex(solids) => {
-            let mut points = [none; KEPT];
-            let near = match solids {
-                [Solid::Box(first), Solid::Box(second)] => {
-                    boxes::may_touch(a, b, [first, second], near, threshold, ROUNDING * pair.bounding)
-                }
-                _ => near,
-            };
-            by_lane(solids, a, b, near, threshold, pair.size, &mut points);
-            points
-        }
-        Kind::Nothing => [none; KEPT],
     }
+    let (mut found, one_by_one) = match &pair.kind {
+        Kind::Lanes(shapes) => {
+            let found = points(*shapes, a, b, lengths, threshold, size);
+            if *shapes != Shapes::CapsuleBox {
+                return found;
+            }
+            let pierced = pierced(&found, lengths[0][0]);
+            (found, near.and(pierced))
+        }
+        Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
+        Kind::Convex => ([Candidate::absent(); KEPT], near),
+        Kind::Nothing => return [Candidate::absent(); KEPT],
+    };
+    let Some(solids) = &pair.solids else { return found };
+    let one_by_one = match solids {
+        [Solid::Box(_), Solid::Box(_)] => {
+            may_touch(a, b, lengths, one_by_one, threshold, R::constant(ROUNDING * pair.bounding))
+        }
+        _ => one_by_one,
+    };
+    by_lane(solids, a, b, one_by_one, threshold, pair.size, &mut found);
+    found
 }
 
 /// Finds the points of the lanes in `which` one by one in f64.
 #[inline(always)]
-fn by_lane<R: Real>(
+fn by_lane<R: Pack>(
     solids: &[Solid; 2],
     a: &Pose<R>,
     b: &Pose<R>,
@@ -382,7 +449,7 @@ fn by_lane<R: Real>(
         if which.get(lane) {
             let limit = threshold.get(lane);
             convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size, &mut found);
-            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, size);
+            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, R::Scalar::from_f64(size));
             for (point, one) in points.iter_mut().zip(&chosen) {
                 point.position.set(lane, one.position);
                 point.normal.set(lane, one.normal);

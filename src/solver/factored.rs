@@ -12,7 +12,7 @@
 
 use super::block_lu::{BLOCK, factor_sparse, solve_rows};
 use super::cpu::OneTile;
-use super::factor::{Factor, STRIP, Strip};
+use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
 use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
@@ -548,21 +548,6 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 }
 
-/// sum + x y
-#[inline(always)]
-fn add_strip<S: Scalar>(mut sum: Strip<S>, x: &Strip<S>, y: &Strip<S>) -> Strip<S> {
-    for lane in 0..STRIP {
-        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
-    }
-    sum
-}
-
-/// sum + x₀ y₀ + x₁ y₁ + x₂ y₂
-#[inline(always)]
-fn add_strips<S: Scalar>(sum: Strip<S>, x: &[Strip<S>; 3], y: [S; 3]) -> Strip<S> {
-    add_strip(add_strip(add_strip(sum, &x[0], &[y[0]; STRIP]), &x[1], &[y[1]; STRIP]), &x[2], &[y[2]; STRIP])
-}
-
 /// Adds y₀ x₀ + y₁ x₁ + y₂ x₂ to the columns of a strip in a row of the system.
 #[inline(always)]
 fn add_to_row<S: Scalar>(factor: &Factor<S>, row: &mut [S], strip: usize, x: &[Strip<S>; 3], y: [S; 3]) {
@@ -579,26 +564,6 @@ fn add_to_row<S: Scalar>(factor: &Factor<S>, row: &mut [S], strip: usize, x: &[S
             row[column] += sum[lane];
         }
     }
-}
-
-/// |x|
-#[inline(always)]
-fn sizes<S: Scalar>(x: &Strip<S>) -> Strip<S> {
-    let mut sizes = *x;
-    for x in &mut sizes {
-        *x = x.abs();
-    }
-    sizes
-}
-
-/// Sum of a strip.
-#[inline(always)]
-fn total<S: Scalar>(x: &Strip<S>) -> S {
-    let mut half = [S::zero(); STRIP / 2];
-    for k in 0..STRIP / 2 {
-        half[k] = x[k] + x[k + STRIP / 2];
-    }
-    (half[0] + half[2]) + (half[1] + half[3])
 }
 
 /// K = R E⁻¹ Lᵀ of a contact.

@@ -7,7 +7,7 @@ use super::newton::{Matrix, NewtonTile};
 use super::rounds::{Round, Start};
 use super::warm_start::warm_start;
 use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings};
-use crate::lane::{Compiled, Level, Real, Scalar, Task};
+use crate::lane::{Compiled, Level, Pack, Scalar, Task};
 
 /// Rounds of Newton, of all rows of a block. What the first does not solve within a few steps, alternating directions mostly bring near: they cost little here, two products and two
 /// triangles a step.
@@ -56,7 +56,7 @@ impl<S: Scalar> LargeBlock<S> {
 }
 
 /// Both problems of factored blocks, one block after the other.
-pub(super) fn solve_large<R: Real>(
+pub(super) fn solve_large<R: Pack>(
     mut tiles: Tiles<'_, R>,
     level: Level,
     settings: &SolveSettings,
@@ -107,12 +107,12 @@ pub(super) fn solve_large<R: Real>(
 }
 
 /// Loads a block.
-struct Load<'a, R: Real> {
+struct Load<'a, R: Pack> {
     factor: &'a Factor<R::Scalar>,
     block: &'a mut LargeBlock<R::Scalar>,
 }
 
-impl<R: Real> Task for Load<'_, R> {
+impl<R: Pack> Task for Load<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -123,13 +123,13 @@ impl<R: Real> Task for Load<'_, R> {
 }
 
 /// One problem of one block, round by round.
-struct Solve<'a, R: Real> {
+struct Solve<'a, R: Pack> {
     header: Header,
     which: Which,
     block: &'a mut LargeBlock<R::Scalar>,
 }
 
-impl<R: Real> Task for Solve<'_, R> {
+impl<R: Pack> Task for Solve<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -140,7 +140,7 @@ impl<R: Real> Task for Solve<'_, R> {
         warm_start(&header, one.friction, one.bounds, one.impulse, one.report);
         whole.residual(&header, &mut one);
         for (number, round) in ROUNDS.iter().enumerate() {
-            if !R::Scalar::zero().lt(one.report[REPORT_LIVE]) {
+            if one.report[REPORT_LIVE] <= R::Scalar::from_f64(0.0) {
                 break;
             }
             if !*scaled {
@@ -160,7 +160,7 @@ impl<R: Real> Task for Solve<'_, R> {
             } else {
                 newton.run_scaled(&header, round)
             };
-            *factored = R::Scalar::zero().lt(steps);
+            *factored = steps > R::Scalar::from_f64(0.0);
             one.report[REPORT_NEWTON_STEPS] += steps;
             if round.keeps(unsolved) {
                 one.impulse.copy_from_slice(&newton.impulse);

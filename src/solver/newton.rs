@@ -20,7 +20,7 @@ use super::cpu::OneTile;
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -35,7 +35,7 @@ pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 pub(super) const ENOUGH: f64 = 0.1;
 
 /// W of a tile of blocks, in one form or another.
-pub(super) trait Matrix<R: Real>: Sized {
+pub(super) trait Matrix<R: Pack>: Sized {
     /// Makes room for blocks of `size`, all zero.
     fn clear(&mut self, size: BlockSize);
     /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
@@ -115,7 +115,7 @@ pub(super) struct NewtonTile<R, W> {
 
 /// What a contact is taken to do: the entries of R and L that are not zero, and D; lacking unknowns have D = 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mode<R> {
+pub(crate) struct Mode<R> {
     /// 1 where the contact is pressed.
     pub pressed: R,
     /// Tangents of the first column of R: μ d where it slides.
@@ -128,7 +128,38 @@ pub(super) struct Mode<R> {
     pub curvature: [R; 3],
 }
 
-impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
+impl<R: Real> Mode<R> {
+    /// What a contact does, from p = y − u.
+    #[inline(always)]
+    pub fn of(p: [R; 3], friction: R) -> Self {
+        let (zero, one) = (R::zero(), R::one());
+        let pressed = zero.lt(p[0]);
+        let length = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
+        let radius = friction * p[0];
+        let slides = radius.lt(length);
+        let sticks = slides.not().and(pressed);
+        let slides = slides.and(pressed);
+        let over = inverse(length);
+        let d = [p[1] * over, p[2] * over];
+        // k = μ p_n / ‖p_t‖; without friction nothing is across
+        let share = (radius * over).max(R::constant(LEAST_SHARE));
+        let rough = slides.and(zero.lt(friction));
+        let drag = R::select(slides, friction, zero);
+        Self {
+            pressed: R::select(pressed, one, zero),
+            drag: [drag * d[0], drag * d[1]],
+            across: [R::select(sticks, one, R::select(rough, -d[1], zero)), R::select(rough, d[0], zero)],
+            stick: R::select(sticks, one, zero),
+            curvature: [
+                R::select(pressed, zero, one),
+                R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
+                R::select(sticks, zero, one),
+            ],
+        }
+    }
+}
+
+impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// No room yet.
     pub fn new(matrix: W) -> Self {
         Self {
@@ -220,7 +251,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
 
     /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`.
     #[inline(always)]
-    pub fn set_goal<P: Real<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
+    pub fn set_goal<P: Pack<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
         let tolerance = R::Scalar::from_f64(f64::from(header.tolerance));
         self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
     }
@@ -460,27 +491,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
             for k in 0..3 {
                 p[k] = self.impulse[i + k] - self.velocity[i + k];
             }
-            let pressed = zero.lt(p[0]);
-            let length = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
-            let radius = self.friction[c] * p[0];
-            let slides = radius.lt(length);
-            let sticks = slides.not().and(pressed);
-            let slides = slides.and(pressed);
-            let over = inverse(length);
-            let d = [p[1] * over, p[2] * over];
-            // k = μ p_n / ‖p_t‖; without friction nothing is across
-            let share = (radius * over).max(R::constant(LEAST_SHARE));
-            let rough = slides.and(zero.lt(self.friction[c]));
-            mode.pressed = R::select(pressed, one, zero);
-            let drag = R::select(slides, self.friction[c], zero);
-            mode.drag = [drag * d[0], drag * d[1]];
-            mode.across = [R::select(sticks, one, R::select(rough, -d[1], zero)), R::select(rough, d[0], zero)];
-            mode.stick = R::select(sticks, one, zero);
-            mode.curvature = [
-                R::select(pressed, zero, one),
-                R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
-                R::select(sticks, zero, one),
-            ];
+            *mode = Mode::of(p, self.friction[c]);
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
@@ -524,7 +535,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
 
 /// R x
 #[inline(always)]
-pub(super) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
+pub(crate) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
     [
         mode.pressed * x[0],
         mode.drag[0].mul_add(x[0], mode.across[0] * x[1]),
@@ -534,13 +545,13 @@ pub(super) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
 
 /// Lᵀ t: like Rᵀ, but for the drag.
 #[inline(always)]
-pub(super) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
+pub(crate) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
     [mode.pressed * t[0], mode.across[0].mul_add(t[1], mode.across[1] * t[2]), mode.stick * t[2]]
 }
 
 /// ‖y − P_K(y − û)‖² of a contact with entries (y, u), û = u + μ‖u_t‖ e_n.
 #[inline(always)]
-fn contact_error<R: Real>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: R) -> R {
+fn contact_error<R: Pack>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: R) -> R {
     let normal = corrected_normal([u0, u1, u2], friction);
     let nearest = project_cone([y0 - normal, y1 - u1, y2 - u2], friction);
     let (e0, e1, e2) = (y0 - nearest[0], y1 - nearest[1], y2 - nearest[2]);
@@ -549,6 +560,6 @@ fn contact_error<R: Real>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: 
 
 /// y − Π(y − u) of a scalar row.
 #[inline(always)]
-fn row_error<R: Real>(y: R, u: R, lower: R, upper: R) -> R {
+fn row_error<R: Pack>(y: R, u: R, lower: R, upper: R) -> R {
     y - project_interval(y - u, lower, upper)
 }

@@ -2,7 +2,7 @@
 
 use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS, SolveSettings};
 use crate::error::{Error, Result};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::lcp::{Group, Law, Problem, Solution, SolveStatus, natural_map_residual};
 use nalgebra::DVector;
 
@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 4 << 30;
 ///
 /// A contact with one tangent gets a second one that nothing moves: no coupling, no bias.
 #[derive(Debug, Clone)]
-pub struct ProblemBatch<R: Real> {
+pub struct ProblemBatch<R: Pack> {
     /// The blocks, as a backend solves them.
     pub batch: Batch<R>,
     /// Place of every problem, shape \[problem\].
@@ -123,7 +123,7 @@ impl Layout {
     }
 }
 
-impl<R: Real> ProblemBatch<R> {
+impl<R: Pack> ProblemBatch<R> {
     /// Puts `problems` into a batch, rounded to R, to be solved under `law` from zero impulses.
     ///
     /// # Errors
@@ -235,7 +235,7 @@ impl<R: Real> ProblemBatch<R> {
 ///
 /// # Errors
 /// Those of [`ProblemBatch::new`] and of the backend; [`Error::Argument`] for wrong settings.
-pub fn solve_problems<'a, R: Real>(
+pub fn solve_problems<'a, R: Pack>(
     problems: impl IntoIterator<Item = &'a Problem>,
     settings: &SolveSettings,
     backend: impl FnOnce(&mut Batch<R>, &SolveSettings) -> Result<()>,

@@ -21,7 +21,7 @@ use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
 use crate::contact::Contacts;
 use crate::dynamics::TileParameters;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
 use crate::solver::{Batch, Group, STRIP};
@@ -54,11 +54,11 @@ pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
 /// threshold, and [`QUIET`] times what forces add within a step. So what rests does not rattle. What touches moves on as one when it is hit: it approaches
 /// by no more than under the free motion and what forces add, and never beyond the surface.
 #[derive(Clone, Copy)]
-struct Pace<R> {
+pub(crate) struct Pace<R> {
     /// Largest |u| of any row, before the step or under the free motion, m/s (rad/s).
-    fastest: R,
+    pub fastest: R,
     /// Largest velocity |u* − u| that forces add to a contact along its normal within the step, m/s.
-    kick: R,
+    pub kick: R,
 }
 
 /// How many times faster than the fastest motion of its world a throw may be and keep its speed.
@@ -68,7 +68,8 @@ const THROW: f64 = 4.0;
 /// with e up to 0.95 lose more than that if they are this many times faster; slower ones count as touching.
 const QUIET: f64 = 4.0;
 
-impl<R: Real> Pace<R> {
+impl<R: Pack> Pace<R> {
+    /// Of the rows of a tile.
     #[inline(always)]
     fn of(places: &Places, rows: &Rows<R>) -> Self {
         let mut pace = Self { fastest: R::zero(), kick: R::zero() };
@@ -86,10 +87,12 @@ impl<R: Real> Pace<R> {
         }
         pace
     }
+}
 
+impl<R: Real> Pace<R> {
     /// Velocity target of a contact that bounces and that the free motion u* leaves open; `closing`: −g/Δt, or 0 for an overlap.
     #[inline(always)]
-    fn target(&self, threshold: R, dt: R, gap: R, [u, free]: [R; 2], closing: R) -> R {
+    pub fn target(&self, threshold: R, dt: R, gap: R, [u, free]: [R; 2], closing: R) -> R {
         let quiet = threshold.max(R::constant(QUIET) * self.kick);
         let touches = (dt * quiet).lt(gap).or(quiet.lt(u)).not();
         // as one: max(−g/Δt, min(u*, 0) − kick); left out: −(g/Δt + 4 max |u|)
@@ -100,7 +103,7 @@ impl<R: Real> Pace<R> {
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
 #[inline(always)]
-pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     if let Some(group) = posed.places.whole() {
         whole_delassus(plan, posed, &mut batch.groups[group]);
     } else {
@@ -116,7 +119,7 @@ pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
 
 /// Yᵀ Y of two slots: up to 3 × 3 entries of W.
 #[inline(always)]
-fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
+fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
     let contact_slots = rows.frame.len();
     let ((row_a, count_a), (row_b, count_b)) = (slot_rows(contact_slots, a), slot_rows(contact_slots, b));
     let mut dofs = rows.support(words, a);
@@ -147,7 +150,7 @@ fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
 
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
-fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
+fn whole_delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
     let contact_slots = group.size.contact_count;
@@ -173,7 +176,7 @@ fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) 
 
 /// The lanes that have a slot in a factored block, one bit a lane.
 #[inline(always)]
-fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u32 {
+fn factored_lanes<R: Pack>(slot: usize, places: &Places, batch: &Batch<R>) -> u32 {
     let mut bits = 0;
     for lane in 0..R::LANES {
         let factored = places.of(R::LANES, slot, lane).is_some_and(|p| batch.groups[p.group].factored);
@@ -184,7 +187,7 @@ fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u3
 
 /// The rows of Y, dealt out to the factored blocks.
 #[inline(always)]
-fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, settings, plan) = (plan.model.nv(), &plan.settings, &plan.rows);
     let Posed { contacts, limits, islands, places, rows, .. } = posed;
     let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
@@ -209,12 +212,12 @@ fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
             factor.start(unit, R::Scalar::from_f64(compliance));
-            let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::zero(); STRIP]; 3]);
+            let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
             for dof in dofs {
                 let column = plan.column[dof];
                 if column / STRIP != strip && touched != 0 {
                     factor.put(unit, strip, touched, &entries);
-                    (touched, entries) = (0, [[R::Scalar::zero(); STRIP]; 3]);
+                    (touched, entries) = (0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
                 }
                 strip = column / STRIP;
                 touched |= 1 << (column % STRIP);
@@ -231,7 +234,7 @@ fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one dense block.
 #[inline(always)]
-fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, words, lanes) = (plan.model.nv(), plan.rows.words, R::LANES);
     let Posed { islands, rows, places, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
@@ -294,14 +297,14 @@ fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
 
 /// Writes one entry of W and its mirror image.
 #[inline(always)]
-fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
+fn deal<R: Pack>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
     block[(p.row + i) * n + r.row + j].set(p.lane, x);
     block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
 /// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none, and μ = 0 where the pair has no friction.
 #[inline(always)]
-fn surface<R: Real>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &Contacts<R>, slot: usize) -> [R; 2] {
+fn surface<R: Pack>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &Contacts<R>, slot: usize) -> [R; 2] {
     let (mut friction, mut restitution) = (R::zero(), R::zero());
     for part in contacts.slots.parts_of(slot) {
         let (pair, lanes) = (&plan.model.pairs[part.origin as usize], R::Mask::from_bits(part.lanes));
@@ -320,10 +323,10 @@ fn surface<R: Real>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &C
     [friction, restitution]
 }
 
-/// How the contacts of a slot approach.
-struct Approach<R: Real> {
+/// How a contact approaches.
+pub(crate) struct Approach<R: Real> {
     /// The free motion reaches the surface within Δt.
-    reaches: R::Mask,
+    pub reaches: R::Mask,
     /// An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
     strikes: R::Mask,
     /// Velocity after the rebound of an impact, m/s.
@@ -332,33 +335,51 @@ struct Approach<R: Real> {
     position_rebound: R,
 }
 
-impl<R: Real> Approach<R> {
+impl<R: Pack> Approach<R> {
     /// Of the contact in `slot`.
     #[inline(always)]
-    fn new(rows: &Rows<R>, slot: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
+    fn of(rows: &Rows<R>, slot: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
         let row = 3 * slot;
-        let (u, free) = (rows.previous[row], rows.free[row]);
+        let velocities = [rows.previous[row], rows.free[row], rows.mean(row)];
+        Self::new(velocities, rows.centered(), gap, restitution, threshold, dt)
+    }
+}
+
+impl<R: Real> Approach<R> {
+    /// Of a contact whose normal velocity is u before the step, u* without impulses, ū where it moves q; `centered`: ū is a mean, of Runge-Kutta.
+    #[inline(always)]
+    pub fn new([u, free, mean]: [R; 3], centered: bool, gap: R, restitution: R, threshold: R, dt: R) -> Self {
         let fast = u.lt(-threshold);
-        let reaches = dt.mul_add(rows.mean(row), gap).lt(R::zero());
+        let reaches = dt.mul_add(mean, gap).lt(R::zero());
         let at_surface = (dt * u).lt(gap);
         let acceleration = (free - u) / dt;
         // Under a constant acceleration, velocities of Runge-Kutta are those of Euler half a step later.
-        let later = if rows.centered() { R::constant(0.5) * acceleration * dt } else { R::zero() };
+        let later = if centered { R::constant(0.5) * acceleration * dt } else { R::zero() };
         let position_rebound = rebound(restitution, gap, u - later, acceleration, dt);
         let strikes = fast.and(reaches).and(at_surface);
         Self { reaches, strikes, rebound: position_rebound + later, position_rebound }
+    }
+
+    /// Velocity and position target of the contact, where it is posed; `closing`: those without bounce.
+    #[inline(always)]
+    pub fn targets(&self, elastic: R::Mask, closing: (R, R)) -> (R, R) {
+        let bounces = self.strikes.and(elastic);
+        (
+            R::select(bounces, closing.0.max(self.rebound), closing.0),
+            R::select(bounces, closing.1.max(self.position_rebound), closing.1),
+        )
     }
 }
 
 /// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. What has reached its target strikes no more, whatever forces do.
 #[inline(always)]
-pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
+pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
     let (settings, dt) = (&plan.settings, R::constant(plan.dt));
     let Posed { contacts, rows, .. } = posed;
     let threshold = R::constant(settings.restitution_threshold);
     let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
     let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let approach = Approach::new(rows, slot, gap, restitution, threshold, dt);
+    let approach = Approach::of(rows, slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
@@ -369,7 +390,7 @@ pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
 
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
-fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
+pub(crate) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     // g > 0: −g/Δt. g ≤ 0: 0, and for the position the push-out, never more than the overlap.
     let inverse = R::one() / dt;
     let closing = -(gap.max(R::zero()) * inverse);
@@ -381,7 +402,7 @@ fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
 
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
-fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
     let Posed { contacts, places, rows, .. } = posed;
     let threshold = R::constant(settings.restitution_threshold);
@@ -390,12 +411,9 @@ fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         let row = 3 * slot;
         let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
-        let (target, position_target) = targets(settings, h, gap);
-        let approach = Approach::new(rows, slot, gap, restitution, threshold, h);
+        let approach = Approach::of(rows, slot, gap, restitution, threshold, h);
         let elastic = R::zero().lt(restitution);
-        let bounces = approach.strikes.and(elastic);
-        let mut target = R::select(bounces, target.max(approach.rebound), target);
-        let position_target = R::select(bounces, position_target.max(approach.position_rebound), position_target);
+        let (mut target, position_target) = approach.targets(elastic, targets(settings, h, gap));
         if elastic.any() {
             let now = match pace {
                 Some(pace) => pace,
@@ -452,7 +470,7 @@ fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
 
 /// Biases, bounds and first guess of the joint rows.
 #[inline(always)]
-fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let h = R::constant(plan.dt);
     let Posed { limits, rows, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
@@ -481,7 +499,7 @@ fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 
 /// Biases and first guess of the bilateral rows, which have no bounds.
 #[inline(always)]
-fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
     let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
@@ -498,7 +516,7 @@ fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, ba
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
 #[inline(always)]
-fn scalar_row<R: Real>(
+fn scalar_row<R: Pack>(
     places: &Places,
     batch: &mut Batch<R>,
     slot: usize,

@@ -13,10 +13,14 @@ mod rows;
 mod settings;
 mod warm;
 
+#[cfg(feature = "gpu")]
+pub(crate) use assemble::{Approach, Pace, targets};
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
+#[cfg(feature = "gpu")]
+pub(crate) use warm::Identity;
 pub use warm::{Memory, Remembered};
 
 use crate::contact::{CollidePlan, Contacts, Drift, Near, collide};
@@ -28,7 +32,7 @@ use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::fluid::fluid_force;
 use crate::island::{IslandPlan, Islands, Part, islands, worlds};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
-use crate::lane::{Level, Real};
+use crate::lane::{Level, Pack, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
 use crate::runge_kutta::{self, RungeKutta, Whole};
@@ -39,6 +43,8 @@ use momentum::keep_momentum;
 use places::Places;
 use profile::StopWatch;
 use rows::{RowPlan, Rows, apply, constraint_rows};
+#[cfg(feature = "gpu")]
+pub(crate) use rows::{frame_of, solve_rows, span};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -60,9 +66,9 @@ pub struct Plan {
     in_place: bool,
     /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
     exact: Option<Box<Self>>,
-    collide: CollidePlan,
-    joint_rows: Vec<JointRow>,
-    equalities: EqualityPlan,
+    pub(crate) collide: CollidePlan,
+    pub(crate) joint_rows: Vec<JointRow>,
+    pub(crate) equalities: EqualityPlan,
     islands: IslandPlan,
     rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
@@ -128,11 +134,11 @@ pub struct Tile<'a, R: Real> {
 /// What a thread needs for a moment, for whichever tile is at hand.
 #[derive(Debug)]
 pub struct Scratch<R> {
-    kinematics: Kinematics<R>,
-    dynamics: Dynamics<R>,
+    pub(crate) kinematics: Kinematics<R>,
+    pub(crate) dynamics: Dynamics<R>,
     /// For what Runge-Kutta evaluates inside of the step.
     inside: RungeKutta<R>,
-    drift: Vec<Drift<R>>,
+    pub(crate) drift: Vec<Drift<R>>,
     /// The points that may be contacts.
     candidates: Vec<Near<R>>,
     /// Velocity that moves q, shape \[nv\].
@@ -145,7 +151,7 @@ pub struct Scratch<R> {
 }
 
 impl<R: Real> Scratch<R> {
-    fn new(model: &Model) -> Self {
+    pub(crate) fn new(model: &Model) -> Self {
         Self {
             kinematics: Kinematics::new(model),
             dynamics: Dynamics::new(model),
@@ -163,7 +169,7 @@ impl<R: Real> Scratch<R> {
 /// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
 #[derive(Debug, Clone)]
 pub struct Posed<R> {
-    response: Response<R>,
+    pub(crate) response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
     equalities: Equalities<R>,
@@ -183,7 +189,7 @@ pub struct Posed<R> {
 
 impl<R: Real> Posed<R> {
     /// Room for `model`; the rest grows with the contacts.
-    fn new(model: &Model) -> Self {
+    pub(crate) fn new(model: &Model) -> Self {
         Self {
             response: Response::new(model),
             contacts: Contacts::default(),
@@ -203,7 +209,7 @@ impl<R: Real> Posed<R> {
 
 /// From q and v to the rows of the constraints.
 #[inline(always)]
-fn find_problem<R: Real>(
+fn find_problem<R: Pack>(
     plan: &Plan,
     tile: &Tile<'_, R>,
     scratch: &mut Scratch<R>,
@@ -221,7 +227,7 @@ fn find_problem<R: Real>(
 /// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
 /// that follows uses the evaluation at the start of the step.
 #[inline(always)]
-fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, p) = (&*plan.model, tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
@@ -272,7 +278,7 @@ fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
 
 /// Stage 5: contacts.
 #[inline(always)]
-fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     drift(plan, scratch);
     let reach = R::constant(plan.dt * plan.settings.contact_speed);
     let Scratch { kinematics, drift, candidates, .. } = scratch;
@@ -283,7 +289,7 @@ fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch
 
 /// Stage 6, and the rows of stage 7: limits, equalities, islands, J v and Y.
 #[inline(always)]
-fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
+fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
     let (model, k) = (&*plan.model, &scratch.kinematics);
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
     let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
@@ -296,7 +302,7 @@ fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
 
 /// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
 #[inline(always)]
-fn find_islands<R: Real>(
+fn find_islands<R: Pack>(
     plan: &Plan,
     lane_count: usize,
     part: Part<'_>,
@@ -313,7 +319,7 @@ fn find_islands<R: Real>(
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
 #[inline(always)]
-fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
     tile.memory.keep(tile.lane_count, w);
     w.struck.add_to(&mut w.impulse, R::one());
@@ -341,7 +347,7 @@ fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
 
 /// Free motion Δt V* of every geom.
 #[inline(always)]
-fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
+pub(crate) fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
     let model = &*plan.model;
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {

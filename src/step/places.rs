@@ -2,7 +2,7 @@
 
 use super::rows::slot_rows;
 use crate::island::{Islands, NO_ROW, SCALAR};
-use crate::lane::Real;
+use crate::lane::Pack;
 use crate::solver::{Batch, BlockPlace, BlockSize};
 
 /// Where the blocks and rows of a tile live in the batch: in place, all in one tile of it, as the tile of worlds numbers its rows; or dealt out.
@@ -108,7 +108,7 @@ impl Places {
 }
 
 /// Makes the tile group `index` of the batch.
-pub fn reserve_in_place<R: Real>(
+pub fn reserve_in_place<R: Pack>(
     contact_slots: usize,
     index: usize,
     islands: &Islands,
@@ -126,7 +126,7 @@ pub fn reserve_in_place<R: Real>(
 }
 
 /// Adds the blocks of the tile to the batch, which makes room for them afterwards ([`Batch::allocate`]).
-pub fn reserve<R: Real>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
+pub fn reserve<R: Pack>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
     let lanes = R::LANES;
     (places.whole, places.contact_slots, places.row_count) = (None, contact_slots, islands.row_count);
     places.block.clear();

@@ -7,7 +7,7 @@ use super::{Plan, Posed};
 use crate::dynamics::Response;
 use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
-use crate::lane::{Mask, Real};
+use crate::lane::{Pack, PackMask, Real};
 use crate::limit::JointRow;
 use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
@@ -106,7 +106,7 @@ fn add_bits(to: &mut [u64], from: &[u64]) {
 
 /// Two tangents of a unit normal, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
 #[inline(always)]
-fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
+pub(crate) fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
     let sign = R::select(n.z.lt(R::zero()), R::constant(-1.0), R::one());
     let a = -(R::one() / (sign + n.z));
     let b = n.x * n.y * a;
@@ -117,7 +117,7 @@ fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
     ]
 }
 
-impl<R: Real> Rows<R> {
+impl<R: Pack> Rows<R> {
     /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
     #[inline(always)]
     pub fn centered(&self) -> bool {
@@ -192,7 +192,7 @@ impl Iterator for Bits<'_> {
 
 /// The rows of J for all contacts, joint rows and equalities of a tile, u = J v before and without impulses, and Y.
 #[inline(always)]
-pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
+pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
     let (model, joint_rows) = (&*plan.model, &plan.joint_rows);
     let Posed { response, contacts, limits, equalities, rows, .. } = posed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&response.mean_velocity);
@@ -302,7 +302,12 @@ pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
+pub(crate) fn solve_rows<R: Real, const N: usize>(
+    model: &Model,
+    d: &Response<R>,
+    support: &[u64],
+    y: &mut [&mut [R]; N],
+) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {
@@ -328,7 +333,7 @@ fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Response<R>, support: 
 }
 
 /// First degree of freedom and number of degrees of freedom that a joint row touches.
-fn span(model: &Model, row: JointRow) -> (usize, usize) {
+pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
     match row {
         JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
         JointRow::Ball(j) => (model.joints[j].v_start, 3),
@@ -344,7 +349,7 @@ pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
 
 /// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-fn times_impulse<R: Real>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
+fn times_impulse<R: Pack>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
     let (nv, contact_slots) = (z.len(), rows.frame.len());
     z.fill(R::zero());
     for slot in 0..rows.support.len() / words {
@@ -369,7 +374,7 @@ fn times_impulse<R: Real>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [
 
 /// u ← u + W λ = u + Yᵀ Y λ for all rows of the worlds of `which`, before and without impulses alike. `z`: room for Y λ, shape \[nv\].
 #[inline(always)]
-pub fn strike<R: Real>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
+pub fn strike<R: Pack>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
     times_impulse(words, rows, impulse, z);
     let contact_slots = rows.frame.len();
     for slot in 0..rows.support.len() / words {
@@ -392,7 +397,7 @@ pub fn strike<R: Real>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R],
 
 /// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-pub fn apply<R: Real>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
+pub fn apply<R: Pack>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
     let nv = model.nv();
     times_impulse(words, rows, impulse, out);
     for i in 0..nv {

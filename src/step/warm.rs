@@ -1,7 +1,7 @@
 //! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
 
 use super::Posed;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::{SlotPart, first_lanes};
 use crate::spatial::{Vec3, vec3};
 
@@ -30,7 +30,37 @@ pub type Remembered = (u64, [f64; 3]);
 const EQUALITY: u64 = 1 << 62;
 const JOINT_ROW: u64 = 1 << 63;
 
-impl<R: Real> Memory<R> {
+/// Whose impulse is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// Of a pair of geoms, and which point of it.
+    Contact(u32, u32),
+    /// Index of a joint row.
+    JointRow(u32),
+    /// Index of a bilateral row.
+    Equality(u32),
+}
+
+impl Identity {
+    /// As a snapshot has it.
+    pub fn key(self) -> u64 {
+        match self {
+            Self::Contact(pair, feature) => u64::from(pair) << 32 | u64::from(feature),
+            Self::JointRow(row) => JOINT_ROW | u64::from(row),
+            Self::Equality(row) => EQUALITY | u64::from(row),
+        }
+    }
+    /// What a snapshot has.
+    pub fn of(key: u64) -> Self {
+        match key {
+            key if key & JOINT_ROW != 0 => Self::JointRow(key as u32),
+            key if key & EQUALITY != 0 => Self::Equality((key & !EQUALITY).min(u64::from(u32::MAX)) as u32),
+            key => Self::Contact((key >> 32) as u32, key as u32),
+        }
+    }
+}
+
+impl<R: Pack> Memory<R> {
     /// The impulses of a step, and whose they are.
     #[inline(always)]
     pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {
@@ -111,16 +141,16 @@ impl<R: Real> Memory<R> {
         for part in contacts {
             let slot = part.slot as usize;
             let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
-            let feature = self.feature[slot].get(lane).to_f64() as u64;
-            all.push((u64::from(part.origin) << 32 | feature, [x.to_f64(), y.to_f64(), z.to_f64()]));
+            let feature = self.feature[slot].get(lane).to_f64() as u32;
+            all.push((Identity::Contact(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
         }
         for part in self.joint_rows.iter().filter(has) {
             let x = self.joint_impulse[part.slot as usize].get(lane);
-            all.push((JOINT_ROW | u64::from(part.origin), [x.to_f64(), 0.0, 0.0]));
+            all.push((Identity::JointRow(part.origin).key(), [x.to_f64(), 0.0, 0.0]));
         }
         if self.equality_lanes >> lane & 1 != 0 {
             for (row, x) in self.equality_impulse.iter().enumerate() {
-                all.push((EQUALITY | row as u64, [x.get(lane).to_f64(), 0.0, 0.0]));
+                all.push((Identity::Equality(row as u32).key(), [x.get(lane).to_f64(), 0.0, 0.0]));
             }
         }
         all
@@ -132,26 +162,30 @@ impl<R: Real> Memory<R> {
         let number = R::Scalar::from_f64;
         let (mut contact_slots, mut joint_slots) = (0, 0);
         for &(key, [x, y, z]) in all {
-            if key & JOINT_ROW != 0 {
-                grow(&mut self.joint_impulse, joint_slots, R::zero());
-                self.joint_impulse[joint_slots].set(lane, number(x));
-                self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: key as u32, lanes: 1 << lane });
-                joint_slots += 1;
-            } else if key & EQUALITY != 0 {
-                let row = (key & !EQUALITY) as usize;
-                if row < MOST_EQUALITIES {
-                    grow(&mut self.equality_impulse, row, R::zero());
-                    self.equality_impulse[row].set(lane, number(x));
-                    self.equality_lanes |= 1 << lane;
+            match Identity::of(key) {
+                Identity::JointRow(row) => {
+                    grow(&mut self.joint_impulse, joint_slots, R::zero());
+                    self.joint_impulse[joint_slots].set(lane, number(x));
+                    self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: row, lanes: 1 << lane });
+                    joint_slots += 1;
                 }
-            } else {
-                grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
-                grow(&mut self.feature, contact_slots, R::zero());
-                self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
-                self.feature[contact_slots].set(lane, number(f64::from(key as u32)));
-                let part = SlotPart { slot: contact_slots as u32, origin: (key >> 32) as u32, lanes: 1 << lane };
-                self.contacts.push(part);
-                contact_slots += 1;
+                Identity::Equality(row) => {
+                    let row = row as usize;
+                    if row < MOST_EQUALITIES {
+                        grow(&mut self.equality_impulse, row, R::zero());
+                        self.equality_impulse[row].set(lane, number(x));
+                        self.equality_lanes |= 1 << lane;
+                    }
+                }
+                Identity::Contact(pair, feature) => {
+                    grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
+                    grow(&mut self.feature, contact_slots, R::zero());
+                    self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
+                    self.feature[contact_slots].set(lane, number(f64::from(feature)));
+                    let part = SlotPart { slot: contact_slots as u32, origin: pair, lanes: 1 << lane };
+                    self.contacts.push(part);
+                    contact_slots += 1;
+                }
             }
         }
     }
