@@ -358,7 +358,9 @@ fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
 pub(crate) const ROUNDING: f64 = 1e-5;
 
 /// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
-#[inline(always)]
+// In unit tests, where arrays stand in for registers, a pack's operation is a loop: thousands of them in one function keep the compiler for minutes.
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(crate) fn points<R: Real>(
     shapes: Shapes,
     a: &Pose<R>,

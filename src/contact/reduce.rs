@@ -83,7 +83,8 @@ pub(crate) type Manifold<R> = [Candidate<R>; KEPT];
 ///
 /// Depth keeps the far side of a small fast body from crowding out the side that is about to touch. Ties go to the lower index. Points that
 /// add less than (10⁻⁴ `size`)² are left out; `size` (m) is of the order of the smaller geom.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn reduce<R: Real, S: Source<R> + ?Sized>(source: &S, threshold: R, size: R) -> Manifold<R> {
     let count = source.len();
     let least = (R::constant(1e-4) * size) * (R::constant(1e-4) * size);

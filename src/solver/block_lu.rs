@@ -204,7 +204,7 @@ pub(super) fn solve_rows<S: Scalar>(a: &[S], x: &mut [S]) {
         let (before, rest) = x.split_at_mut(k);
         let mut own = [rest[0], rest[1], rest[2]];
         for (r, x) in own.iter_mut().enumerate() {
-            *x = *x - dot(&a[(k + r) * n..(k + r) * n + k], before);
+            *x -= dot(&a[(k + r) * n..(k + r) * n + k], before);
         }
         rest[..BLOCK].copy_from_slice(&forward(own, &load(a, n, k, k)));
     }
@@ -212,7 +212,7 @@ pub(super) fn solve_rows<S: Scalar>(a: &[S], x: &mut [S]) {
         let (before, after) = x.split_at_mut(k + BLOCK);
         let mut own = [before[k], before[k + 1], before[k + 2]];
         for (r, x) in own.iter_mut().enumerate() {
-            *x = *x - dot(&a[(k + r) * n + k + BLOCK..(k + r + 1) * n], after);
+            *x -= dot(&a[(k + r) * n + k + BLOCK..(k + r + 1) * n], after);
         }
         let u = load(a, n, k, k);
         let x2 = own[2] * u[2][2];
@@ -240,7 +240,7 @@ fn dot<S: Scalar>(x: &[S], y: &[S]) -> S {
     let mut half = SIDE / 2;
     while half > 0 {
         for lane in 0..half {
-            sums[lane] = sums[lane] + sums[lane + half];
+            sums[lane] += sums[lane + half];
         }
         half /= 2;
     }
