@@ -88,7 +88,7 @@ impl Level {
         }
     }
 
-    /// Whether packs of lanes can run here: see [`super::Real::COMPILED`].
+    /// Whether packs of lanes can run here: see [`super::Pack::COMPILED`].
     pub fn runs_packs(self) -> bool {
         self != Self::Baseline || !cfg!(target_arch = "x86_64")
     }
