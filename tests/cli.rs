@@ -80,7 +80,8 @@ fn rollout_prints_one_object_for_machines() {
     assert_eq!(o["precision"], "f32");
     assert_eq!((o["worlds"].as_u64(), o["steps"].as_u64(), o["dt"].as_f64()), (Some(5), Some(20), Some(0.01)));
     assert!(o["notes"].as_array().is_some_and(Vec::is_empty), "{o}");
-    assert_eq!(o.as_object().unwrap().len(), 26, "{o}");
+    assert!(o["halted_share"].is_f64(), "{o}");
+    assert_eq!(o.as_object().unwrap().len(), 27, "{o}");
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn what_cannot_run_is_refused_with_a_reason() {
         assert!(error.contains("--worlds: 1000000000 worlds need"), "{error}");
     }
     assert!(refused("rollout m/ant.xml --worlds 18446744073709551615", 1).contains("worlds need"));
-    assert!(refused("rollout m/ant.xml --backend gpu --worlds 1 --steps 1", 1).contains("backend gpu"));
+    assert!(refused("rollout m/ant.xml --backend gpu --precision f64", 1).contains("backend gpu"));
     assert!(refused("rollout m/ant.xml --backend hybrid --precision f64", 1).contains("hybrid"));
     assert!(refused("solve m/ant.xml --backend gpu", 1).contains("contact problem"));
 }

@@ -212,7 +212,9 @@ impl<R: Pack> Engine for Core<R> {
             *report = report.begun();
         }
         #[cfg(feature = "gpu")]
-        if let Solver::Gpu(on) = std::mem::replace(&mut self.solver, Solver::cpu()) {
+        if matches!(self.solver, Solver::Gpu(_))
+            && let Solver::Gpu(on) = std::mem::replace(&mut self.solver, Solver::cpu())
+        {
             let (on, stepped) = self.step_on_device(on, substeps, [given_control, given_external], see);
             self.solver = Solver::Gpu(on);
             return stepped;
