@@ -7,6 +7,7 @@
 mod boxes;
 mod clip;
 mod convex;
+mod patch;
 mod plane;
 mod reduce;
 mod round;
@@ -20,6 +21,8 @@ use crate::spatial::{Motion, Pose, Vec3};
 use clip::{Point, Points};
 use convex::Solid;
 use nalgebra::Vector3;
+use patch::Disc;
+pub use patch::{More, NearPatch, PATCH_ROWS};
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use round::Rod;
 use std::marker::PhantomData;
@@ -27,9 +30,9 @@ use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
 ///
-/// Contacts of one world fill slots in the order of the model's pairs. Entries of lanes that have not got a slot are zero.
-#[derive(Debug, Clone, Default)]
-pub struct Contacts<R> {
+/// Contacts of one world fill slots in the order of the model's pairs, patches before points. Entries of lanes that have not got a slot are zero.
+#[derive(Debug, Clone)]
+pub struct Contacts<R: Real> {
     /// Which lanes have each slot, and of which pair the contact is.
     pub slots: Slots,
     /// Number of contacts found, kept or not, shape \[lane\].
@@ -42,6 +45,28 @@ pub struct Contacts<R> {
     pub gap: Vec<R>,
     /// Which point of the pair this is, stable from step to step: an integer below 2²⁴, shape \[slot\].
     pub feature: Vec<R>,
+    /// The rest of the patches, which have the first slots, shape \[patch slot\].
+    pub patches: Vec<More<R>>,
+    /// The patches that may touch in some worlds.
+    near_patches: Vec<NearPatch<R>>,
+    /// Room for the slots of points by themselves.
+    point_slots: Slots,
+}
+
+impl<R: Real> Default for Contacts<R> {
+    fn default() -> Self {
+        Self {
+            slots: Slots::default(),
+            found: Vec::new(),
+            position: Vec::new(),
+            normal: Vec::new(),
+            gap: Vec::new(),
+            feature: Vec::new(),
+            patches: Vec::new(),
+            near_patches: Vec::new(),
+            point_slots: Slots::default(),
+        }
+    }
 }
 
 /// A point that may be a contact in some worlds of the tile at hand.
@@ -60,6 +85,8 @@ impl<R: Real> Contacts<R> {
         self.found.clear();
         self.found.resize(R::LANES, 0);
         self.truncate(0);
+        self.patches.clear();
+        self.near_patches.clear();
     }
     /// Keeps the first `slots` slots.
     fn truncate(&mut self, slots: usize) {
@@ -96,7 +123,7 @@ impl<R: Real> Contacts<R> {
             while self.count(lane) > capacity {
                 let mut shallowest = None;
                 for slot in (0..self.gap.len()).filter(|slot| self.slots.has(*slot, lane)) {
-                    let gap = self.gap[slot].get(lane);
+                    let gap = self.lowest(slot).get(lane);
                     if shallowest.is_none_or(|(_, least)| gap >= least) {
                         shallowest = Some((slot, gap));
                     }
@@ -107,6 +134,9 @@ impl<R: Real> Contacts<R> {
                 self.normal[slot].set(lane, Vec3::zero());
                 self.gap[slot].set(lane, R::Scalar::from_f64(0.0));
                 self.feature[slot].set(lane, R::Scalar::from_f64(0.0));
+                if let Some(more) = self.patches.get_mut(slot) {
+                    more.forget(lane);
+                }
             }
         }
     }
@@ -132,6 +162,19 @@ enum Kind {
 }
 
 impl Kind {
+    /// Whether the pair may touch in more than one point.
+    fn spreads(&self) -> bool {
+        !matches!(
+            self,
+            Self::PlaneSphere(_)
+                | Self::PlaneEllipsoid(_)
+                | Self::SphereSphere(..)
+                | Self::SphereCapsule(..)
+                | Self::SphereBox(..)
+                | Self::Nothing
+        )
+    }
+
     fn new(a: &Shape, b: &Shape) -> Self {
         let rod = |&radius: &f64, &half_length: &f64| Rod { radius, half_length };
         match (a, b) {
@@ -173,6 +216,8 @@ struct PairPlan {
     bounding: f64,
     /// The smaller bounding radius, m.
     size: f64,
+    /// Whether its points stay together as a patch.
+    patch: bool,
 }
 
 /// Free motion of a geom within a step.
@@ -205,15 +250,30 @@ pub struct CollidePlan {
 }
 
 impl CollidePlan {
-    /// Prepares the pairs of `model`.
+    /// Prepares the pairs of `model`. All contacts are points.
     pub fn new(model: &Model) -> Self {
+        Self::prepare(model, false)
+    }
+    /// The same, but pairs with friction that may touch in more than one point, or have torsion in one (condim 4), are patches.
+    pub fn with_patches(model: &Model) -> Self {
+        Self::prepare(model, true)
+    }
+    /// Whether any pair is a patch.
+    pub fn has_patches(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.patch)
+    }
+    fn prepare(model: &Model, patches: bool) -> Self {
         let pairs = model.pairs.iter().map(|pair| {
             let (a, b) = (&model.geoms[pair.geom_a].shape, &model.geoms[pair.geom_b].shape);
             let (ra, rb) = (a.bounding_radius(), b.bounding_radius());
+            let kind = Kind::new(a, b);
             PairPlan {
+                patch: patches
+                    && pair.condim > 1
+                    && (kind.spreads() || pair.torsion.is_some() || pair.ellipsoid.is_some()),
                 a: pair.geom_a,
                 b: pair.geom_b,
-                kind: Kind::new(a, b),
+                kind,
                 margin: pair.margin,
                 bounding: if ra.is_finite() { ra + rb } else { rb },
                 size: ra.min(rb),
@@ -263,6 +323,15 @@ pub fn collide<R: Real>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
+        if pair.patch {
+            let (points, disc) = match &pair.kind {
+                Kind::PlaneCylinder(rod) => plane::cylinder_patch(a, b, rod.radius, rod.half_length),
+                _ => (narrow(pair, a, b, near, threshold), Disc::none()),
+            };
+            let patch = NearPatch::new((index, margin), points, disc, threshold, [da, db], &mut deepest);
+            contacts.near_patches.extend(patch);
+            continue;
+        }
         let points = narrow(pair, a, b, near, threshold);
         for point in &points {
             let kept = point.gap.lt(threshold);
@@ -277,7 +346,11 @@ pub fn collide<R: Real>(
             }
         }
     }
-    let mut slots = std::mem::take(&mut contacts.slots);
+    contacts.place_patches(reach + deepest);
+    let patches = std::mem::take(&mut contacts.slots);
+    let first = contacts.patches.len();
+    let mut slots = std::mem::take(&mut contacts.point_slots);
+    slots.clear(R::LANES);
     for near in &*candidates {
         slots.announce(near.gap.lt(reach + deepest).bits());
     }
@@ -285,10 +358,11 @@ pub fn collide<R: Real>(
         let before = slots.parts.len();
         slots.place(*pair, gap.lt(reach + deepest).bits());
         for part in &slots.parts[before..] {
-            contacts.put(part.slot as usize, part.lanes, point);
+            contacts.put(first + part.slot as usize, part.lanes, point);
         }
     }
-    contacts.slots = slots;
+    slots.put_behind(&patches);
+    (contacts.slots, contacts.point_slots) = (slots, patches);
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
     }

@@ -16,6 +16,7 @@
 //! Impacts of one step are one problem, with Newton's law for each: bodies that touch when they are hit move on as one. Those with a gap between
 //! them do not: what is thrown at a neighbour stops at its surface with the speed it got, and rebounds from that in the next step.
 
+use super::patches::{disc_targets, patch_terms};
 use super::places::{Home, Places};
 use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
@@ -54,7 +55,7 @@ pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
 /// threshold, and [`QUIET`] times what forces add within a step. So what rests does not rattle. What touches moves on as one when it is hit: it approaches
 /// by no more than under the free motion and what forces add, and never beyond the surface.
 #[derive(Clone, Copy)]
-struct Pace<R> {
+pub(super) struct Pace<R> {
     /// Largest |u| of any row, before the step or under the free motion, m/s (rad/s).
     fastest: R,
     /// Largest velocity |u* − u| that forces add to a contact along its normal within the step, m/s.
@@ -110,6 +111,7 @@ pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
         delassus(plan, posed, batch);
     }
     contact_terms(plan, tile, posed, batch);
+    patch_terms(plan, tile, posed, batch);
     joint_terms(plan, tile, posed, batch);
     equality_terms(plan, tile, posed, batch);
 }
@@ -145,9 +147,9 @@ fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) 
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
             let mut w = product(nv, words, rows, a, b);
-            if a == b && a < contact_slots {
-                let present = R::Mask::from_bits(places.lanes_with(R::LANES, a));
-                w[0][0] += R::select(present, compliance, R::zero());
+            if a == b {
+                let yields = posed.contacts.yielding(a) & places.lanes_with(R::LANES, a);
+                w[0][0] += R::select(R::Mask::from_bits(yields), compliance, R::zero());
             }
             for i in 0..count_a {
                 for j in 0..count_b {
@@ -226,8 +228,8 @@ fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
                 continue;
             }
             let mut w = product(nv, words, rows, a, b);
-            if a == b && a < contact_slots {
-                w[0][0] += compliance;
+            if a == b {
+                w[0][0] += R::select(R::Mask::from_bits(posed.contacts.yielding(a)), compliance, R::zero());
             }
             if let (Some(p), Some(r)) = (places.together(a), places.together(b)) {
                 let n = p.row_count;
@@ -276,7 +278,12 @@ fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize
 
 /// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none, and μ = 0 where the pair has no friction.
 #[inline(always)]
-fn surface<R: Real>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &Contacts<R>, slot: usize) -> [R; 2] {
+pub(super) fn surface<R: Real>(
+    plan: &Plan,
+    parameters: TileParameters<'_, R>,
+    contacts: &Contacts<R>,
+    slot: usize,
+) -> [R; 2] {
     let (mut friction, mut restitution) = (R::zero(), R::zero());
     for part in contacts.slots.parts_of(slot) {
         let (pair, lanes) = (&plan.model.pairs[part.origin as usize], R::Mask::from_bits(part.lanes));
@@ -308,10 +315,9 @@ struct Approach<R: Real> {
 }
 
 impl<R: Real> Approach<R> {
-    /// Of the contact in `slot`.
+    /// Of the contact whose normal is `row`.
     #[inline(always)]
-    fn new(rows: &Rows<R>, slot: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
-        let row = 3 * slot;
+    fn new(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
         let (u, free) = (rows.previous[row], rows.free[row]);
         let fast = u.lt(-threshold);
         let reaches = dt.mul_add(rows.mean(row), gap).lt(R::zero());
@@ -333,7 +339,7 @@ pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
     let threshold = R::constant(settings.restitution_threshold);
     let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
     let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let approach = Approach::new(rows, slot, gap, restitution, threshold, dt);
+    let approach = Approach::new(rows, 3 * slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
@@ -344,7 +350,7 @@ pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
 
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
-fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
+pub(super) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     // g > 0: −g/Δt. g ≤ 0: 0, and for the position the push-out, never more than the overlap.
     let inverse = R::one() / dt;
     let closing = -(gap.max(R::zero()) * inverse);
@@ -354,39 +360,59 @@ fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     (closing, closing + push)
 }
 
+/// Velocity and position target of the normal at `row` of a contact at `gap`, from those without bounce. `pace`: found when it is needed.
+#[inline(always)]
+pub(super) fn bounce<R: Real>(
+    plan: &Plan,
+    posed: &Posed<R>,
+    row: usize,
+    gap: R,
+    restitution: R,
+    (target, position_target): (R, R),
+    pace: &mut Option<Pace<R>>,
+) -> [R; 2] {
+    let (rows, h) = (&posed.rows, R::constant(plan.dt));
+    let threshold = R::constant(plan.settings.restitution_threshold);
+    let approach = Approach::new(rows, row, gap, restitution, threshold, h);
+    let elastic = R::zero().lt(restitution);
+    let bounces = approach.strikes.and(elastic);
+    let mut target = R::select(bounces, target.max(approach.rebound), target);
+    let position_target = R::select(bounces, position_target.max(approach.position_rebound), position_target);
+    if elastic.any() {
+        let now = match *pace {
+            Some(pace) => pace,
+            None => Pace::of(&posed.places, rows),
+        };
+        *pace = Some(now);
+        let left_open = elastic.and(approach.reaches.not());
+        let speeds = [rows.previous[row], rows.free[row]];
+        target = R::select(left_open, now.target(threshold, h, gap, speeds, target), target);
+    }
+    [target, position_target]
+}
+
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
 fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
     let Posed { contacts, places, rows, .. } = posed;
-    let threshold = R::constant(settings.restitution_threshold);
     let mut pace = None;
     for slot in 0..contacts.gap.len() {
         let row = 3 * slot;
-        let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
+        let free = rows.free[row];
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
-        let (target, position_target) = targets(settings, h, gap);
-        let approach = Approach::new(rows, slot, gap, restitution, threshold, h);
-        let elastic = R::zero().lt(restitution);
-        let bounces = approach.strikes.and(elastic);
-        let mut target = R::select(bounces, target.max(approach.rebound), target);
-        let position_target = R::select(bounces, position_target.max(approach.position_rebound), position_target);
-        if elastic.any() {
-            let now = match pace {
-                Some(pace) => pace,
-                None => Pace::of(places, rows),
-            };
-            pace = Some(now);
-            let left_open = elastic.and(approach.reaches.not());
-            target = R::select(left_open, now.target(threshold, h, gap, [u, free], target), target);
+        let (mut gap, mut goal) = (contacts.gap[slot], targets(settings, h, contacts.gap[slot]));
+        if let Some(more) = contacts.patches.get(slot).filter(|more| more.disc != 0) {
+            (gap, goal) = disc_targets(settings, h, (gap, goal), more);
         }
+        let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
         let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
         for i in 1..3 {
             position_bias[i] = rows.position_bias(row + i, R::zero());
         }
         let mut remembered = Vec3::zero();
-        for part in contacts.slots.parts_of(slot) {
+        for part in contacts.slots.parts_of(slot).filter(|_| slot >= contacts.patches.len()) {
             remembered = remembered + tile.memory.contact(part, contacts.feature[slot]);
         }
         let mut guess = [R::zero(); 3];
@@ -431,8 +457,9 @@ fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
     let h = R::constant(plan.dt);
     let Posed { limits, rows, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
+    let joint_start = contact_slots + posed.contacts.patch_rows();
     for slot in 0..limits.gap.len() {
-        let row = 3 * contact_slots + slot;
+        let row = 2 * contact_slots + joint_start + slot;
         let (target, position_target) = targets(&plan.settings, h, limits.gap[slot]);
         let bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
         let (mut lower, mut upper, mut guess) = (R::zero(), R::zero(), R::zero());
@@ -450,7 +477,7 @@ fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
             upper = R::select(lanes, R::constant(bounds[1]), upper);
             guess += tile.memory.joint_row(part);
         }
-        scalar_row(&posed.places, batch, contact_slots + slot, [lower, upper], bias, guess);
+        scalar_row(&posed.places, batch, joint_start + slot, [lower, upper], bias, guess);
     }
 }
 
@@ -459,21 +486,22 @@ fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
+    let equality_start = contact_slots + contacts.patch_rows() + limit_slots;
     let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
     let push = R::constant(plan.settings.push_speed);
     let infinity = R::constant(f64::INFINITY);
     for (i, &error) in posed.equalities.error.iter().enumerate() {
-        let row = 3 * contact_slots + limit_slots + i;
+        let row = 2 * contact_slots + equality_start + i;
         // The velocity that takes the error out: −β e/Δt
         let position_bias = rows.position_bias(row, -(share * error).max(-push).min(push));
         let (bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
-        scalar_row(&posed.places, batch, contact_slots + limit_slots + i, [-infinity, infinity], bias, guess);
+        scalar_row(&posed.places, batch, equality_start + i, [-infinity, infinity], bias, guess);
     }
 }
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
 #[inline(always)]
-fn scalar_row<R: Real>(
+pub(super) fn scalar_row<R: Real>(
     places: &Places,
     batch: &mut Batch<R>,
     slot: usize,

@@ -6,6 +6,7 @@ mod chunk;
 mod exact;
 mod impacts;
 mod momentum;
+mod patches;
 mod places;
 mod profile;
 mod redo;
@@ -13,7 +14,7 @@ mod rows;
 mod settings;
 mod warm;
 
-pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+pub use chunk::{BlockRecord, Chunk, ContactRecord, PatchRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
@@ -33,6 +34,7 @@ use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
 use crate::runge_kutta::{self, RungeKutta, Whole};
 use crate::slots::first_lanes;
+use crate::solver::FrictionLaw;
 use crate::spatial::Motion;
 use impacts::Struck;
 use momentum::keep_momentum;
@@ -79,7 +81,15 @@ impl Plan {
     }
 
     /// Prepares steps of `model`.
-    pub fn new(model: Arc<Model>, settings: Settings) -> Self {
+    pub fn new(model: Arc<Model>, mut settings: Settings) -> Self {
+        let collide = match settings.friction {
+            FrictionLaw::Patch => CollidePlan::with_patches(&model),
+            FrictionLaw::Cone | FrictionLaw::Box => CollidePlan::new(&model),
+        };
+        if settings.friction == FrictionLaw::Patch && !collide.has_patches() {
+            // single points have the same law in both, and their own, faster solver
+            settings.friction = FrictionLaw::Cone;
+        }
         let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
         let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
         let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
@@ -94,7 +104,7 @@ impl Plan {
             integrator: settings.integrator.unwrap_or(model.integrator),
             level: Level::detect(),
             profile: false,
-            collide: CollidePlan::new(&model),
+            collide,
             islands,
             rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,
@@ -162,7 +172,7 @@ impl<R: Real> Scratch<R> {
 
 /// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
 #[derive(Debug, Clone)]
-pub struct Posed<R> {
+pub struct Posed<R: Real> {
     response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
