@@ -6,7 +6,7 @@
 
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::equality::EqualityPlan;
-use crate::lane::Real;
+use crate::lane::Pack;
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
 use crate::slots::first_lanes;
@@ -158,7 +158,7 @@ impl Part<'_> {
 }
 
 /// Finds the blocks of the first `lane_count` worlds of a tile.
-pub fn islands<R: Real>(
+pub fn islands<R: Pack>(
     plan: &IslandPlan,
     lane_count: usize,
     contacts: &Contacts<R>,
@@ -255,7 +255,7 @@ pub fn islands<R: Real>(
 
 /// As [`islands`], where every world is one island ([`IslandPlan::one_island`]): a world that has any row is a block, and every row stays where the tile has
 /// it, in the lane of its world. Contacts without friction have three rows too, in either way of finding blocks, so that both give the same ones.
-pub fn worlds<R: Real>(
+pub fn worlds<R: Pack>(
     plan: &IslandPlan,
     lane_count: usize,
     contacts: &Contacts<R>,

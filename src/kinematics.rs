@@ -2,7 +2,7 @@
 //!
 //! Everything is in world axes. Spatial quantities of a tree refer to the point O of the tree: the origin of its root body.
 
-use crate::lane::{Real, Scalar};
+use crate::lane::Real;
 use crate::model::{JointKind, Model};
 use crate::spatial::{Motion, Pose, Quat, Vec3, vec3};
 
@@ -68,21 +68,14 @@ pub fn quaternion<R: Real>(x: &[R], start: usize) -> Quat<R> {
     Quat { w: x[start], v: triple(x, start + 1) }.normalized()
 }
 
-/// The rotation vector (axis times angle, rad) of a unit quaternion, angle in [0, π]; lane by lane, for the rare ball joints with springs or limits.
+/// The rotation vector (axis times angle, rad) of a unit quaternion, angle in [0, π].
 #[inline(always)]
 pub fn rotation_vector<R: Real>(q: Quat<R>) -> Vec3<R> {
-    let mut out = Vec3::zero();
-    for lane in 0..R::LANES {
-        let v = q.v.get(lane);
-        let (w, x, y, z) = (q.w.get(lane).to_f64(), v.x.to_f64(), v.y.to_f64(), v.z.to_f64());
-        let sign = if w < 0.0 { -1.0 } else { 1.0 };
-        let n = (x * x + y * y + z * z).sqrt();
-        // angle / sin(angle/2) → 2 at zero
-        let k = if n > 1e-12 { 2.0 * n.atan2(w.abs()) / n } else { 2.0 } * sign;
-        let s = R::Scalar::from_f64;
-        out.set(lane, vec3(s(k * x), s(k * y), s(k * z)));
-    }
-    out
+    // r = v · 2 atan2(|v|, |w|) / |v|, of the one of ±q with w ≥ 0; the quotient tends to 2 at zero
+    let (n, tiny) = (q.v.norm(), R::constant(1e-12));
+    let angle = R::constant(2.0) * n.atan2(q.w.abs());
+    let k = R::select(tiny.lt(n), angle / n.max(tiny), R::constant(2.0));
+    q.v.scale(R::select(q.w.lt(R::zero()), -k, k))
 }
 
 /// Poses of bodies and geoms, and the motion subspace, of one tile.

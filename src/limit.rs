@@ -3,7 +3,7 @@
 //! Like contacts, the active rows of one world fill slots in a fixed order: see [`crate::slots`].
 
 use crate::kinematics::{quaternion, rotation_vector, triple};
-use crate::lane::{Mask, Real};
+use crate::lane::{Pack, PackMask};
 use crate::model::{JointKind, Model};
 use crate::slots::{Slots, first_lanes};
 use crate::spatial::{Vec3, vec3};
@@ -59,7 +59,7 @@ struct Near<R> {
     direction: Vec3<R>,
 }
 
-impl<R: Real> Limits<R> {
+impl<R: Pack> Limits<R> {
     /// Gives the rows that were found their slots.
     #[inline(always)]
     fn place(&mut self) {
@@ -90,7 +90,7 @@ impl<R: Real> Limits<R> {
 /// impulses may turn the motion around.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
-pub fn limits<R: Real>(
+pub fn limits<R: Pack>(
     model: &Model,
     rows: &[JointRow],
     lane_count: usize,

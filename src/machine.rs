@@ -1,6 +1,6 @@
 //! What this machine can do at most, measured: the limits beside which a bench puts its figures.
 
-use crate::lane::{Compiled, F32x16, Level, Real, Task};
+use crate::lane::{Compiled, F32x16, Level, Pack, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{Pair, Wide};
 use std::hint::black_box;
@@ -41,7 +41,7 @@ pub fn limits() -> Limits {
 /// Fused multiply-adds in lanes of R.
 struct MultiplyAdds<R>(PhantomData<R>);
 
-impl<R: Real> Task for MultiplyAdds<R> {
+impl<R: Pack> Task for MultiplyAdds<R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = R;
     #[inline(always)]
@@ -61,7 +61,7 @@ impl<R: Real> Task for MultiplyAdds<R> {
     }
 }
 
-fn rate<R: Real>(level: Level) -> f64 {
+fn rate<R: Pack>(level: Level) -> f64 {
     let start = Instant::now();
     black_box(level.run(MultiplyAdds::<R>(PhantomData)));
     (2 * SUMS * ROUNDS * R::LANES) as f64 / start.elapsed().as_secs_f64()

@@ -4,7 +4,7 @@
 //! world axes about the reference point O of their tree (the origin of its root body), so that no Plücker transform is
 //! ever applied and f32 never sees large lever arms.
 
-use crate::lane::Real;
+use crate::lane::{Pack, Real};
 use std::ops::{Add, Mul, Neg, Sub};
 
 /// A vector in space, shape 3.
@@ -76,6 +76,9 @@ impl<R: Real> Vec3<R> {
     pub fn select(mask: R::Mask, a: Self, b: Self) -> Self {
         vec3(R::select(mask, a.x, b.x), R::select(mask, a.y, b.y), R::select(mask, a.z, b.z))
     }
+}
+
+impl<R: Pack> Vec3<R> {
     /// The vector of one lane.
     #[inline(always)]
     pub fn get(&self, lane: usize) -> Vec3<R::Scalar> {
@@ -379,6 +382,9 @@ impl<R: Real> Pose<R> {
     pub fn inverse_point(&self, world: Vec3<R>) -> Vec3<R> {
         self.rotation.transpose_mul(world - self.position)
     }
+}
+
+impl<R: Pack> Pose<R> {
     /// The pose of one lane.
     #[inline(always)]
     pub fn get(&self, lane: usize) -> Pose<R::Scalar> {

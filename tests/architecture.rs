@@ -51,7 +51,7 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names after `crate::` in a source, as in `crate::lane::Real` or `crate::{error::Error, lane::{Mask, Real}}`, over however many lines, and the
+/// The names after `crate::` in a source, as in `crate::lane::Pack` or `crate::{error::Error, lane::{Mask, Pack}}`, over however many lines, and the
 /// line of each. Comments do not count.
 fn imports(source: &str) -> Vec<(usize, String)> {
     let code: String = source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
@@ -165,7 +165,7 @@ mod shaders {
     /// The arguments of a twin after its header: name and whether it is `&mut`.
     fn arguments(name: &str) -> Vec<(String, bool)> {
         let text = read(&root().join(format!("src/solver/{name}.rs")));
-        let start = text.find(&format!("pub fn {name}<R: Real>(")).expect("the twin");
+        let start = text.find(&format!("pub fn {name}<R: Pack>(")).expect("the twin");
         let list = &text[start + text[start..].find('(').expect("arguments")..];
         let list = &list[1..list.find(')').expect("arguments")];
         let all: Vec<_> = list

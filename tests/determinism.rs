@@ -3,7 +3,7 @@
 
 mod common;
 
-use delassus::lane::{F32x16, F64x8, Real};
+use delassus::lane::{F32x16, F64x8, Pack};
 use delassus::worlds::{Random, Start, TILES_PER_CHUNK};
 use delassus::{Backend, Error, Mask, Model, Precision, Settings, WorldReport, WorldStatus, Worlds};
 

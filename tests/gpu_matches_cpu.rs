@@ -8,7 +8,7 @@ mod common;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use delassus::gpu::{DeviceChoice, Gpu, STAGES, list_devices, run_twin};
-use delassus::lane::{F32x16, F64x8, Level, Real, Scalar};
+use delassus::lane::{F32x16, F64x8, Level, Pack, Scalar};
 use delassus::solver::{
     Algorithm, Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
     REPORT_SWEEPS, SolveSettings, solve_cpu,
@@ -61,7 +61,7 @@ impl Block {
         Self { size: BlockSize { contact_count, scalar_count }, seed }
     }
     /// W = G Gᵀ + 0.1 with G of n/3 + 1 columns; the bias of the position problem differs in every third block.
-    fn write<R: Real>(self, batch: &mut Batch<R>, place: BlockPlace) {
+    fn write<R: Pack>(self, batch: &mut Batch<R>, place: BlockPlace) {
         let group = &mut batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
         let (m, contacts, scalars) = (group.size.row_count(), group.size.contact_count, group.size.scalar_count);
@@ -96,7 +96,7 @@ impl Block {
         }
     }
     /// λ of both problems and both reports, as f64.
-    fn read<R: Real>(batch: &Batch<R>, place: BlockPlace) -> Vec<f64> {
+    fn read<R: Pack>(batch: &Batch<R>, place: BlockPlace) -> Vec<f64> {
         let group = &batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
         let m = group.size.row_count();
@@ -112,7 +112,7 @@ impl Block {
     }
 }
 
-fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
+fn batch_of<R: Pack>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::new();
     let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size)).collect();
     batch.allocate();

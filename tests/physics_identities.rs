@@ -8,7 +8,7 @@ mod scenes;
 
 use delassus::dynamics::{self, Dynamics, TileParameters};
 use delassus::kinematics::{Kinematics, kinematics};
-use delassus::lane::{Real, Scalar};
+use delassus::lane::{Pack, Scalar};
 use delassus::model::Model;
 use delassus::spatial::Vec3;
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
@@ -41,7 +41,7 @@ struct Stages {
 }
 
 /// Runs the stages on one state; `force`: generalized force from outside.
-fn stages<R: Real>(model: &Model, q: &[f64], v: &[f64], force: &DVector<f64>) -> Stages {
+fn stages<R: Pack>(model: &Model, q: &[f64], v: &[f64], force: &DVector<f64>) -> Stages {
     const DT: f64 = 1.0 / 64.0;
     let splat = |x: &[f64]| x.iter().map(|x| R::constant(*x)).collect::<Vec<R>>();
     let get = |x: R| x.get(0).to_f64();
@@ -97,7 +97,7 @@ fn same(what: &str, found: &[f64], expected: &[f64], scale: f64, tolerance: f64)
 
 /// `forward_inverse`; `symmetry` (positive definite); and, for `crba_columns`, M from the motion of every body per unit of every velocity:
 /// `M_ij` = Σ m `u_i` · `u_j` + `ω_i` · I `ω_j`.
-fn algebra<R: Real>(tolerance: f64) {
+fn algebra<R: Pack>(tolerance: f64) {
     let model = tree(8);
     for seed in [0.0, 1.0, 2.0] {
         let (q, v) = state(&model, seed);

@@ -3,14 +3,14 @@
 mod common;
 
 use common::data;
-use delassus::lane::{F32x16, F64x8, Level, Real};
+use delassus::lane::{F32x16, F64x8, Level, Pack};
 use delassus::lcp::file::read_file;
 use delassus::lcp::{Law, Problem, Solution, SolveStatus, natural_map_residual, relative_residual};
 use delassus::solver::{FrictionLaw, SolveSettings, solve_cpu, solve_problems};
 use delassus::{Error, lcp};
 use nalgebra::{DMatrix, DVector};
 
-fn on_cpu<R: Real>(problems: &[Problem], settings: &SolveSettings) -> Vec<Solution> {
+fn on_cpu<R: Pack>(problems: &[Problem], settings: &SolveSettings) -> Vec<Solution> {
     solve_problems::<R>(problems, settings, |batch, settings| {
         solve_cpu(batch, Level::detect(), settings);
         Ok(())

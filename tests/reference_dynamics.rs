@@ -5,7 +5,7 @@ mod common;
 use common::{data, floats, relative_error, robots};
 use delassus::dynamics::{self, Dynamics};
 use delassus::kinematics::{Kinematics, kinematics};
-use delassus::lane::{F32x16, F64x8, Real, Scalar};
+use delassus::lane::{F32x16, F64x8, Pack, Scalar};
 use delassus::model::Model;
 use delassus::spatial::Vec3;
 
@@ -22,7 +22,7 @@ struct Computed {
 }
 
 /// Runs the stages with the state in the last lane.
-fn compute<R: Real>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
+fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
     let lane = R::LANES - 1;
     let splat = |x: &[f64]| x.iter().map(|x| R::constant(*x)).collect::<Vec<R>>();
     let (q, v) = (splat(q), splat(v));
@@ -54,7 +54,7 @@ fn compute<R: Real>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
     }
 }
 
-fn check<R: Real>(tolerance: f64) {
+fn check<R: Pack>(tolerance: f64) {
     let Some(folder) = data() else { return };
     for (name, model, reference) in robots(&folder) {
         let mut worst = [0.0f64; 4];

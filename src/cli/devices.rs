@@ -4,7 +4,7 @@ use super::failure::Outcome;
 use super::table::table;
 use super::{say, say_json};
 use clap::Args;
-use delassus::lane::{F32x16, F64x8, Level, Real};
+use delassus::lane::{F32x16, F64x8, Level, Pack};
 use serde::Serialize;
 use serde_json::Value;
 

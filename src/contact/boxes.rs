@@ -1,7 +1,7 @@
 //! Box against box: separating axes (Gottschalk, Lin & Manocha 1996), then the faces clipped against each other, in f64.
 
 use super::clip::{Face, Point, Points, face_points};
-use crate::lane::{Mask, Real};
+use crate::lane::{Mask, Pack};
 use crate::spatial::Pose;
 use nalgebra::{Matrix3, Vector3};
 
@@ -114,7 +114,7 @@ pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Point
 /// The lanes of `which` in which no axis separates two boxes by `threshold` or more: those that [`box_box`] has to look at. `rounding` (m)
 /// covers what R makes of the distances.
 #[inline(always)]
-pub(super) fn may_touch<R: Real>(
+pub(super) fn may_touch<R: Pack>(
     a: &Pose<R>,
     b: &Pose<R>,
     [half_a, half_b]: [&Vector3<f64>; 2],

@@ -14,7 +14,7 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 ///
 /// Contacts of one world fill slots in the order of the model's pairs, patches before points. Entries of lanes that have not got a slot are zero.
 #[derive(Debug, Clone)]
-pub struct Contacts<R: Real> {
+pub struct Contacts<R: Pack> {
     /// Which lanes have each slot, and of which pair the contact is.
     pub slots: Slots,
     /// Number of contacts found, kept or not, shape \[lane\].
@@ -53,7 +53,7 @@ pub struct Contacts<R: Real> {
     point_slots: Slots,
 }
 
-impl<R: Real> Default for Contacts<R> {
+impl<R: Pack> Default for Contacts<R> {
     fn default() -> Self {
         Self {
             slots: Slots::default(),
@@ -78,7 +78,7 @@ pub struct Near<R> {
     gap: R,
 }
 
-impl<R: Real> Contacts<R> {
+impl<R: Pack> Contacts<R> {
     /// Forgets all contacts; keeps the memory.
     pub fn clear(&mut self) {
         self.slots.clear(R::LANES);
@@ -231,7 +231,7 @@ pub struct Drift<R> {
     pub travel: R,
 }
 
-impl<R: Real> Drift<R> {
+impl<R: Pack> Drift<R> {
     /// A geom at rest.
     pub fn none() -> Self {
         Self { shift: Motion::zero(), reference: Vec3::zero(), travel: R::zero() }
@@ -300,7 +300,7 @@ impl CollidePlan {
 /// A lane depends on nothing but itself: its bits are those of the same call with a scalar type. A lane with a NaN or infinite pose
 /// has no contact of that geom. No memory is allocated once `contacts` has grown, but for general convex pairs that overlap (EPA).
 #[inline(always)]
-pub fn collide<R: Real>(
+pub fn collide<R: Pack>(
     plan: &CollidePlan,
     geoms: &[Pose<R>],
     drift: &[Drift<R>],
@@ -370,7 +370,7 @@ pub fn collide<R: Real>(
 
 /// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.
 #[inline(always)]
-fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
+fn near<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
     // Rounding must not hide a touch: a little larger than the spheres.
     let limit = threshold + R::constant(pair.bounding * 1.00001);
     let d = b.position - a.position;
@@ -387,7 +387,7 @@ fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::
 
 /// A pair that touches in one point at most.
 #[inline(always)]
-fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
+fn single<R: Pack>(point: Candidate<R>) -> Manifold<R> {
     let none = Candidate::absent();
     [point, none, none, none]
 }
@@ -398,7 +398,7 @@ const ROUNDING: f64 = 1e-5;
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
+fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let none = Candidate::absent();
     match &pair.kind {
         Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
@@ -439,7 +439,7 @@ fn narrow<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
 
 /// Finds the points of the lanes in `which` one by one in f64.
 #[inline(always)]
-fn by_lane<R: Real>(
+fn by_lane<R: Pack>(
     solids: &[Solid; 2],
     a: &Pose<R>,
     b: &Pose<R>,

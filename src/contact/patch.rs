@@ -2,7 +2,7 @@
 
 use super::reduce::{Candidate, KEPT, Manifold};
 use super::{Contacts, Drift};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::spatial::Vec3;
 
 /// Rows of a patch beside the three that it has as a contact: the normals of three more vertices, and torsion.
@@ -29,7 +29,7 @@ pub struct More<R> {
     pub lowest: R,
 }
 
-impl<R: Real> More<R> {
+impl<R: Pack> More<R> {
     fn none() -> Self {
         Self {
             present: [0; KEPT - 1],
@@ -45,7 +45,7 @@ impl<R: Real> More<R> {
 
     /// Forgets what one lane has.
     pub(super) fn forget(&mut self, lane: usize) {
-        let zero = R::Scalar::zero();
+        let zero = R::Scalar::constant(0.0);
         for k in 0..KEPT - 1 {
             self.present[k] &= !(1 << lane);
             self.position[k].set(lane, Vec3::zero());
@@ -61,7 +61,7 @@ impl<R: Real> More<R> {
 
 /// The disc of a cylinder, in the lanes where there is one; points 1 and 2 of its manifold are its slopes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Disc<R: Real> {
+pub(super) struct Disc<R: Pack> {
     pub lanes: R::Mask,
     /// m.
     pub radius: R,
@@ -71,7 +71,7 @@ pub(super) struct Disc<R: Real> {
     pub lowest: R,
 }
 
-impl<R: Real> Disc<R> {
+impl<R: Pack> Disc<R> {
     /// No lane has one.
     #[inline(always)]
     pub fn none() -> Self {
@@ -82,7 +82,7 @@ impl<R: Real> Disc<R> {
 
 /// A patch that may touch in some worlds of the tile at hand.
 #[derive(Debug, Clone)]
-pub struct NearPatch<R: Real> {
+pub struct NearPatch<R: Pack> {
     pair: usize,
     points: Manifold<R>,
     present: [R::Mask; KEPT],
@@ -91,7 +91,7 @@ pub struct NearPatch<R: Real> {
     gap: R,
 }
 
-impl<R: Real> NearPatch<R> {
+impl<R: Pack> NearPatch<R> {
     /// The patch of a pair whose points with a gap below `threshold` are its vertices; none if no lane has one. `deepest` becomes the deepest overlap that the free motion
     /// would make, m, if that is here.
     #[inline(always)]
@@ -153,7 +153,7 @@ impl<R: Real> NearPatch<R> {
     }
 }
 
-impl<R: Real> Contacts<R> {
+impl<R: Pack> Contacts<R> {
     /// Gives every patch that may close its gap by `reach` (m) a slot: the first slots there are.
     #[inline(always)]
     pub(super) fn place_patches(&mut self, reach: R) {

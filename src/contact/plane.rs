@@ -2,7 +2,7 @@
 
 use super::patch::Disc;
 use super::reduce::{Candidate, Manifold, Source, reduce};
-use crate::lane::Real;
+use crate::lane::{Pack, Real};
 use crate::model::Hull;
 use crate::spatial::{Pose, Vec3, tangent_frame, vec3};
 use nalgebra::Vector3;
@@ -101,7 +101,7 @@ const LEANING: f64 = 0.1;
 ///
 /// Points 0 to 2 of a disc are its centre and its two slopes: gap −R σ u·t, and what the angular velocity is multiplied by to give its rate, −R σ u × t.
 #[inline(always)]
-pub(super) fn cylinder_patch<R: Real>(
+pub(super) fn cylinder_patch<R: Pack>(
     plane: &Pose<R>,
     b: &Pose<R>,
     r: f64,

@@ -83,7 +83,7 @@ fn at(position: [f64; 3], turn: [f64; 3]) -> Pose<f64> {
     let rotation = Rotation3::new(Vector3::from(turn));
     Pose { position: Vec3::constant(&position.into()), rotation: crate::spatial::Mat3::constant(rotation.matrix()) }
 }
-fn cast<R: Real>(p: &Pose<f64>) -> Pose<R> {
+fn cast<R: Pack>(p: &Pose<f64>) -> Pose<R> {
     let v = |v: Vec3<f64>| vec3(R::constant(v.x), R::constant(v.y), R::constant(v.z));
     let [a, b, c] = p.rotation.columns;
     Pose { position: v(p.position), rotation: crate::spatial::Mat3 { columns: [v(a), v(b), v(c)] } }
@@ -273,18 +273,18 @@ fn zoo() -> Vec<(Shape, Shape)> {
 }
 
 /// The numbers of a slot, and its pair where the lane has it.
-fn entry<R: Real>(c: &Contacts<R>, slot: usize, lane: usize) -> (Vec<f64>, Option<usize>) {
+fn entry<R: Pack>(c: &Contacts<R>, slot: usize, lane: usize) -> (Vec<f64>, Option<usize>) {
     let (p, n) = (c.position[slot].get(lane), c.normal[slot].get(lane));
     let values = [p.x, p.y, p.z, n.x, n.y, n.z, c.gap[slot].get(lane), c.feature[slot].get(lane)];
     (values.map(Scalar::to_f64).to_vec(), c.slots.origin(slot, lane))
 }
 
-fn lane_of<R: Real>(c: &Contacts<R>, lane: usize) -> Vec<(Vec<f64>, Option<usize>)> {
+fn lane_of<R: Pack>(c: &Contacts<R>, lane: usize) -> Vec<(Vec<f64>, Option<usize>)> {
     (0..c.gap.len()).filter(|slot| c.slots.has(*slot, lane)).map(|slot| entry(c, slot, lane)).collect()
 }
 
 /// Lanes give the bits of the scalar; a NaN or an infinity in one lane changes nothing in the others.
-fn lanes_agree<R: Real>() {
+fn lanes_agree<R: Pack>() {
     let mut noise = Noise(7);
     for (a, b) in zoo() {
         let plan = CollidePlan::new(&pair(a, b));

@@ -4,7 +4,7 @@ use super::buffers::{Problem, any_live};
 use super::device::Gpu;
 use super::stages::{STAGES, stage};
 use crate::error::{Error, Result};
-use crate::lane::{Compiled, F32x16, Level, Real, Task};
+use crate::lane::{Compiled, F32x16, Level, Pack, Real, Task};
 use crate::solver::{Algorithm, Batch, Group, Header, REPORT_LEN, SolveSettings, jacobi, pgs, residual, warm_start};
 
 impl Gpu {

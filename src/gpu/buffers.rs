@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::stages::{Array, LOOP_BUDGET, STAGES, loop_count_per_sweep};
 use crate::error::{Error, Result};
-use crate::lane::{F32x16, Real};
+use crate::lane::{F32x16, Pack};
 use crate::solver::{BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings};
 
 /// Bytes of one tile's entry: 16 f32.

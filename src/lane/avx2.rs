@@ -1,6 +1,6 @@
 //! The packs as two AVX registers: the same bits as the array packs, without the compiler having to find the vectors again.
 
-use super::{Compiled, Mask, Real, sin_cos_parts};
+use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles, sin_cos_parts};
 use std::arch::x86_64::{
     __m256, __m256d, _CMP_LT_OQ, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_pd, _mm256_and_ps,
     _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_pd, _mm256_blendv_ps, _mm256_castps_si256,
@@ -15,7 +15,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 /// 16 f32 in two registers.
 ///
 /// Private to the crate: values of it are made and used only within tasks compiled for [`super::Level::Avx2`], which run on machines that have it
-/// ([`Real::COMPILED`]), and within `worlds` and `solver`, which choose it after [`super::Level::detect`].
+/// ([`Pack::COMPILED`]), and within `worlds` and `solver`, which choose it after [`super::Level::detect`].
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Pair([__m256; 2]);
@@ -67,11 +67,6 @@ macro_rules! pair {
         $less:ident, $blend:ident, $and:ident, $or:ident, $xor:ident, $and_not:ident, $signs:ident, $spread:expr
     ) => {
         impl Mask for $mask {
-            const LANES: usize = $lanes;
-            #[inline(always)]
-            fn from_bits(bits: u32) -> Self {
-                Self([$spread(bits), $spread(bits >> ($lanes / 2))])
-            }
             #[inline(always)]
             fn splat(bit: bool) -> Self {
                 Self::from_bits(if bit { !0 } else { 0 })
@@ -90,6 +85,14 @@ macro_rules! pair {
             fn not(self) -> Self {
                 let ([a, b], [c, d]) = (self.0, Self::splat(true).0);
                 intrinsic!(Self([$xor(a, c), $xor(b, d)]))
+            }
+        }
+
+        impl PackMask for $mask {
+            const LANES: usize = $lanes;
+            #[inline(always)]
+            fn from_bits(bits: u32) -> Self {
+                Self([$spread(bits), $spread(bits >> ($lanes / 2))])
             }
             #[inline(always)]
             fn any(self) -> bool {
@@ -163,14 +166,10 @@ macro_rules! pair {
         assigning!($pair);
 
         impl Real for $pair {
-            type Scalar = $scalar;
             type Mask = $mask;
-            type Exact = Pair64;
-            const LANES: usize = $lanes;
-            const COMPILED: Compiled = Compiled::Avx2;
             #[inline(always)]
-            fn splat(x: $scalar) -> Self {
-                intrinsic!(Self([$splat(x); 2]))
+            fn constant(x: f64) -> Self {
+                Self::splat(<$scalar>::from_f64(x))
             }
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -203,6 +202,10 @@ macro_rules! pair {
                 self.both()
             }
             #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                angles(self, x)
+            }
+            #[inline(always)]
             fn lt(self, other: Self) -> $mask {
                 let ([a, b], [c, d]) = (self.0, other.0);
                 intrinsic!($mask([$less::<_CMP_LT_OQ>(a, c), $less::<_CMP_LT_OQ>(b, d)]))
@@ -211,6 +214,17 @@ macro_rules! pair {
             fn select(mask: $mask, yes: Self, no: Self) -> Self {
                 let ([m, n], [a, b], [c, d]) = (mask.0, yes.0, no.0);
                 intrinsic!(Self([$blend(c, a, m), $blend(d, b, n)]))
+            }
+        }
+
+        impl Pack for $pair {
+            type Scalar = $scalar;
+            type Exact = Pair64;
+            const LANES: usize = $lanes;
+            const COMPILED: Compiled = Compiled::Avx2;
+            #[inline(always)]
+            fn splat(x: $scalar) -> Self {
+                intrinsic!(Self([$splat(x); 2]))
             }
             #[inline(always)]
             fn lanes(&self) -> &[$scalar] {

@@ -1,6 +1,6 @@
 //! The packs as one AVX-512 register: the same bits as the array packs, without the compiler having to find the vectors again.
 
-use super::{Compiled, Mask, Real, sin_cos_parts};
+use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles, sin_cos_parts};
 use std::arch::x86_64::{
     __m512, __m512d, __mmask8, __mmask16, _CMP_LT_OQ, _mm512_abs_pd, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_pd,
     _mm512_add_ps, _mm512_and_si512, _mm512_castpd_si512, _mm512_castps_si512, _mm512_castsi512_pd,
@@ -15,7 +15,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 /// 16 f32 in a register.
 ///
 /// Private to the crate: values of it are made and used only within tasks compiled for [`super::Level::Avx512`], which run on machines that
-/// have it ([`Real::COMPILED`]), and within `worlds`, which chooses it after [`super::Level::detect`].
+/// have it ([`Pack::COMPILED`]), and within `worlds`, which chooses it after [`super::Level::detect`].
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Wide(__m512);
@@ -65,15 +65,6 @@ macro_rules! register {
         $less:ident, $blend:ident, $sign:expr, $to_bits:ident, $from_bits:ident
     ) => {
         impl Mask for $mask {
-            const LANES: usize = $lanes;
-            #[inline(always)]
-            fn from_bits(bits: u32) -> Self {
-                Self(bits as $bits)
-            }
-            #[inline(always)]
-            fn bits(self) -> u32 {
-                u32::from(self.0)
-            }
             #[inline(always)]
             fn splat(bit: bool) -> Self {
                 Self(if bit { !0 } else { 0 })
@@ -89,6 +80,18 @@ macro_rules! register {
             #[inline(always)]
             fn not(self) -> Self {
                 Self(!self.0)
+            }
+        }
+
+        impl PackMask for $mask {
+            const LANES: usize = $lanes;
+            #[inline(always)]
+            fn bits(self) -> u32 {
+                u32::from(self.0)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u32) -> Self {
+                Self(bits as $bits)
             }
             #[inline(always)]
             fn any(self) -> bool {
@@ -148,14 +151,10 @@ macro_rules! register {
         assigning!($wide);
 
         impl Real for $wide {
-            type Scalar = $scalar;
             type Mask = $mask;
-            type Exact = Wide64;
-            const LANES: usize = $lanes;
-            const COMPILED: Compiled = Compiled::Avx512;
             #[inline(always)]
-            fn splat(x: $scalar) -> Self {
-                Self(intrinsic!($splat(x)))
+            fn constant(x: f64) -> Self {
+                Self::splat(<$scalar>::from_f64(x))
             }
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -183,12 +182,27 @@ macro_rules! register {
                 self.both()
             }
             #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                angles(self, x)
+            }
+            #[inline(always)]
             fn lt(self, other: Self) -> $mask {
                 $mask(intrinsic!($less::<_CMP_LT_OQ>(self.0, other.0)))
             }
             #[inline(always)]
             fn select(mask: $mask, yes: Self, no: Self) -> Self {
                 Self(intrinsic!($blend(mask.0, no.0, yes.0)))
+            }
+        }
+
+        impl Pack for $wide {
+            type Scalar = $scalar;
+            type Exact = Wide64;
+            const LANES: usize = $lanes;
+            const COMPILED: Compiled = Compiled::Avx512;
+            #[inline(always)]
+            fn splat(x: $scalar) -> Self {
+                Self(intrinsic!($splat(x)))
             }
             #[inline(always)]
             fn lanes(&self) -> &[$scalar] {
@@ -291,7 +305,7 @@ pub(super) mod tests {
 
     /// Every operation in array packs P and in registers W.
     pub(in crate::lane) struct All<P, W>(pub PhantomData<(P, W)>);
-    impl<P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod> Task for All<P, W> {
+    impl<P: Pack + bytemuck::Pod, W: Pack<Scalar = P::Scalar> + bytemuck::Pod> Task for All<P, W> {
         const COMPILED: Compiled = W::COMPILED;
         type Output = ();
         #[inline(always)]

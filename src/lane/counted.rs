@@ -1,6 +1,6 @@
 //! A number type that counts: run through the stages of the step, it tells the floating-point operations of one world.
 
-use super::{Compiled, Real, Scalar};
+use super::{Compiled, Pack, Real, Scalar, angles};
 use std::cell::Cell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -66,13 +66,9 @@ impl std::fmt::Display for Counted {
 }
 
 impl Real for Counted {
-    type Scalar = Self;
     type Mask = bool;
-    type Exact = f64;
-    const LANES: usize = 1;
-    const COMPILED: Compiled = Compiled::Baseline;
-    fn splat(x: Self) -> Self {
-        x
+    fn constant(x: f64) -> Self {
+        Self(x as f32)
     }
     fn mul_add(self, a: Self, b: Self) -> Self {
         counted(2, self.0.mul_add(a.0, b.0))
@@ -93,11 +89,24 @@ impl Real for Counted {
         let (sin, cos) = Real::sin_cos(self.0);
         (counted(SIN_COS, sin), Self(cos))
     }
+    fn atan2(self, x: Self) -> Self {
+        angles(self, x)
+    }
     fn lt(self, other: Self) -> bool {
         self.0 < other.0
     }
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         if mask { yes } else { no }
+    }
+}
+
+impl Pack for Counted {
+    type Scalar = Self;
+    type Exact = f64;
+    const LANES: usize = 1;
+    const COMPILED: Compiled = Compiled::Baseline;
+    fn splat(x: Self) -> Self {
+        x
     }
     fn lanes(&self) -> &[Self] {
         std::slice::from_ref(self)

@@ -46,11 +46,21 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// One bit a lane.
-pub trait Mask: Copy + Debug + Send + Sync + 'static {
-    /// Number of lanes.
-    const LANES: usize;
+pub trait Mask: Copy + Debug + 'static {
     /// All lanes equal to `bit`.
     fn splat(bit: bool) -> Self;
+    /// Lane-wise and.
+    fn and(self, other: Self) -> Self;
+    /// Lane-wise or.
+    fn or(self, other: Self) -> Self;
+    /// Lane-wise not.
+    fn not(self) -> Self;
+}
+
+/// A mask whose bits can be read.
+pub trait PackMask: Mask + Send + Sync {
+    /// Number of lanes.
+    const LANES: usize;
     /// Lane i set where bit i is.
     #[inline(always)]
     fn from_bits(bits: u32) -> Self {
@@ -69,12 +79,6 @@ pub trait Mask: Copy + Debug + Send + Sync + 'static {
         }
         bits
     }
-    /// Lane-wise and.
-    fn and(self, other: Self) -> Self;
-    /// Lane-wise or.
-    fn or(self, other: Self) -> Self;
-    /// Lane-wise not.
-    fn not(self) -> Self;
     /// Whether any lane is set.
     fn any(self) -> bool;
     /// The bit of `lane`.
@@ -83,15 +87,13 @@ pub trait Mask: Copy + Debug + Send + Sync + 'static {
     fn set(&mut self, lane: usize, bit: bool);
 }
 
-/// A number, or a pack of numbers whose lanes are worlds.
+/// What formulas are made of: a number, a pack of numbers whose lanes are worlds, or the record of what would be done with them.
 ///
-/// All operations act lane by lane. `LANES` is 1 for the scalar types.
+/// All operations act lane by lane. Nothing here looks into a lane: what must, asks for a [`Pack`].
 pub trait Real:
     Copy
     + Debug
     + Default
-    + Send
-    + Sync
     + 'static
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -101,19 +103,11 @@ pub trait Real:
     + AddAssign
     + SubAssign
 {
-    /// The type of one lane.
-    type Scalar: Scalar;
     /// One bit a lane.
     type Mask: Mask;
-    /// The number type in which a world is stepped once more that this one is too coarse for: f64, in packs where packs run.
-    type Exact: Real<Exact = Self::Exact>;
-    /// Number of lanes.
-    const LANES: usize;
-    /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
-    const COMPILED: Compiled;
 
-    /// All lanes equal to `x`.
-    fn splat(x: Self::Scalar) -> Self;
+    /// All lanes equal to `x`, rounded to the lane type.
+    fn constant(x: f64) -> Self;
     /// `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
     /// Square root.
@@ -126,20 +120,13 @@ pub trait Real:
     fn max(self, other: Self) -> Self;
     /// Sine and cosine of an angle in rad.
     fn sin_cos(self) -> (Self, Self);
+    /// Angle of the point (x, self) of the plane, rad, in (−π, π].
+    fn atan2(self, x: Self) -> Self;
     /// `self < other`; false where either is not a number.
     fn lt(self, other: Self) -> Self::Mask;
     /// `yes` where the mask is set, `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
-    /// The lanes as a slice.
-    fn lanes(&self) -> &[Self::Scalar];
-    /// The lanes as a slice.
-    fn lanes_mut(&mut self) -> &mut [Self::Scalar];
 
-    /// All lanes equal to `x`, rounded to the lane type.
-    #[inline(always)]
-    fn constant(x: f64) -> Self {
-        Self::splat(Self::Scalar::from_f64(x))
-    }
     /// All lanes 0.
     #[inline(always)]
     fn zero() -> Self {
@@ -150,6 +137,26 @@ pub trait Real:
     fn one() -> Self {
         Self::constant(1.0)
     }
+}
+
+/// A number, or a pack of numbers whose lanes are worlds: [`Real`] numbers that can be looked into. `LANES` is 1 for the scalar types.
+pub trait Pack: Real<Mask: PackMask> + Send + Sync {
+    /// The type of one lane.
+    type Scalar: Scalar;
+    /// The number type in which a world is stepped once more that this one is too coarse for: f64, in packs where packs run.
+    type Exact: Pack<Exact = Self::Exact>;
+    /// Number of lanes.
+    const LANES: usize;
+    /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
+    const COMPILED: Compiled;
+
+    /// All lanes equal to `x`.
+    fn splat(x: Self::Scalar) -> Self;
+    /// The lanes as a slice.
+    fn lanes(&self) -> &[Self::Scalar];
+    /// The lanes as a slice.
+    fn lanes_mut(&mut self) -> &mut [Self::Scalar];
+
     /// The value of `lane`.
     #[inline(always)]
     fn get(&self, lane: usize) -> Self::Scalar {
@@ -162,8 +169,19 @@ pub trait Real:
     }
 }
 
+/// [`Real::atan2`], lane by lane, in f64.
+#[inline(always)]
+fn angles<P: Pack>(y: P, x: P) -> P {
+    let mut angles = y;
+    for lane in 0..P::LANES {
+        let angle = y.get(lane).to_f64().atan2(x.get(lane).to_f64());
+        angles.set(lane, P::Scalar::from_f64(angle));
+    }
+    angles
+}
+
 /// A lane type: `f32` or `f64`.
-pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
+pub trait Scalar: Pack<Scalar = Self> + Real<Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
     /// Unit roundoff ε of the type (distance from 1 to the next number).
     const EPSILON: f64;
     /// Nearest value to `x`.
@@ -175,7 +193,6 @@ pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + bytemuck::Pod 
 }
 
 impl Mask for bool {
-    const LANES: usize = 1;
     #[inline(always)]
     fn splat(bit: bool) -> Self {
         bit
@@ -192,6 +209,10 @@ impl Mask for bool {
     fn not(self) -> Self {
         !self
     }
+}
+
+impl PackMask for bool {
+    const LANES: usize = 1;
     #[inline(always)]
     fn any(self) -> bool {
         self
@@ -210,7 +231,7 @@ impl Mask for bool {
 /// (Cody-Waite reduction by π/2; minimax polynomials on [−π/4, π/4].)
 #[inline(always)]
 #[expect(clippy::excessive_precision, reason = "the split of π/2 is given to its last bit")]
-fn sin_cos_parts<R: Real<Scalar = f32>>(x: R) -> [R; 3] {
+fn sin_cos_parts<R: Pack<Scalar = f32>>(x: R) -> [R; 3] {
     let c = R::splat;
     // Adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits.
     let round = c(12_582_912.0);
@@ -243,15 +264,10 @@ fn sin_cos_f32(x: f32) -> (f32, f32) {
 macro_rules! scalar {
     ($t:ty, $sin_cos:expr) => {
         impl Real for $t {
-            type Scalar = $t;
             type Mask = bool;
-            type Exact = f64;
-            const LANES: usize = 1;
-            // For machines on which packs do not pay.
-            const COMPILED: Compiled = Compiled::Baseline;
             #[inline(always)]
-            fn splat(x: $t) -> Self {
-                x
+            fn constant(x: f64) -> Self {
+                x as $t
             }
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -278,12 +294,27 @@ macro_rules! scalar {
                 $sin_cos(self)
             }
             #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                angles(self, x)
+            }
+            #[inline(always)]
             fn lt(self, other: Self) -> bool {
                 self < other
             }
             #[inline(always)]
             fn select(mask: bool, yes: Self, no: Self) -> Self {
                 if mask { yes } else { no }
+            }
+        }
+        impl Pack for $t {
+            type Scalar = $t;
+            type Exact = f64;
+            const LANES: usize = 1;
+            // For machines on which packs do not pay.
+            const COMPILED: Compiled = Compiled::Baseline;
+            #[inline(always)]
+            fn splat(x: $t) -> Self {
+                x
             }
             #[inline(always)]
             fn lanes(&self) -> &[$t] {

@@ -1,6 +1,6 @@
 //! Packs as plain arrays: for every machine, vectorised by the compiler.
 
-use super::{Compiled, Mask, Real, Scalar};
+use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles};
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// A body for every lane `i` of `$n`. A loop that ends with its test is already in the form that the compiler wants loops in; turning thousands of
@@ -57,7 +57,6 @@ impl<const N: usize> LaneMask<N> {
 }
 
 impl<const N: usize> Mask for LaneMask<N> {
-    const LANES: usize = N;
     #[inline(always)]
     fn splat(bit: bool) -> Self {
         Self([bit; N])
@@ -74,6 +73,10 @@ impl<const N: usize> Mask for LaneMask<N> {
     fn not(self) -> Self {
         self.zip(self, |a, _| !a)
     }
+}
+
+impl<const N: usize> PackMask for LaneMask<N> {
+    const LANES: usize = N;
     #[inline(always)]
     fn any(self) -> bool {
         let mut any = false;
@@ -138,15 +141,10 @@ impl<S: Scalar, const N: usize> Neg for Lanes<S, N> {
 assigning!(Lanes<S, N>, S, N);
 
 impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
-    type Scalar = S;
     type Mask = LaneMask<N>;
-    type Exact = F64x8;
-    const LANES: usize = N;
-    // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
-    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
     #[inline(always)]
-    fn splat(x: S) -> Self {
-        Self([x; N])
+    fn constant(x: f64) -> Self {
+        Self::splat(S::from_f64(x))
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
@@ -179,6 +177,10 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
         (sin, cos)
     }
     #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        angles(self, x)
+    }
+    #[inline(always)]
     fn lt(self, other: Self) -> LaneMask<N> {
         let mut out = [false; N];
         every_lane!(N, i, out[i] = self.0[i] < other.0[i]);
@@ -189,6 +191,18 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
         let mut out = no;
         every_lane!(N, i, out.0[i] = if mask.0[i] { yes.0[i] } else { no.0[i] });
         out
+    }
+}
+
+impl<S: Scalar, const N: usize> Pack for Lanes<S, N> {
+    type Scalar = S;
+    type Exact = F64x8;
+    const LANES: usize = N;
+    // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
+    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
+    #[inline(always)]
+    fn splat(x: S) -> Self {
+        Self([x; N])
     }
     #[inline(always)]
     fn lanes(&self) -> &[S] {

@@ -8,7 +8,7 @@
 use super::cpu::Scratch;
 use super::factor::Factor;
 use super::patch::{PATCH_LEN, PATCH_ROWS};
-use crate::lane::Real;
+use crate::lane::Pack;
 use bytemuck::{Pod, must_cast_slice};
 
 /// How many rows of which kind a block has room for.
@@ -80,13 +80,13 @@ pub const TRUSTED_FLOOR: f64 = 10.0;
 /// The residual that counts as solved, m/s: the tolerance, or the rounding floor while that is at most [`TRUSTED_FLOOR`] times the tolerance.
 /// A block whose floor is higher cannot be solved in this precision.
 #[inline(always)]
-pub fn goal<R: Real>(tolerance: R, floor: R) -> R {
+pub fn goal<R: Pack>(tolerance: R, floor: R) -> R {
     tolerance.max(floor.min(R::constant(TRUSTED_FLOOR) * tolerance))
 }
 
 /// All blocks of one size class.
 #[derive(Debug, Clone)]
-pub struct Group<R: Real> {
+pub struct Group<R: Pack> {
     /// Room of every block.
     pub size: BlockSize,
     /// How many contacts of a block there is room for that are patches: they come first; see [`FrictionLaw::Patch`](super::FrictionLaw::Patch).
@@ -120,7 +120,7 @@ pub struct Group<R: Real> {
     pub position_report: Vec<R>,
 }
 
-impl<R: Real> Group<R> {
+impl<R: Pack> Group<R> {
     fn new(size: BlockSize, factored: bool, patch_count: usize) -> Self {
         Self {
             size,
@@ -175,7 +175,7 @@ impl<R: Real> Group<R> {
 
 /// All blocks of a step.
 #[derive(Debug, Clone)]
-pub struct Batch<R: Real> {
+pub struct Batch<R: Pack> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
     /// Blocks with room for so many rows and more, and no fewer rows than degrees of freedom, are factored: see [`Factor`].
@@ -184,13 +184,13 @@ pub struct Batch<R: Real> {
     pub(super) scratch: Scratch<R>,
 }
 
-impl<R: Real> Default for Batch<R> {
+impl<R: Pack> Default for Batch<R> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<R: Real> Batch<R> {
+impl<R: Pack> Batch<R> {
     /// A batch without blocks. All will be dense, unless `factored_from` is lowered.
     pub fn new() -> Self {
         Self { groups: Vec::new(), factored_from: usize::MAX, scratch: Scratch::new() }
@@ -270,7 +270,7 @@ impl<R: Real> Batch<R> {
 
     /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense. P: another form of the
     /// same pack.
-    pub fn merge<'a, P: Real + Pod>(&mut self, parts: impl Iterator<Item = &'a Batch<P>>)
+    pub fn merge<'a, P: Pack + Pod>(&mut self, parts: impl Iterator<Item = &'a Batch<P>>)
     where
         R: Pod,
     {
@@ -304,7 +304,7 @@ impl<R: Real> Batch<R> {
     }
 
     /// Gives the answers back to the parts that were merged, in the same order.
-    pub fn deal_out<'a, P: Real + Pod>(&self, parts: impl Iterator<Item = &'a mut Batch<P>>)
+    pub fn deal_out<'a, P: Pack + Pod>(&self, parts: impl Iterator<Item = &'a mut Batch<P>>)
     where
         R: Pod,
     {

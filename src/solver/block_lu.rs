@@ -3,7 +3,7 @@
 //! Blocks are how it is computed, not what: every entry gets its subtractions one by one, in the order of the columns. So rows and columns of the identity anywhere
 //! between the others change no bit of them.
 
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Pack, PackMask, Scalar};
 
 /// Side of a block.
 pub(super) const BLOCK: usize = 3;
@@ -11,7 +11,7 @@ pub(super) const BLOCK: usize = 3;
 type Block<R> = [[R; BLOCK]; BLOCK];
 
 #[inline(always)]
-fn load<R: Real>(a: &[R], n: usize, i: usize, j: usize) -> Block<R> {
+fn load<R: Pack>(a: &[R], n: usize, i: usize, j: usize) -> Block<R> {
     let mut block = [[R::zero(); BLOCK]; BLOCK];
     for k in 0..BLOCK {
         let row = &a[(i + k) * n + j..(i + k) * n + j + BLOCK];
@@ -21,7 +21,7 @@ fn load<R: Real>(a: &[R], n: usize, i: usize, j: usize) -> Block<R> {
 }
 
 #[inline(always)]
-fn store<R: Real>(a: &mut [R], n: usize, i: usize, j: usize, block: &Block<R>) {
+fn store<R: Pack>(a: &mut [R], n: usize, i: usize, j: usize, block: &Block<R>) {
     for k in 0..BLOCK {
         a[(i + k) * n + j..(i + k) * n + j + BLOCK].copy_from_slice(&block[k]);
     }
@@ -29,7 +29,7 @@ fn store<R: Real>(a: &mut [R], n: usize, i: usize, j: usize, block: &Block<R>) {
 
 /// c − a b
 #[inline(always)]
-fn subtract_product<R: Real>(mut c: Block<R>, a: &Block<R>, b: &Block<R>) -> Block<R> {
+fn subtract_product<R: Pack>(mut c: Block<R>, a: &Block<R>, b: &Block<R>) -> Block<R> {
     for i in 0..BLOCK {
         for k in 0..BLOCK {
             for j in 0..BLOCK {
@@ -42,7 +42,7 @@ fn subtract_product<R: Real>(mut c: Block<R>, a: &Block<R>, b: &Block<R>) -> Blo
 
 /// A diagonal block as its factors L U, the diagonal of U inverted.
 #[inline(always)]
-fn factor_block<R: Real>(mut a: Block<R>) -> Block<R> {
+fn factor_block<R: Pack>(mut a: Block<R>) -> Block<R> {
     for k in 0..BLOCK {
         a[k][k] = R::one() / a[k][k];
         for i in k + 1..BLOCK {
@@ -57,14 +57,14 @@ fn factor_block<R: Real>(mut a: Block<R>) -> Block<R> {
 
 /// L⁻¹ x, x being a column right of the diagonal block `own`.
 #[inline(always)]
-fn forward<R: Real>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
+fn forward<R: Pack>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
     let x1 = (-own[1][0]).mul_add(x0, x1);
     [x0, x1, (-own[2][1]).mul_add(x1, (-own[2][0]).mul_add(x0, x2))]
 }
 
 /// x U⁻¹, x being a row below the diagonal block `own`.
 #[inline(always)]
-fn divide<R: Real>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
+fn divide<R: Pack>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
     let x0 = x0 * own[0][0];
     let x1 = (-x0).mul_add(own[0][1], x1) * own[1][1];
     [x0, x1, (-x1).mul_add(own[1][2], (-x0).mul_add(own[0][2], x2)) * own[2][2]]
@@ -75,7 +75,7 @@ fn divide<R: Real>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
 /// Lanes take one block of the result at a time and keep it in registers; a scalar type takes whole rows, which the compiler turns into lanes.
 /// The order of operations on each entry is the same, and so are the bits.
 #[inline(always)]
-pub(super) fn factor<R: Real>(a: &mut [R], n: usize) {
+pub(super) fn factor<R: Pack>(a: &mut [R], n: usize) {
     if R::LANES == 1 { factor_by_rows::<R, false>(a, n) } else { factor_by_blocks(a, n) }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn factor_sparse<S: Scalar>(a: &mut [S], n: usize) {
 }
 
 #[inline(always)]
-fn factor_by_blocks<R: Real>(a: &mut [R], n: usize) {
+fn factor_by_blocks<R: Pack>(a: &mut [R], n: usize) {
     for k in (0..n).step_by(BLOCK) {
         // U_kj = L_kk⁻¹ (A_kj − Σ_p L_kp U_pj)
         let mut own = load(a, n, k, k);
@@ -120,7 +120,7 @@ fn factor_by_blocks<R: Real>(a: &mut [R], n: usize) {
 }
 
 #[inline(always)]
-fn factor_by_rows<R: Real, const SPARSE: bool>(a: &mut [R], n: usize) {
+fn factor_by_rows<R: Pack, const SPARSE: bool>(a: &mut [R], n: usize) {
     for k in (0..n).step_by(BLOCK) {
         let own = factor_block(load(a, n, k, k));
         store(a, n, k, k, &own);
@@ -159,7 +159,7 @@ fn factor_by_rows<R: Real, const SPARSE: bool>(a: &mut [R], n: usize) {
 
 /// Whether all numbers are zero.
 #[inline(always)]
-fn is_zero<R: Real>(x: &[R]) -> bool {
+fn is_zero<R: Pack>(x: &[R]) -> bool {
     let mut zero = true;
     for x in x {
         zero &= !R::zero().lt(x.abs()).any();
@@ -169,7 +169,7 @@ fn is_zero<R: Real>(x: &[R]) -> bool {
 
 /// x ← A⁻¹ x with the factors of [`factor`].
 #[inline(always)]
-pub(super) fn solve<R: Real>(a: &[R], x: &mut [R]) {
+pub(super) fn solve<R: Pack>(a: &[R], x: &mut [R]) {
     let n = x.len();
     // column by column: the rows below do not wait for each other
     for k in (0..n).step_by(BLOCK) {

@@ -7,7 +7,7 @@ use super::project::{inverse, project_interval};
 use super::residual::{contact_residual, residual, row_residual};
 use super::warm_start::warm_start;
 use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
-use crate::lane::{Mask, Real};
+use crate::lane::{Mask, Pack, PackMask};
 
 /// What is carried from row to row, for one tile.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) struct Carried<R> {
     answer: Vec<R>,
 }
 
-impl<R: Real> Carried<R> {
+impl<R: Pack> Carried<R> {
     pub fn new() -> Self {
         Self { velocity: Vec::new(), step: Vec::new(), answer: Vec::new() }
     }
@@ -116,7 +116,7 @@ impl<R: Real> Carried<R> {
 
 /// The 3 × 3 block of a contact at row i.
 #[inline(always)]
-fn block<R: Real>(delassus: &[R], n: usize, i: usize) -> [[R; 3]; 3] {
+fn block<R: Pack>(delassus: &[R], n: usize, i: usize) -> [[R; 3]; 3] {
     let mut own = [[R::zero(); 3]; 3];
     for (k, own) in own.iter_mut().enumerate() {
         own.copy_from_slice(&delassus[(i + k) * n + i..(i + k) * n + i + 3]);
@@ -127,7 +127,7 @@ fn block<R: Real>(delassus: &[R], n: usize, i: usize) -> [[R; 3]; 3] {
 /// One problem of one tile: `warm_start`, then sweeps while a lane is live, and contracts; and the certificate. The lanes `answered` keep answer and certificate
 /// as they are.
 #[inline(always)]
-pub(super) fn sweep_carrying<R: Real>(
+pub(super) fn sweep_carrying<R: Pack>(
     mut header: Header,
     settings: &SolveSettings,
     tile: &mut OneTile<'_, R>,

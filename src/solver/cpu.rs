@@ -14,7 +14,7 @@ use super::{
     Algorithm, Batch, BlockSize, FrictionLaw, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS,
     REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings,
 };
-use crate::lane::{Compiled, F32x16, Level, Mask, Real, Task};
+use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 
@@ -23,7 +23,7 @@ pub(super) const CONTRACTS: f64 = 0.1;
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
-pub struct Tiles<'a, R: Real> {
+pub struct Tiles<'a, R: Pack> {
     /// Room of every block.
     pub size: BlockSize,
     /// How many contacts of a block are patches, the first ones.
@@ -52,7 +52,7 @@ pub struct Tiles<'a, R: Real> {
     pub position_report: &'a mut [R],
 }
 
-impl<'a, R: Real> Tiles<'a, R> {
+impl<'a, R: Pack> Tiles<'a, R> {
     /// All tiles of `group`.
     pub fn all(group: &'a mut Group<R>) -> Self {
         Self {
@@ -172,14 +172,14 @@ fn used_factors<S>(factors: &mut [Factor<S>], block_count: usize) -> &mut [Facto
 
 /// All blocks of a solve, size class by size class, whoever holds them. Asked through a table of functions, once a block: so the solvers, which are
 /// large, are compiled once a number type.
-pub(super) trait Blocks<R: Real> {
+pub(super) trait Blocks<R: Pack> {
     /// Number of size classes.
     fn class_count(&self) -> usize;
     /// The tiles of one size class.
     fn tiles(&mut self, class: usize) -> Tiles<'_, R>;
 }
 
-impl<R: Real> Blocks<R> for Vec<Group<R>> {
+impl<R: Pack> Blocks<R> for Vec<Group<R>> {
     fn class_count(&self) -> usize {
         self.len()
     }
@@ -188,7 +188,7 @@ impl<R: Real> Blocks<R> for Vec<Group<R>> {
     }
 }
 
-impl<R: Real> Blocks<R> for Vec<Tiles<'_, R>> {
+impl<R: Pack> Blocks<R> for Vec<Tiles<'_, R>> {
     fn class_count(&self) -> usize {
         self.len()
     }
@@ -203,7 +203,7 @@ impl<R: Real> Blocks<R> for Vec<Tiles<'_, R>> {
 ///
 /// # Panics
 /// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
-pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
     solve_batch(batch, level, settings, true);
 }
 
@@ -211,11 +211,11 @@ pub fn solve_cpu<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSe
 ///
 /// # Panics
 /// As [`solve_cpu`].
-pub fn polish<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
     solve_batch(batch, level, settings, false);
 }
 
-fn solve_batch<R: Real>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
+fn solve_batch<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
         if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch) {
@@ -243,7 +243,7 @@ fn has_avx512(level: Level) -> bool {
 
 /// The groups of a batch of array packs P, seen as registers W; none if R is not P.
 #[cfg(target_arch = "x86_64")]
-fn as_registers<R: Real, P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + bytemuck::Pod>(
+fn as_registers<R: Pack, P: Pack + bytemuck::Pod, W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(
     batch: &mut Batch<R>,
 ) -> Option<Vec<Tiles<'_, W>>> {
     let batch = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>()?;
@@ -251,9 +251,9 @@ fn as_registers<R: Real, P: Real + bytemuck::Pod, W: Real<Scalar = P::Scalar> + 
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<'a, P: Real + bytemuck::Pod> Tiles<'a, P> {
-    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Real::COMPILED`]).
-    fn seen_as<W: Real<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
+impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
+    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
+    fn seen_as<W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
         use bytemuck::{must_cast_slice, must_cast_slice_mut};
         Tiles {
             size: self.size,
@@ -288,7 +288,7 @@ pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings)
 }
 
 /// Both problems of all blocks: the factored ones one by one; of the others sweeps, unless they were done elsewhere, then Newton.
-fn solve_all<R: Real>(
+fn solve_all<R: Pack>(
     blocks: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
@@ -320,7 +320,7 @@ fn solve_all<R: Real>(
 
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
-pub(super) struct Scratch<R: Real> {
+pub(super) struct Scratch<R: Pack> {
     next_impulse: Vec<R>,
     carried: Carried<R>,
     gathering: Gathering<R>,
@@ -328,7 +328,7 @@ pub(super) struct Scratch<R: Real> {
     patch: patch::Scratch<R>,
 }
 
-impl<R: Real> Scratch<R> {
+impl<R: Pack> Scratch<R> {
     pub fn new() -> Self {
         Self {
             next_impulse: Vec::new(),
@@ -357,7 +357,7 @@ pub(super) struct OneTile<'a, R> {
     pub report: &'a mut [R],
 }
 
-impl<'a, R: Real> Tiles<'a, R> {
+impl<'a, R: Pack> Tiles<'a, R> {
     #[inline(always)]
     pub(super) fn one(self, which: Which, tile: usize) -> OneTile<'a, R> {
         let (size, n, factored) = (self.size, self.size.row_count(), self.factored());
@@ -378,14 +378,14 @@ impl<'a, R: Real> Tiles<'a, R> {
 }
 
 /// Sweeps over one problem of all blocks of a group.
-struct Sweeps<'a, 'b, R: Real> {
+struct Sweeps<'a, 'b, R: Pack> {
     tiles: Tiles<'b, R>,
     which: Which,
     settings: &'a SolveSettings,
     scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real> Task for Sweeps<'_, '_, R> {
+impl<R: Pack> Task for Sweeps<'_, '_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -411,7 +411,7 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
 /// The position problem of a tile goes on from the answer to the velocity problem, with its certificate. Returns the lanes in which that answers it too: the two
 /// problems are one there, and it is solved.
 #[inline(always)]
-pub(super) fn follow<R: Real>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
+pub(super) fn follow<R: Pack>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
     let n = tiles.size.row_count();
     let (rows, report) = (tile * n..(tile + 1) * n, tile * REPORT_LEN..(tile + 1) * REPORT_LEN);
     tiles.position_impulse[rows.clone()].copy_from_slice(&tiles.impulse[rows.clone()]);
@@ -427,7 +427,7 @@ pub(super) fn follow<R: Real>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask 
 }
 
 /// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, R: Real> {
+struct Newton<'a, R: Pack> {
     blocks: &'a mut dyn Blocks<R>,
     which: Which,
     settings: &'a SolveSettings,
@@ -435,7 +435,7 @@ struct Newton<'a, R: Real> {
     scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Real> Task for Newton<'_, R> {
+impl<R: Pack> Task for Newton<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -459,7 +459,7 @@ struct DenseStages<'a, R> {
     next_impulse: &'a mut Vec<R>,
 }
 
-impl<R: Real> Stages<R> for DenseStages<'_, R> {
+impl<R: Pack> Stages<R> for DenseStages<'_, R> {
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
         let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
@@ -480,7 +480,7 @@ impl<R: Real> Stages<R> for DenseStages<'_, R> {
 
 /// One problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live, and contracts.
 #[inline(always)]
-pub(super) fn sweep<R: Real>(
+pub(super) fn sweep<R: Pack>(
     mut header: Header,
     settings: &SolveSettings,
     tile: &mut OneTile<'_, R>,

@@ -6,7 +6,7 @@ use super::newton::{Guess, Matrix, Mode, tests};
 use super::pgs::pgs;
 use super::project::scale;
 use super::{BlockSize, Header};
-use crate::lane::Real;
+use crate::lane::Pack;
 
 /// Every entry of W.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Dense<R> {
     right: Vec<R>,
 }
 
-impl<R: Real> Matrix<R> for Dense<R> {
+impl<R: Pack> Matrix<R> for Dense<R> {
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         let n = size.row_count();
@@ -123,7 +123,7 @@ impl<R: Real> Matrix<R> for Dense<R> {
     }
 }
 
-impl<R: Real> Dense<R> {
+impl<R: Pack> Dense<R> {
     /// Lᵀ W R + δ I + D and Lᵀ(δ y − b − W c).
     #[inline(always)]
     fn assemble(&mut self, guess: &Guess<'_, R>) {
@@ -193,7 +193,7 @@ impl<R: Real> Dense<R> {
 
 /// w R for three entries w of a row of W.
 #[inline(always)]
-fn columns<R: Real>(w: &[R], mode: &Mode<R>) -> [R; 3] {
+fn columns<R: Pack>(w: &[R], mode: &Mode<R>) -> [R; 3] {
     [
         w[0].mul_add(mode.pressed, w[1].mul_add(mode.drag[0], w[2] * mode.drag[1])),
         w[1].mul_add(mode.across[0], w[2] * mode.across[1]),

@@ -2,7 +2,7 @@
 
 use super::project::{inverse, project_disc, project_interval};
 use super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS};
-use crate::lane::Real;
+use crate::lane::Pack;
 
 /// `header.sweep_count` projected Jacobi sweeps over the live blocks of one tile; the others stay as they are.
 ///
@@ -15,7 +15,7 @@ use crate::lane::Real;
 /// `next_impulse`, shape `[row]`, is scratch.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "one argument per binding of the shader")]
-pub fn jacobi<R: Real>(
+pub fn jacobi<R: Pack>(
     header: &Header,
     delassus: &[R],
     bias: &[R],

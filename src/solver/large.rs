@@ -5,7 +5,7 @@ use super::factored::Factored;
 use super::newton::NewtonTile;
 use super::rounds::{Round, Start};
 use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, SolveSettings};
-use crate::lane::{Compiled, Level, Real, Scalar, Task};
+use crate::lane::{Compiled, Level, Pack, Scalar, Task};
 
 /// Rounds of Newton, of all rows of a block. Alternating directions cost little here: two products and two triangles a step.
 const ROUNDS: [Round; 6] = [
@@ -45,7 +45,7 @@ impl<S: Scalar> LargeBlock<S> {
 }
 
 /// Both problems of factored blocks, one block after the other.
-pub(super) fn solve_large<R: Real>(
+pub(super) fn solve_large<R: Pack>(
     mut tiles: Tiles<'_, R>,
     level: Level,
     settings: &SolveSettings,
@@ -85,13 +85,13 @@ pub(super) fn solve_large<R: Real>(
 }
 
 /// One problem of one block: sweeps while they contract, then the rounds of Newton.
-struct Solve<'a, R: Real> {
+struct Solve<'a, R: Pack> {
     header: Header,
     settings: &'a SolveSettings,
     block: &'a mut LargeBlock<R::Scalar>,
 }
 
-impl<R: Real> Task for Solve<'_, R> {
+impl<R: Pack> Task for Solve<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -101,7 +101,7 @@ impl<R: Real> Task for Solve<'_, R> {
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
         sweep(header, settings, &mut one, whole);
         for round in ROUNDS {
-            if !R::Scalar::zero().lt(one.report[REPORT_LIVE]) {
+            if one.report[REPORT_LIVE] <= R::Scalar::from_f64(0.0) {
                 break;
             }
             newton.clear(&header);

@@ -20,7 +20,7 @@ use super::cpu::OneTile;
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -34,7 +34,7 @@ const RELAXATION: f64 = 1.6;
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 
 /// W of a tile of blocks, in one form or another.
-pub(super) trait Matrix<R: Real> {
+pub(super) trait Matrix<R: Pack> {
     /// Makes room for blocks of `size`, all zero.
     fn clear(&mut self, size: BlockSize);
     /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
@@ -114,7 +114,7 @@ pub(super) struct Mode<R> {
     pub curvature: [R; 3],
 }
 
-impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
+impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// No room yet.
     pub fn new(matrix: W) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
 
     /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`.
     #[inline(always)]
-    pub fn set_goal<P: Real<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
+    pub fn set_goal<P: Pack<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
         let tolerance = R::Scalar::from_f64(f64::from(header.tolerance));
         self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
     }
@@ -470,7 +470,7 @@ impl<R: Real, W: Matrix<R>> NewtonTile<R, W> {
 
 /// R x
 #[inline(always)]
-pub(super) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
+pub(super) fn expand<R: Pack>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
     [
         mode.pressed * x[0],
         mode.drag[0].mul_add(x[0], mode.across[0] * x[1]),
@@ -480,13 +480,13 @@ pub(super) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
 
 /// Lᵀ t: like Rᵀ, but for the drag.
 #[inline(always)]
-pub(super) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
+pub(super) fn tests<R: Pack>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
     [mode.pressed * t[0], mode.across[0].mul_add(t[1], mode.across[1] * t[2]), mode.stick * t[2]]
 }
 
 /// ‖y − P_K(y − û)‖² of a contact with entries (y, u), û = u + μ‖u_t‖ e_n.
 #[inline(always)]
-fn contact_error<R: Real>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: R) -> R {
+fn contact_error<R: Pack>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: R) -> R {
     let normal = corrected_normal([u0, u1, u2], friction);
     let nearest = project_cone([y0 - normal, y1 - u1, y2 - u2], friction);
     let (e0, e1, e2) = (y0 - nearest[0], y1 - nearest[1], y2 - nearest[2]);
@@ -495,6 +495,6 @@ fn contact_error<R: Real>([y0, y1, y2]: [R; 3], [u0, u1, u2]: [R; 3], friction: 
 
 /// y − Π(y − u) of a scalar row.
 #[inline(always)]
-fn row_error<R: Real>(y: R, u: R, lower: R, upper: R) -> R {
+fn row_error<R: Pack>(y: R, u: R, lower: R, upper: R) -> R {
     y - project_interval(y - u, lower, upper)
 }

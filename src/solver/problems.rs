@@ -5,7 +5,7 @@ use super::{
     SolveSettings,
 };
 use crate::error::{Error, Result};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{Patch, Support};
 use crate::lcp::{Group, Law, Problem, Solution, SolveStatus, natural_map_residual};
 use nalgebra::DVector;
@@ -33,7 +33,7 @@ const MOST_BYTES: usize = 4 << 30;
 ///
 /// A contact with one tangent gets a second one that nothing moves: no coupling, no bias.
 #[derive(Debug, Clone)]
-pub struct ProblemBatch<R: Real> {
+pub struct ProblemBatch<R: Pack> {
     /// The blocks, as a backend solves them.
     pub batch: Batch<R>,
     /// Place of every problem, shape \[problem\].
@@ -158,7 +158,7 @@ fn numbers_of(patch: &Patch) -> [f64; PATCH_LEN] {
     numbers
 }
 
-impl<R: Real> ProblemBatch<R> {
+impl<R: Pack> ProblemBatch<R> {
     /// Puts `problems` into a batch, rounded to R, to be solved under `law` from zero impulses.
     ///
     /// # Errors
@@ -280,7 +280,7 @@ impl<R: Real> ProblemBatch<R> {
 ///
 /// # Errors
 /// Those of [`ProblemBatch::new`] and of the backend; [`Error::Argument`] for wrong settings.
-pub fn solve_problems<'a, R: Real>(
+pub fn solve_problems<'a, R: Pack>(
     problems: impl IntoIterator<Item = &'a Problem>,
     settings: &SolveSettings,
     backend: impl FnOnce(&mut Batch<R>, &SolveSettings) -> Result<()>,

@@ -2,7 +2,7 @@
 
 use super::project::{corrected_normal, is_finite, project_cone, project_interval, scale};
 use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, Scalar};
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; and whether a block is still live.
 ///
@@ -12,7 +12,7 @@ use crate::lane::{Mask, Real, Scalar};
 /// The report gets the largest over the rows; the rounding floor 4 ε max_i (|b_i| + Σ_j |W_ij λ_j|); and live = 1 where the residual is above
 /// what counts as solved ([`goal`]). A block whose numbers are not finite gets residual +∞, floor 0, live 0. Where W_ii ≤ 0, 1 takes its place.
 #[inline(always)]
-pub fn residual<R: Real>(
+pub fn residual<R: Pack>(
     header: &Header,
     delassus: &[R],
     bias: &[R],
@@ -69,7 +69,7 @@ pub fn residual<R: Real>(
 
 /// Residual of a contact with impulse x and velocity u, m/s; not a number where any part of it is not.
 #[inline(always)]
-pub(super) fn contact_residual<R: Real>(
+pub(super) fn contact_residual<R: Pack>(
     law: u32,
     [u0, u1, u2]: [R; 3],
     [x0, x1, x2]: [R; 3],
@@ -96,14 +96,14 @@ pub(super) fn contact_residual<R: Real>(
 
 /// Residual of a scalar row with impulse x, velocity w and diagonal W_ii, m/s.
 #[inline(always)]
-pub(super) fn row_residual<R: Real>(w: R, x: R, diagonal: R, lower: R, upper: R) -> R {
+pub(super) fn row_residual<R: Pack>(w: R, x: R, diagonal: R, lower: R, upper: R) -> R {
     let d = scale(diagonal);
     (x - project_interval(x - w / d, lower, upper)).abs() * d
 }
 
 /// The certificate of blocks whose largest residual is `largest` and whose largest Σ|terms of u| is `magnitude`.
 #[inline(always)]
-pub(super) fn write_report<R: Real>(header: &Header, largest: R, magnitude: R, finite: R::Mask, report: &mut [R]) {
+pub(super) fn write_report<R: Pack>(header: &Header, largest: R, magnitude: R, finite: R::Mask, report: &mut [R]) {
     let floor = R::constant(4.0 * R::Scalar::EPSILON) * magnitude;
     let live = finite.and(goal(R::constant(f64::from(header.tolerance)), floor).lt(largest));
     report[REPORT_RESIDUAL] = R::select(finite, largest, R::constant(f64::from(header.infinity)));

@@ -8,7 +8,7 @@ use super::residual::residual;
 use super::{
     BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings,
 };
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ const LARGEST: usize = 200;
 
 /// The blocks that take part in a round, and the tile that they are gathered in.
 #[derive(Debug, Clone)]
-pub(super) struct Gathering<R: Real> {
+pub(super) struct Gathering<R: Pack> {
     parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
     kept: Vec<u32>,
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-impl<R: Real> Gathering<R> {
+impl<R: Pack> Gathering<R> {
     pub fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -122,7 +122,7 @@ impl<R: Real> Gathering<R> {
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; after every round their certificates anew.
 #[inline(always)]
-pub(super) fn newton<R: Real>(
+pub(super) fn newton<R: Pack>(
     settings: &SolveSettings,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -185,7 +185,7 @@ fn together(parts: &[Part], lanes: usize) -> (usize, BlockSize) {
 
 /// The live blocks, and what is kept of them.
 #[inline(always)]
-fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, round: Round, gathering: &mut Gathering<R>) {
+fn choose<R: Pack>(all: &mut dyn Blocks<R>, which: Which, round: Round, gathering: &mut Gathering<R>) {
     let Gathering { parts, kept, marks, .. } = gathering;
     parts.clear();
     kept.clear();
@@ -221,7 +221,7 @@ fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, round: Round, gatherin
 ///
 /// Padding is zero throughout, and so is a row that nothing moves and that nothing moves against: neither would change a bit.
 #[inline(always)]
-fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &mut Vec<R::Mask>) {
+fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &mut Vec<R::Mask>) {
     let (zero, n, count) = (R::zero(), size.row_count(), size.contact_count + size.scalar_count);
     // what each lane has, and then what of it acts
     marks.clear();
@@ -267,7 +267,7 @@ fn mark<R: Real>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &m
 
 /// Newton on some blocks, one in each lane. What a block lacks is zero and changes no bit of it.
 #[inline(always)]
-fn solve_together<R: Real>(
+fn solve_together<R: Pack>(
     header: &Header,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -296,7 +296,7 @@ fn solve_together<R: Real>(
 
 /// Newton on one block by itself, to the same bits as in a lane.
 #[inline(always)]
-fn solve_alone<R: Real>(
+fn solve_alone<R: Pack>(
     header: &Header,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -324,13 +324,13 @@ fn solve_alone<R: Real>(
 }
 
 /// [`NewtonTile::run`] on a block by itself.
-struct Alone<'a, R: Real> {
+struct Alone<'a, R: Pack> {
     newton: &'a mut NewtonTile<R::Scalar, Dense<R::Scalar>>,
     header: Header,
     round: Round,
 }
 
-impl<R: Real> Task for Alone<'_, R> {
+impl<R: Pack> Task for Alone<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = (R::Scalar, bool);
     #[inline(always)]
@@ -341,7 +341,7 @@ impl<R: Real> Task for Alone<'_, R> {
 
 /// Writes down the steps of a block, and its answer if that is to be kept.
 #[inline(always)]
-fn put_back<R: Real, N: Real<Scalar = R::Scalar>>(
+fn put_back<R: Pack, N: Pack<Scalar = R::Scalar>>(
     part: &Part,
     tile: &mut OneTile<'_, R>,
     rows: &[(usize, usize)],
@@ -376,7 +376,7 @@ fn find_rows(part: &Part, kept: &[u32], size: BlockSize, room: BlockSize, rows: 
 
 /// Copies the kept rows of a block into a lane.
 #[inline(always)]
-fn gather<R: Real, N: Real<Scalar = R::Scalar>>(
+fn gather<R: Pack, N: Pack<Scalar = R::Scalar>>(
     newton: &mut NewtonTile<N, Dense<N>>,
     lane: usize,
     part: &Part,
@@ -408,7 +408,7 @@ fn gather<R: Real, N: Real<Scalar = R::Scalar>>(
 
 /// The certificate anew for some lanes; the others keep theirs, which a device may have rounded otherwise.
 #[inline(always)]
-fn certify<R: Real>(header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
+fn certify<R: Pack>(header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
     let mut report = [R::zero(); REPORT_LEN];
     residual(header, tile.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, &mut report);
     for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE] {

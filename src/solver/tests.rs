@@ -3,7 +3,7 @@
 mod factored;
 
 use super::*;
-use crate::lane::{F32x16, F64x8, Level, Real, Scalar};
+use crate::lane::{F32x16, F64x8, Level, Pack, Real, Scalar};
 
 /// Agreement with closed forms: the tolerance asked for, over W ≈ 1, and a little rounding.
 const CLOSE: f64 = 3e-9;
@@ -87,7 +87,7 @@ impl Block {
         let contact_rows = 3 * self.size.contact_count;
         if i < contact_rows { i } else { i - contact_rows + 3 * self.size.class().contact_count }
     }
-    fn write<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
+    fn write<R: Pack>(&self, batch: &mut Batch<R>, place: BlockPlace) {
         let group = &mut batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
         let m = group.size.row_count();
@@ -101,7 +101,7 @@ impl Block {
         self.write_terms(batch, place);
     }
     /// Everything but W.
-    fn write_terms<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
+    fn write_terms<R: Pack>(&self, batch: &mut Batch<R>, place: BlockPlace) {
         let group = &mut batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
         let (m, contacts, scalars) = (group.size.row_count(), group.size.contact_count, group.size.scalar_count);
@@ -119,7 +119,7 @@ impl Block {
             }
         }
     }
-    fn read<R: Real>(&self, batch: &Batch<R>, place: BlockPlace) -> (Vec<f64>, [f64; REPORT_LEN]) {
+    fn read<R: Pack>(&self, batch: &Batch<R>, place: BlockPlace) -> (Vec<f64>, [f64; REPORT_LEN]) {
         let group = &batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
         let m = group.size.row_count();
@@ -181,7 +181,7 @@ impl Block {
     }
 }
 
-fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
+fn batch_of<R: Pack>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::new();
     let places: Vec<_> = blocks.iter().map(|b| batch.add(b.size)).collect();
     batch.allocate();
@@ -191,7 +191,7 @@ fn batch_of<R: Real>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
     (batch, places)
 }
 
-fn solve<R: Real>(blocks: &[Block], settings: &SolveSettings) -> Vec<(Vec<f64>, [f64; REPORT_LEN])> {
+fn solve<R: Pack>(blocks: &[Block], settings: &SolveSettings) -> Vec<(Vec<f64>, [f64; REPORT_LEN])> {
     let (mut batch, places) = batch_of::<R>(blocks);
     solve_cpu(&mut batch, Level::detect(), settings);
     blocks.iter().zip(&places).map(|(b, p)| b.read(&batch, *p)).collect()

@@ -2,14 +2,14 @@
 
 use super::project::{is_finite, project_disc, project_interval};
 use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
-use crate::lane::Real;
+use crate::lane::Pack;
 
 /// Projects the first guess of one tile onto the feasible set and starts its report: no sweeps, live.
 ///
 /// λ_n ≥ 0; λ_t into the disc or the box of μ λ_n; scalar rows into their bounds. A guess that is not finite counts as 0.
 /// Shapes as in [`super::Group`], one tile of each.
 #[inline(always)]
-pub fn warm_start<R: Real>(header: &Header, friction: &[R], bounds: &[R], impulse: &mut [R], report: &mut [R]) {
+pub fn warm_start<R: Pack>(header: &Header, friction: &[R], bounds: &[R], impulse: &mut [R], report: &mut [R]) {
     let contact_count = header.contact_count as usize;
     for i in 0..header.row_count() {
         impulse[i] = R::select(is_finite(impulse[i]), impulse[i], R::zero());

@@ -22,7 +22,7 @@ use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
 use crate::contact::Contacts;
 use crate::dynamics::TileParameters;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
 use crate::solver::{Batch, Group};
@@ -37,7 +37,7 @@ use crate::spatial::Vec3;
 ///
 /// It is −e u exactly when a = 0 or e = 1.
 #[inline(always)]
-pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
+pub fn rebound<R: Pack>(e: R, gap: R, u: R, a: R, dt: R) -> R {
     let half = R::constant(0.5) * a * dt;
     let energy = (R::constant(0.5) * u).mul_add(u, half * u) - a * gap;
     let two = R::constant(2.0);
@@ -69,7 +69,7 @@ const THROW: f64 = 4.0;
 /// with e up to 0.95 lose more than that if they are this many times faster; slower ones count as touching.
 const QUIET: f64 = 4.0;
 
-impl<R: Real> Pace<R> {
+impl<R: Pack> Pace<R> {
     #[inline(always)]
     fn of(places: &Places, rows: &Rows<R>) -> Self {
         let mut pace = Self { fastest: R::zero(), kick: R::zero() };
@@ -101,7 +101,7 @@ impl<R: Real> Pace<R> {
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
 #[inline(always)]
-pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     if let Some(group) = posed.places.whole() {
         whole_delassus(plan, posed, &mut batch.groups[group]);
     } else {
@@ -118,7 +118,7 @@ pub fn assemble<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
 
 /// Yᵀ Y of two slots: up to 3 × 3 entries of W.
 #[inline(always)]
-fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
+fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
     let contact_slots = rows.frame.len();
     let ((row_a, count_a), (row_b, count_b)) = (slot_rows(contact_slots, a), slot_rows(contact_slots, b));
     let mut dofs = rows.support(words, a);
@@ -137,7 +137,7 @@ fn product<R: Real>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
 
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
-fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
+fn whole_delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
     let contact_slots = group.size.contact_count;
@@ -163,7 +163,7 @@ fn whole_delassus<R: Real>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) 
 
 /// The lanes that have a slot in a factored block, one bit a lane.
 #[inline(always)]
-fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u32 {
+fn factored_lanes<R: Pack>(slot: usize, places: &Places, batch: &Batch<R>) -> u32 {
     let mut bits = 0;
     for lane in 0..R::LANES {
         let factored = places.of(R::LANES, slot, lane).is_some_and(|p| batch.groups[p.group].factored);
@@ -174,7 +174,7 @@ fn factored_lanes<R: Real>(slot: usize, places: &Places, batch: &Batch<R>) -> u3
 
 /// The rows of Y, dealt out to the factored blocks.
 #[inline(always)]
-fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, settings, plan) = (plan.model.nv(), &plan.settings, &plan.rows);
     let Posed { contacts, limits, islands, places, rows, .. } = posed;
     let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
@@ -200,7 +200,7 @@ fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
             factor.start(unit, R::Scalar::from_f64(compliance));
             for dof in dofs {
-                let mut y = [R::Scalar::zero(); 3];
+                let mut y = [R::Scalar::from_f64(0.0); 3];
                 for (i, y) in y.iter_mut().enumerate().take(p.count) {
                     *y = rows.y[(first + i) * nv + dof].get(lane);
                 }
@@ -212,7 +212,7 @@ fn factors<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one dense block.
 #[inline(always)]
-fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, words, lanes) = (plan.model.nv(), plan.rows.words, R::LANES);
     let Posed { islands, rows, places, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
@@ -271,14 +271,14 @@ fn delassus<R: Real>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
 
 /// Writes one entry of W and its mirror image.
 #[inline(always)]
-fn deal<R: Real>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
+fn deal<R: Pack>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
     block[(p.row + i) * n + r.row + j].set(p.lane, x);
     block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
 /// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none, and μ = 0 where the pair has no friction.
 #[inline(always)]
-pub(super) fn surface<R: Real>(
+pub(super) fn surface<R: Pack>(
     plan: &Plan,
     parameters: TileParameters<'_, R>,
     contacts: &Contacts<R>,
@@ -303,7 +303,7 @@ pub(super) fn surface<R: Real>(
 }
 
 /// How the contacts of a slot approach.
-struct Approach<R: Real> {
+struct Approach<R: Pack> {
     /// The free motion reaches the surface within Δt.
     reaches: R::Mask,
     /// An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
@@ -314,7 +314,7 @@ struct Approach<R: Real> {
     position_rebound: R,
 }
 
-impl<R: Real> Approach<R> {
+impl<R: Pack> Approach<R> {
     /// Of the contact whose normal is `row`.
     #[inline(always)]
     fn new(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
@@ -333,7 +333,7 @@ impl<R: Real> Approach<R> {
 
 /// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. What has reached its target strikes no more, whatever forces do.
 #[inline(always)]
-pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
+pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
     let (settings, dt) = (&plan.settings, R::constant(plan.dt));
     let Posed { contacts, rows, .. } = posed;
     let threshold = R::constant(settings.restitution_threshold);
@@ -350,7 +350,7 @@ pub fn strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
 
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
-pub(super) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
+pub(super) fn targets<R: Pack>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     // g > 0: −g/Δt. g ≤ 0: 0, and for the position the push-out, never more than the overlap.
     let inverse = R::one() / dt;
     let closing = -(gap.max(R::zero()) * inverse);
@@ -362,7 +362,7 @@ pub(super) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
 
 /// Velocity and position target of the normal at `row` of a contact at `gap`, from those without bounce. `pace`: found when it is needed.
 #[inline(always)]
-pub(super) fn bounce<R: Real>(
+pub(super) fn bounce<R: Pack>(
     plan: &Plan,
     posed: &Posed<R>,
     row: usize,
@@ -393,7 +393,7 @@ pub(super) fn bounce<R: Real>(
 
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
-fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
     let Posed { contacts, places, rows, .. } = posed;
     let mut pace = None;
@@ -453,7 +453,7 @@ fn contact_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
 
 /// Biases, bounds and first guess of the joint rows.
 #[inline(always)]
-fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let h = R::constant(plan.dt);
     let Posed { limits, rows, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
@@ -483,7 +483,7 @@ fn joint_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 
 /// Biases and first guess of the bilateral rows, which have no bounds.
 #[inline(always)]
-fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
     let equality_start = contact_slots + contacts.patch_rows() + limit_slots;
@@ -501,7 +501,7 @@ fn equality_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, ba
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
 #[inline(always)]
-pub(super) fn scalar_row<R: Real>(
+pub(super) fn scalar_row<R: Pack>(
     places: &Places,
     batch: &mut Batch<R>,
     slot: usize,

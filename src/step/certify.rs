@@ -3,11 +3,11 @@
 use super::Plan;
 use super::chunk::{Chunk, Worker};
 use super::exact::Certificate;
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};
 
-impl<R: Real> Worker<R> {
+impl<R: Pack> Worker<R> {
     /// Adds what this step did to the reports of the worlds of tile `t`, after their state was moved on.
     pub(super) fn report(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
         let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());

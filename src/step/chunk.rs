@@ -10,7 +10,7 @@ use super::rows::slot_rows;
 use super::{Impacts, Memory, Plan, Posed, Scratch, Tile, find_problem, finish};
 use crate::dynamics::TileParameters;
 use crate::island::{Part, islands};
-use crate::lane::{Compiled, Real, Scalar, Task};
+use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
@@ -71,7 +71,7 @@ pub struct BlockRecord<'a> {
 }
 
 /// Worlds next to each other, borrowed from the state of a batch.
-pub struct Chunk<'a, R: Real> {
+pub struct Chunk<'a, R: Pack> {
     /// First world.
     pub first_world: usize,
     /// Position, shape `[tile][nq][lane]`.
@@ -92,7 +92,7 @@ pub struct Chunk<'a, R: Real> {
     pub watched: &'a mut [Option<Vec<ContactRecord>>],
 }
 
-impl<R: Real> Chunk<'_, R> {
+impl<R: Pack> Chunk<'_, R> {
     /// Number of tiles.
     pub fn tile_count(&self) -> usize {
         self.memory.len()
@@ -142,7 +142,7 @@ impl<R: Real> Chunk<'_, R> {
 
 /// What a thread needs to step a chunk; kept from step to step.
 #[derive(Debug)]
-pub struct Worker<R: Real> {
+pub struct Worker<R: Pack> {
     scratch: Scratch<R>,
     /// What every tile poses.
     pub(super) posed: Vec<Posed<R>>,
@@ -161,8 +161,8 @@ pub struct Worker<R: Real> {
 /// A part of the step on one tile, as a task that is compiled for every level.
 macro_rules! stage_task {
     ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
-        struct $name<'a, 'b, R: Real> { $($field: $type),+ }
-        impl<'b, R: Real> Task for $name<'_, 'b, R> {
+        struct $name<'a, 'b, R: Pack> { $($field: $type),+ }
+        impl<'b, R: Pack> Task for $name<'_, 'b, R> {
             const COMPILED: Compiled = R::COMPILED;
             type Output = ();
             #[inline(always)]
@@ -178,7 +178,7 @@ stage_task!(FindProblem { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mu
 stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R> } { assemble(plan, tile, w, batch); });
 stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
 
-impl<R: Real> Worker<R> {
+impl<R: Pack> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
     pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
         let mut batch = Batch::new();

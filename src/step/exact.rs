@@ -13,7 +13,7 @@
 use super::chunk::{BlockRecord, Chunk, Worker};
 use super::profile::{Stage, StopWatch};
 use super::{Plan, Posed, Settings};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{MOST_VERTICES, Patch, Support};
 use crate::lcp::{self, Law, Problem};
 use crate::solver::{
@@ -72,7 +72,7 @@ struct Question {
     position: bool,
 }
 
-impl<R: Real> Worker<R> {
+impl<R: Pack> Worker<R> {
     /// Before a step: every world has its whole budget.
     pub(super) fn start_mending(&mut self, settings: &Settings, world_count: usize) {
         self.mended.clear();

@@ -16,7 +16,7 @@ use super::chunk::{BlockRecord, Chunk, Worker, stage_task};
 use super::rows::strike;
 use super::{Plan, Posed, Tile, find_islands};
 use crate::island::Part;
-use crate::lane::{Compiled, Mask, Real, Task};
+use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::report::WorldReport;
 
 /// Most passes of a step.
@@ -37,7 +37,7 @@ pub(super) struct Struck<R> {
     reports: Vec<WorldReport>,
 }
 
-impl<R: Real> Struck<R> {
+impl<R: Pack> Struck<R> {
     /// Forgets the last step.
     fn clear(&mut self, row_count: usize) {
         self.impulse.clear();
@@ -69,7 +69,7 @@ impl<R: Real> Struck<R> {
 
 /// Finds who strikes now, in the worlds that have passes; the first pass says which do.
 #[inline(always)]
-fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut Posed<R>) {
+fn find_strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut Posed<R>) {
     let mut elastic = 0;
     w.struck.striking.clear();
     for slot in 0..w.contacts.gap.len() {
@@ -87,7 +87,7 @@ fn find_strikes<R: Real>(plan: &Plan, tile: &Tile<'_, R>, first: bool, w: &mut P
 
 /// u ← u + W λ for all rows of the worlds in which something strikes, and the impulses are kept.
 #[inline(always)]
-fn throw<R: Real>(plan: &Plan, w: &mut Posed<R>) {
+fn throw<R: Pack>(plan: &Plan, w: &mut Posed<R>) {
     let which = R::Mask::from_bits(w.struck.now());
     w.struck.change.resize(plan.model.nv(), R::zero());
     strike(plan.rows.words, which, &w.impulse, &mut w.struck.change, &mut w.rows);
@@ -98,12 +98,12 @@ fn throw<R: Real>(plan: &Plan, w: &mut Posed<R>) {
 
 stage_task!(FindStrikes { plan: &'a Plan, tile: &'a Tile<'b, R>, first: bool, w: &'a mut Posed<R> } { find_strikes(plan, tile, first, w); });
 
-struct Throw<'a, R: Real> {
+struct Throw<'a, R: Pack> {
     plan: &'a Plan,
     w: &'a mut Posed<R>,
 }
 
-impl<R: Real> Task for Throw<'_, R> {
+impl<R: Pack> Task for Throw<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<R: Real> Task for Throw<'_, R> {
     }
 }
 
-impl<R: Real> Worker<R> {
+impl<R: Pack> Worker<R> {
     /// All passes of a step, from rows to rows.
     pub(super) fn impacts(
         &mut self,
@@ -179,7 +179,7 @@ impl<R: Real> Worker<R> {
             for slot in first..first + w.equalities.error.len() {
                 for lane in 0..R::LANES {
                     let Some(p) = w.places.of(R::LANES, slot, lane) else { continue };
-                    self.batch.groups[p.group].bias[p.tile * p.row_count + p.row].set(p.lane, R::Scalar::zero());
+                    self.batch.groups[p.group].bias[p.tile * p.row_count + p.row].set(p.lane, R::Scalar::from_f64(0.0));
                 }
             }
         }

@@ -29,7 +29,7 @@ use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::fluid::fluid_force;
 use crate::island::{IslandPlan, Islands, Part, islands, worlds};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
-use crate::lane::{Level, Real};
+use crate::lane::{Level, Pack};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
 use crate::runge_kutta::{self, RungeKutta, Whole};
@@ -118,7 +118,7 @@ impl Plan {
 
 /// State and inputs of one tile of worlds.
 #[derive(Debug)]
-pub struct Tile<'a, R: Real> {
+pub struct Tile<'a, R: Pack> {
     /// Number of worlds in the tile; lanes beyond are idle.
     pub lane_count: usize,
     /// Position, shape \[nq\].
@@ -154,7 +154,7 @@ pub struct Scratch<R> {
     trees: Vec<Whole<R>>,
 }
 
-impl<R: Real> Scratch<R> {
+impl<R: Pack> Scratch<R> {
     fn new(model: &Model) -> Self {
         Self {
             kinematics: Kinematics::new(model),
@@ -172,7 +172,7 @@ impl<R: Real> Scratch<R> {
 
 /// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
 #[derive(Debug, Clone)]
-pub struct Posed<R: Real> {
+pub struct Posed<R: Pack> {
     response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
@@ -191,7 +191,7 @@ pub struct Posed<R: Real> {
     speed: R,
 }
 
-impl<R: Real> Posed<R> {
+impl<R: Pack> Posed<R> {
     /// Room for `model`; the rest grows with the contacts.
     fn new(model: &Model) -> Self {
         Self {
@@ -213,7 +213,7 @@ impl<R: Real> Posed<R> {
 
 /// From q and v to the rows of the constraints.
 #[inline(always)]
-fn find_problem<R: Real>(
+fn find_problem<R: Pack>(
     plan: &Plan,
     tile: &Tile<'_, R>,
     scratch: &mut Scratch<R>,
@@ -231,7 +231,7 @@ fn find_problem<R: Real>(
 /// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
 /// that follows uses the evaluation at the start of the step.
 #[inline(always)]
-fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+fn free_motion<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, p) = (&*plan.model, tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
@@ -272,7 +272,7 @@ fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R
 
 /// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
 #[inline(always)]
-fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
+fn not_finite<R: Pack>(numbers: &[R], so_far: R) -> R {
     let mut sum = so_far;
     for x in numbers {
         sum = x.mul_add(R::zero(), sum);
@@ -282,7 +282,7 @@ fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
 
 /// Stage 5: contacts.
 #[inline(always)]
-fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     drift(plan, scratch);
     let reach = R::constant(plan.dt * plan.settings.contact_speed);
     let Scratch { kinematics, drift, candidates, .. } = scratch;
@@ -293,7 +293,7 @@ fn find_contacts<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch
 
 /// Stage 6, and the rows of stage 7: limits, equalities, islands, J v and Y.
 #[inline(always)]
-fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
+fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
     let (model, k) = (&*plan.model, &scratch.kinematics);
     let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
     let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
@@ -306,7 +306,7 @@ fn find_rows<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
 
 /// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
 #[inline(always)]
-fn find_islands<R: Real>(
+fn find_islands<R: Pack>(
     plan: &Plan,
     lane_count: usize,
     part: Part<'_>,
@@ -323,7 +323,7 @@ fn find_islands<R: Real>(
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
 #[inline(always)]
-fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
     tile.memory.keep(tile.lane_count, w);
     w.struck.add_to(&mut w.impulse, R::one());
@@ -351,7 +351,7 @@ fn finish<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
 
 /// Free motion Δt V* of every geom.
 #[inline(always)]
-fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
+fn drift<R: Pack>(plan: &Plan, scratch: &mut Scratch<R>) {
     let model = &*plan.model;
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {

@@ -2,14 +2,14 @@
 
 use super::{Plan, Posed, Scratch, Tile};
 use crate::dynamics::integrate;
-use crate::lane::{Mask, Real};
+use crate::lane::{Pack, PackMask};
 use crate::model::{Joint, JointKind, Model};
 use crate::runge_kutta::{self, whole_trees};
 use crate::slots::first_lanes;
 
 /// `free_position` of the scratch holds q at the start of the step.
 #[inline(always)]
-pub(super) fn keep_momentum<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &Posed<R>) {
+pub(super) fn keep_momentum<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &Posed<R>) {
     let model = &*plan.model;
     let Scratch { kinematics: k, dynamics: d, free_position, free_trees, trees, .. } = scratch;
     let mut moved = false;
@@ -29,7 +29,7 @@ pub(super) fn keep_momentum<R: Real>(plan: &Plan, tile: &mut Tile<'_, R>, scratc
 
 /// The lanes in which a tree on the free joint `root` has rows, and none that something outside of it takes part in; none if there is no such lane.
 #[inline(always)]
-fn left_alone<R: Real>(model: &Model, root: &Joint, lane_count: usize, w: &Posed<R>) -> Option<R::Mask> {
+fn left_alone<R: Pack>(model: &Model, root: &Joint, lane_count: usize, w: &Posed<R>) -> Option<R::Mask> {
     if root.kind != JointKind::Free || root.damping != 0.0 || root.friction_loss != 0.0 || !model.equalities.is_empty()
     {
         return None;

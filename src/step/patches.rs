@@ -9,7 +9,7 @@ use super::chunk::{ContactRecord, PatchRecord};
 use super::warm::Transmitted;
 use super::{Plan, Posed, Settings, Tile};
 use crate::contact::{Contacts, More, PATCH_ROWS};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::SlotPart;
 use crate::solver::{Batch, PATCH_LEN};
 use crate::spatial::Vec3;
@@ -19,7 +19,7 @@ use nalgebra::Vector3;
 ///
 /// What touches is raised until its lowest point just does, (|(g_t, g_o)|, g_t, g_o); overlap of the lowest point is pushed out.
 #[inline(always)]
-pub(super) fn disc_targets<R: Real>(
+pub(super) fn disc_targets<R: Pack>(
     settings: &Settings,
     dt: R,
     (gap, (target, position_target)): (R, (R, R)),
@@ -37,7 +37,7 @@ pub(super) fn disc_targets<R: Real>(
 
 /// Levers of the four normals of the patch in `slot`, seen from its reference point along its tangents, m.
 #[inline(always)]
-fn levers<R: Real>(posed: &Posed<R>, slot: usize) -> [[R; 2]; 4] {
+fn levers<R: Pack>(posed: &Posed<R>, slot: usize) -> [[R; 2]; 4] {
     let (contacts, zero) = (&posed.contacts, R::zero());
     let (more, [_, t, o]) = (&contacts.patches[slot], posed.rows.frame[slot]);
     let disc = R::Mask::from_bits(more.disc);
@@ -55,7 +55,7 @@ fn levers<R: Real>(posed: &Posed<R>, slot: usize) -> [[R; 2]; 4] {
 
 /// N = Σ λ_i and d = Σ λ_i (x_i − c)/N of normal impulses.
 #[inline(always)]
-fn pressure<R: Real>(more: &More<R>, lever: &[[R; 2]; 4], z: &[R; 4]) -> (R, [R; 2]) {
+fn pressure<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4], z: &[R; 4]) -> (R, [R; 2]) {
     let (zero, disc) = (R::zero(), R::Mask::from_bits(more.disc));
     let (mut sum, mut moment) = (zero, [zero; 2]);
     for k in 0..4 {
@@ -70,14 +70,14 @@ fn pressure<R: Real>(more: &More<R>, lever: &[[R; 2]; 4], z: &[R; 4]) -> (R, [R;
 
 /// The entries of the four normals of the patch in `slot`.
 #[inline(always)]
-fn normals<R: Real>(contacts: &Contacts<R>, slot: usize, of: &[R]) -> [R; 4] {
+fn normals<R: Pack>(contacts: &Contacts<R>, slot: usize, of: &[R]) -> [R; 4] {
     let more = 3 * contacts.gap.len() + PATCH_ROWS * slot;
     [of[3 * slot], of[more], of[more + 1], of[more + 2]]
 }
 
 /// What the patch in `slot` transmitted in the step.
 #[inline(always)]
-pub(super) fn transmitted<R: Real>(posed: &Posed<R>, slot: usize) -> Transmitted<R> {
+pub(super) fn transmitted<R: Pack>(posed: &Posed<R>, slot: usize) -> Transmitted<R> {
     let Posed { contacts, rows, impulse, .. } = posed;
     let (more, [_, t, o]) = (&contacts.patches[slot], rows.frame[slot]);
     let z = normals(contacts, slot, impulse);
@@ -96,7 +96,7 @@ pub(super) fn transmitted<R: Real>(posed: &Posed<R>, slot: usize) -> Transmitted
 
 /// Biases and first guess of the rows of the patches, and what they are.
 #[inline(always)]
-pub(super) fn patch_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, rows, places, .. } = posed;
     let (zero, h, contact_slots) = (R::zero(), R::constant(plan.dt), contacts.gap.len());
     let mut pace = None;
@@ -150,7 +150,7 @@ pub(super) fn patch_terms<R: Real>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
 
 /// Writes the first guess of the three rows that a patch has as a contact.
 #[inline(always)]
-fn write_guess<R: Real>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, guess: [R; 3]) {
+fn write_guess<R: Pack>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, guess: [R; 3]) {
     if let Some(group) = posed.places.whole() {
         let present = R::Mask::from_bits(posed.places.lanes_with(R::LANES, slot));
         for (i, x) in guess.into_iter().enumerate() {
@@ -169,7 +169,7 @@ fn write_guess<R: Real>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, gue
 
 /// Writes what a patch is.
 #[inline(always)]
-fn write_shape<R: Real>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, shape: [R; PATCH_LEN]) {
+fn write_shape<R: Pack>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, shape: [R; PATCH_LEN]) {
     if let Some(group) = posed.places.whole() {
         let present = R::Mask::from_bits(posed.places.lanes_with(R::LANES, slot));
         for (i, x) in shape.into_iter().enumerate() {
@@ -190,7 +190,7 @@ fn write_shape<R: Real>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, sha
 /// Half axes e_t, e_o, e_r of the friction of the patch in `slot`: as the model gives them; else 1, 1, and e_r by the torsional friction coefficient over μ, or by uniform
 /// pressure on the patch.
 #[inline(always)]
-fn ellipsoid<R: Real>(plan: &Plan, posed: &Posed<R>, slot: usize, friction: R, lever: &[[R; 2]; 4]) -> [R; 3] {
+fn ellipsoid<R: Pack>(plan: &Plan, posed: &Posed<R>, slot: usize, friction: R, lever: &[[R; 2]; 4]) -> [R; 3] {
     let (zero, one) = (R::zero(), R::one());
     let more = &posed.contacts.patches[slot];
     let uniform = uniform_radius(more, lever);
@@ -223,7 +223,7 @@ const FACE: f64 = 1e-4;
 ///
 /// Of an edge of length L it is L/4, of a disc 2/3 R, of a point 0.
 #[inline(always)]
-fn uniform_radius<R: Real>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
+fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
     let (zero, one) = (R::zero(), R::one());
     let [p0, p1, p2, p3] = *lever;
     let mut has = [R::Mask::splat(true); 4];
@@ -291,13 +291,13 @@ fn uniform_radius<R: Real>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
 
 /// The area of a triangle, positive if it turns left, m².
 #[inline(always)]
-fn area<R: Real>(a: [R; 2], b: [R; 2], c: [R; 2]) -> R {
+fn area<R: Pack>(a: [R; 2], b: [R; 2], c: [R; 2]) -> R {
     R::constant(0.5) * ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 }
 
 /// F(v) = ½ (v √(h² + v²) + h² asinh(v/h)), m².
 #[inline(always)]
-fn antiderivative<R: Real>(v: R, h: R) -> R {
+fn antiderivative<R: Pack>(v: R, h: R) -> R {
     let root = h.mul_add(h, v * v).sqrt();
     let some = R::zero().lt(h);
     let ratio = v / R::select(some, h, R::one());
@@ -307,7 +307,7 @@ fn antiderivative<R: Real>(v: R, h: R) -> R {
 
 /// asinh x within 1e-7 of itself for |x| < 1e3: four times asinh x = 2 asinh(x/√(2 + 2 √(1 + x²))), then its series.
 #[inline(always)]
-fn asinh<R: Real>(x: R) -> R {
+fn asinh<R: Pack>(x: R) -> R {
     let (one, two) = (R::one(), R::constant(2.0));
     let mut y = x;
     for _ in 0..4 {
@@ -321,7 +321,7 @@ fn asinh<R: Real>(x: R) -> R {
 }
 
 /// What is recorded of the patch in `slot` of one world; `point`: of its first vertex.
-pub(super) fn patch_record<R: Real>(posed: &Posed<R>, slot: usize, lane: usize, point: ContactRecord) -> ContactRecord {
+pub(super) fn patch_record<R: Pack>(posed: &Posed<R>, slot: usize, lane: usize, point: ContactRecord) -> ContactRecord {
     let contacts = &posed.contacts;
     let more = &contacts.patches[slot];
     let get = |x: R| x.get(lane).to_f64();

@@ -3,7 +3,7 @@
 use super::rows::slot_rows;
 use crate::contact::PATCH_ROWS;
 use crate::island::{Islands, NO_ROW, SCALAR};
-use crate::lane::Real;
+use crate::lane::Pack;
 use crate::solver::{Batch, BlockPlace, BlockSize};
 
 /// Where the blocks and rows of a tile live in the batch: in place, all in one tile of it, as the tile of worlds numbers its rows; or dealt out.
@@ -109,7 +109,7 @@ impl Places {
 }
 
 /// Makes the tile group `index` of the batch.
-pub fn reserve_in_place<R: Real>(
+pub fn reserve_in_place<R: Pack>(
     [contact_slots, patch_slots]: [usize; 2],
     index: usize,
     islands: &Islands,
@@ -129,7 +129,7 @@ pub fn reserve_in_place<R: Real>(
 
 /// Adds the blocks of the tile to the batch, which makes room for them afterwards ([`Batch::allocate`]).
 /// `patches`: whether blocks may have patches.
-pub fn reserve<R: Real>(
+pub fn reserve<R: Pack>(
     contact_slots: usize,
     patches: bool,
     islands: &Islands,

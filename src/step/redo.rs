@@ -7,12 +7,12 @@
 use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 use super::{Memory, Plan, Remembered};
 use crate::dynamics::TileParameters;
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::report::{WorldReport, WorldStatus};
 
 /// One world in f64: what it is, and a worker that steps it.
 #[derive(Debug)]
-pub(super) struct Redo<E: Real> {
+pub(super) struct Redo<E: Pack> {
     worker: Worker<E>,
     q: Vec<E>,
     v: Vec<E>,
@@ -36,7 +36,7 @@ pub(super) struct Redone {
     contacts: Option<Vec<ContactRecord>>,
 }
 
-impl<E: Real> Redo<E> {
+impl<E: Pack> Redo<E> {
     fn new(plan: &Plan) -> Self {
         Self {
             worker: Worker::new(plan, 1, false),
@@ -50,7 +50,7 @@ impl<E: Real> Redo<E> {
     }
 
     /// Steps world `index` of `chunk` from the state that it has.
-    fn step<R: Real>(
+    fn step<R: Pack>(
         &mut self,
         plan: &Plan,
         chunk: &mut Chunk<'_, R>,
@@ -106,7 +106,7 @@ impl<E: Real> Redo<E> {
     }
 }
 
-impl<R: Real> Worker<R> {
+impl<R: Pack> Worker<R> {
     /// Steps the worlds again that are not solved, where f64 may do better.
     pub(super) fn step_again(
         &mut self,

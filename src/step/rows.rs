@@ -8,7 +8,7 @@ use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
 use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
-use crate::lane::{Mask, Real};
+use crate::lane::{Mask, Pack, PackMask};
 use crate::limit::JointRow;
 use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
@@ -105,7 +105,7 @@ fn add_bits(to: &mut [u64], from: &[u64]) {
     }
 }
 
-impl<R: Real> Rows<R> {
+impl<R: Pack> Rows<R> {
     /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
     #[inline(always)]
     pub fn centered(&self) -> bool {
@@ -180,7 +180,7 @@ impl Iterator for Bits<'_> {
 
 /// The rows of J for all contacts, joint rows and equalities of a tile, u = J v before and without impulses, and Y.
 #[inline(always)]
-pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
+pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
     let (model, joint_rows) = (&*plan.model, &plan.joint_rows);
     let Posed { response, contacts, limits, equalities, rows, .. } = posed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&response.mean_velocity);
@@ -309,7 +309,7 @@ pub fn constraint_rows<R: Real>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
 
 /// The further rows of J of all patches: normals of vertices, or R times the slopes of a disc, and torsion.
 #[inline(always)]
-fn patch_rows<R: Real>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contacts: &Contacts<R>, rows: &mut Rows<R>) {
+fn patch_rows<R: Pack>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contacts: &Contacts<R>, rows: &mut Rows<R>) {
     let (nv, words, patch_slots) = (model.nv(), plan.words, contacts.patches.len());
     for part in contacts.slots.parts.iter().filter(|part| (part.slot as usize) < patch_slots) {
         let (slot, pair) = (part.slot as usize, part.origin as usize);
@@ -339,7 +339,7 @@ fn patch_rows<R: Real>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contact
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Real, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
+fn solve_rows<R: Pack, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {
@@ -381,7 +381,7 @@ pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
 
 /// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-fn times_impulse<R: Real>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
+fn times_impulse<R: Pack>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
     let (nv, contact_slots) = (z.len(), rows.frame.len());
     z.fill(R::zero());
     for slot in 0..rows.support.len() / words {
@@ -398,7 +398,7 @@ fn times_impulse<R: Real>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [
 
 /// u ← u + W λ = u + Yᵀ Y λ for all rows of the worlds of `which`, before and without impulses alike. `z`: room for Y λ, shape \[nv\].
 #[inline(always)]
-pub fn strike<R: Real>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
+pub fn strike<R: Pack>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
     times_impulse(words, rows, impulse, z);
     let contact_slots = rows.frame.len();
     for slot in 0..rows.support.len() / words {
@@ -421,7 +421,7 @@ pub fn strike<R: Real>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R],
 
 /// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-pub fn apply<R: Real>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
+pub fn apply<R: Pack>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
     let nv = model.nv();
     times_impulse(words, rows, impulse, out);
     for i in 0..nv {

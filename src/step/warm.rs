@@ -2,7 +2,7 @@
 
 use super::Posed;
 use super::patches::transmitted;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::{SlotPart, first_lanes};
 use crate::spatial::{Vec3, vec3};
 
@@ -52,7 +52,7 @@ const PATCH: u64 = 1 << 61;
 const FRICTION: u64 = 0xffff_ffff;
 const TORSION: u64 = 0xffff_fffe;
 
-impl<R: Real> Memory<R> {
+impl<R: Pack> Memory<R> {
     /// The impulses of a step, and whose they are.
     #[inline(always)]
     pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {

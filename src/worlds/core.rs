@@ -8,7 +8,7 @@ use super::{
 };
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
-use crate::lane::{F32x16, Real, Scalar};
+use crate::lane::{F32x16, Pack, Scalar};
 #[cfg(all(feature = "gpu", target_arch = "x86_64"))]
 use crate::lane::{Pair, Wide};
 use crate::model::Model;
@@ -29,7 +29,7 @@ struct Field<R> {
     values: Vec<R>,
 }
 
-impl<R: Real> Field<R> {
+impl<R: Pack> Field<R> {
     fn shared(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<R> = values.into_iter().map(R::constant).collect();
         Self { len: values.len(), values }
@@ -49,7 +49,7 @@ impl<R: Real> Field<R> {
 }
 
 /// Who solves the blocks.
-enum Solver<R: Real> {
+enum Solver<R: Pack> {
     /// Every thread its own chunk, from a pool of workers.
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
@@ -58,7 +58,7 @@ enum Solver<R: Real> {
 }
 
 /// The worlds in one number type.
-pub(super) struct Core<R: Real> {
+pub(super) struct Core<R: Pack> {
     plan: Plan,
     world_count: usize,
     tile_count: usize,
@@ -87,7 +87,7 @@ pub(super) struct Core<R: Real> {
     notes: Vec<String>,
 }
 
-impl<R: Real> Core<R> {
+impl<R: Pack> Core<R> {
     pub(super) fn new(model: &Arc<Model>, world_count: usize, settings: Settings) -> Result<Self> {
         let tile_count = world_count.div_ceil(R::LANES);
         let rest: Vec<R> = model.q0.iter().map(|x| R::constant(*x)).collect();
@@ -188,7 +188,7 @@ impl<R: Real> Core<R> {
 }
 
 /// The solver that the settings and the machine allow.
-fn choose_solver<R: Real>(
+fn choose_solver<R: Pack>(
     plan: &Plan,
     tile_count: usize,
     threads: &Threads,
@@ -216,7 +216,7 @@ fn choose_solver<R: Real>(
 
 /// Whoever asks for it by name gets a software driver too, with a note.
 #[cfg(feature = "gpu")]
-fn hybrid<R: Real>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
+fn hybrid<R: Pack>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
     let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
     if gpu.info().is_software() {
         notes.push(format!("{} is a software driver: right answers, no speed", gpu.info().name));
@@ -228,13 +228,13 @@ fn hybrid<R: Real>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mu
 }
 
 #[cfg(not(feature = "gpu"))]
-fn hybrid<R: Real>(_: &Plan, _: usize, _: &Threads, _: &mut Vec<String>) -> Result<Solver<R>> {
+fn hybrid<R: Pack>(_: &Plan, _: usize, _: &Threads, _: &mut Vec<String>) -> Result<Solver<R>> {
     Err(Error::Unsupported("backend hybrid: this build has no GPU support (feature `gpu`); use backend cpu".into()))
 }
 
 /// Stage 8 on the device: all blocks of one size class at once, whichever chunk they come from.
 #[cfg(feature = "gpu")]
-fn solve_on_device<R: Real>(
+fn solve_on_device<R: Pack>(
     plan: &Plan,
     workers: &mut [Worker<R>],
     gpu: &mut crate::gpu::Gpu,
@@ -262,13 +262,13 @@ fn solve_on_device<R: Real>(
 
 /// The batches of all workers; none if R is not P.
 #[cfg(feature = "gpu")]
-fn batches_of<R: Real, P: Real>(workers: &mut [Worker<R>]) -> Option<Vec<&mut Batch<P>>> {
+fn batches_of<R: Pack, P: Pack>(workers: &mut [Worker<R>]) -> Option<Vec<&mut Batch<P>>> {
     workers.iter_mut().map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut()).collect()
 }
 
 /// Merges, solves and deals out.
 #[cfg(feature = "gpu")]
-fn solve_merged<P: Real + bytemuck::Pod>(
+fn solve_merged<P: Pack + bytemuck::Pod>(
     mut batches: Vec<&mut Batch<P>>,
     gpu: &mut crate::gpu::Gpu,
     merged: &mut Batch<F32x16>,
@@ -281,7 +281,7 @@ fn solve_merged<P: Real + bytemuck::Pod>(
 }
 
 /// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
-fn feel_all<R: Real>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
+fn feel_all<R: Pack>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
     if felt_len > 1 {
         for (contacts, felt) in chunk.watched.iter().zip(felt.chunks_exact_mut(felt_len)) {
             feel(contacts.as_deref().unwrap_or_default(), felt);
@@ -290,8 +290,8 @@ fn feel_all<R: Real>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
 }
 
 /// Writes `from`, shape `[tile][len][lane]`, to `out`, shape `[world][len]`.
-fn read<R: Real>(from: &[R], len: usize, out: NumbersMut<'_>) {
-    fn copy<R: Real, T>(from: &[R], len: usize, out: &mut [T], number: impl Fn(R::Scalar) -> T) {
+fn read<R: Pack>(from: &[R], len: usize, out: NumbersMut<'_>) {
+    fn copy<R: Pack, T>(from: &[R], len: usize, out: &mut [T], number: impl Fn(R::Scalar) -> T) {
         for (world, row) in out.chunks_exact_mut(len).enumerate() {
             let tile = &from[world / R::LANES * len..][..len];
             for (x, pack) in row.iter_mut().zip(tile) {
@@ -305,7 +305,7 @@ fn read<R: Real>(from: &[R], len: usize, out: NumbersMut<'_>) {
     }
 }
 
-impl<R: Real> Engine for Core<R> {
+impl<R: Pack> Engine for Core<R> {
     fn step(
         &mut self,
         substeps: u32,
@@ -517,7 +517,7 @@ mod tests {
     /// One register and two, AVX-512 and AVX2, and one world at a time: the same motion to the bit.
     #[test]
     fn all_types_of_a_precision_step_to_the_same_bits() {
-        fn roll<R: Real>(model: &Arc<Model>, precision: Precision, integrator: Integrator) -> Vec<u64> {
+        fn roll<R: Pack>(model: &Arc<Model>, precision: Precision, integrator: Integrator) -> Vec<u64> {
             let settings = Settings { precision, integrator: Some(integrator), ..Settings::default() };
             let mut core = Core::<R>::new(model, 20, settings).expect("a core");
             let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());

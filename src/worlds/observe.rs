@@ -3,7 +3,7 @@
 use super::quantity::{Axes, Quantity};
 use crate::dynamics::{TileParameters, actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, triple};
-use crate::lane::{Compiled, Mask, Real, Scalar, Task};
+use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Frame, Model};
 use crate::report::WorldReport;
@@ -34,7 +34,7 @@ pub(super) fn feel(contacts: &[ContactRecord], felt: &mut [f64]) {
 }
 
 /// State of a tile of worlds, as far as quantities need it.
-pub(super) struct Seen<'a, R: Real> {
+pub(super) struct Seen<'a, R: Pack> {
     pub model: &'a Model,
     /// Step Δt, s.
     pub dt: f64,
@@ -54,7 +54,7 @@ pub(super) struct Seen<'a, R: Real> {
 
 /// What a thread needs to evaluate quantities of a tile.
 #[derive(Debug)]
-pub(super) struct Observer<R: Real> {
+pub(super) struct Observer<R: Pack> {
     k: Kinematics<R>,
     /// Spatial velocity of every body about O of its tree, shape \[body\].
     pub velocity: Vec<Motion<R>>,
@@ -67,7 +67,7 @@ pub(super) struct Observer<R: Real> {
     pub row: Vec<R>,
 }
 
-impl<R: Real> Observer<R> {
+impl<R: Pack> Observer<R> {
     pub fn new(model: &Model) -> Self {
         let mut root: Vec<usize> = (0..model.bodies.len()).collect();
         for (b, body) in model.bodies.iter().enumerate() {
@@ -87,13 +87,13 @@ impl<R: Real> Observer<R> {
 }
 
 /// Evaluates `quantities` into the row of `observer`.
-pub(super) struct Evaluate<'a, 'b, R: Real> {
+pub(super) struct Evaluate<'a, 'b, R: Pack> {
     pub quantities: &'a [Quantity],
     pub seen: &'a Seen<'b, R>,
     pub observer: &'a mut Observer<R>,
 }
 
-impl<R: Real> Task for Evaluate<'_, '_, R> {
+impl<R: Pack> Task for Evaluate<'_, '_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -111,7 +111,7 @@ impl<R: Real> Task for Evaluate<'_, '_, R> {
 
 /// Mass, first moment and momentum of subtrees: Σ m, Σ m c, Σ m ċ.
 #[inline(always)]
-fn subtrees<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
+fn subtrees<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let model = seen.model;
     for (b, body) in model.bodies.iter().enumerate() {
         let mass = R::constant(body.mass) * seen.parameters.mass_scale[b];
@@ -126,7 +126,7 @@ fn subtrees<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
 
 /// Velocity of the point of body `b` that is at `p` now.
 #[inline(always)]
-fn velocity_at<R: Real>(seen: &Seen<'_, R>, o: &Observer<R>, b: usize, p: Vec3<R>) -> Vec3<R> {
+fn velocity_at<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, b: usize, p: Vec3<R>) -> Vec3<R> {
     match seen.model.bodies[b].tree {
         Some(tree) => o.velocity[b].at(p - o.k.reference[tree]),
         None => Vec3::zero(),
@@ -135,7 +135,7 @@ fn velocity_at<R: Real>(seen: &Seen<'_, R>, o: &Observer<R>, b: usize, p: Vec3<R
 
 /// Centre of mass of a subtree; the origin of its body without mass.
 #[inline(always)]
-pub(super) fn subtree_com<R: Real>(o: &Observer<R>, b: usize) -> Vec3<R> {
+pub(super) fn subtree_com<R: Pack>(o: &Observer<R>, b: usize) -> Vec3<R> {
     let (mass, moment, _) = o.subtree[b];
     let massive = R::zero().lt(mass);
     let inverse = R::one() / R::select(massive, mass, R::one());
@@ -144,20 +144,20 @@ pub(super) fn subtree_com<R: Real>(o: &Observer<R>, b: usize) -> Vec3<R> {
 
 /// Velocity of the centre of mass of a subtree; zero without mass.
 #[inline(always)]
-pub(super) fn subtree_velocity<R: Real>(o: &Observer<R>, b: usize) -> Vec3<R> {
+pub(super) fn subtree_velocity<R: Pack>(o: &Observer<R>, b: usize) -> Vec3<R> {
     let (mass, _, momentum) = o.subtree[b];
     momentum.scale(R::one() / R::select(R::zero().lt(mass), mass, R::one()))
 }
 
 /// Velocity of the origin of a frame.
 #[inline(always)]
-pub(super) fn linear_velocity<R: Real>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> Vec3<R> {
+pub(super) fn linear_velocity<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> Vec3<R> {
     velocity_at(seen, o, frame.body(seen.model), pose(seen, o, frame).0)
 }
 
 /// Origin and orientation of a frame.
 #[inline(always)]
-pub(super) fn pose<R: Real>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+pub(super) fn pose<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
     let model = seen.model;
     let b = frame.body(model);
     let (body, quat) = (&o.k.body_pose[b], o.k.body_quat[b]);
@@ -176,12 +176,12 @@ pub(super) fn pose<R: Real>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(row: &mut Vec<R>, v: Vec3<R>) {
+pub(super) fn push<R: Pack>(row: &mut Vec<R>, v: Vec3<R>) {
     row.extend_from_slice(&[v.x, v.y, v.z]);
 }
 
 #[inline(always)]
-fn evaluate<R: Real>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
+fn evaluate<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let model = seen.model;
     match quantity {
         Quantity::Positions => o.row.extend_from_slice(seen.q),
@@ -248,7 +248,7 @@ fn evaluate<R: Real>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>
 }
 
 #[inline(always)]
-fn in_axes<R: Real>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
+fn in_axes<R: Pack>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
     match axes {
         Axes::World => v,
         // Rᵀ v
@@ -258,7 +258,7 @@ fn in_axes<R: Real>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
 
 /// R I_c Rᵀ + m (r·r 1 − r rᵀ), m r and m, r from the centre of mass of the tree to that of the body.
 #[inline(always)]
-fn central_inertia<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
+fn central_inertia<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
     let (body, scale) = (&seen.model.bodies[b], seen.parameters.mass_scale[b]);
     let pose = o.k.body_pose[b];
     let r = pose.point(Vec3::constant(&body.com)) - subtree_com(o, o.root[b]);
@@ -290,7 +290,7 @@ fn central_inertia<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
 /// Moment about `p` (N·m) and force (N) of the contacts of a geom, or of all geoms of the frame's body. `first`: 0 for the mean of the substeps of the last
 /// call, 6 for the last of them.
 #[inline(always)]
-fn felt<R: Real>(seen: &Seen<'_, R>, frame: Frame, first: usize, p: Vec3<R>) -> (Vec3<R>, Vec3<R>) {
+fn felt<R: Pack>(seen: &Seen<'_, R>, frame: Frame, first: usize, p: Vec3<R>) -> (Vec3<R>, Vec3<R>) {
     let (model, mut moment, mut force) = (seen.model, Vec3::zero(), Vec3::zero());
     if seen.felt.is_empty() {
         return (moment, force);
@@ -322,7 +322,7 @@ fn scalars<S: Scalar>(v: &Vector3<f64>) -> Vec3<S> {
 
 /// Appends the force of every actuator, or of all of them on every degree of freedom.
 #[inline(always)]
-pub(super) fn actuator_forces<R: Real>(joints: bool, seen: &Seen<'_, R>, o: &mut Observer<R>) {
+pub(super) fn actuator_forces<R: Pack>(joints: bool, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let model = seen.model;
     let (start, nu) = (o.row.len(), model.nu());
     o.row.resize(start + if joints { model.nv() } else { nu }, R::zero());
@@ -353,7 +353,7 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, seen: &Seen<'_, R>, o: &mut
 
 /// f = ± λ / Δt, from what every world remembers of its rows.
 #[inline(always)]
-fn limit_force<R: Real>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
+fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let start = o.row.len();
     o.row.resize(start + seen.model.nv(), R::zero());
     let inverse = R::constant(1.0 / seen.dt);

@@ -3,13 +3,13 @@
 use super::observe::{Observer, Seen, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
-use crate::lane::Real;
+use crate::lane::Pack;
 use crate::model::{Frame, FrameReading, Reading};
 use crate::spatial::{Quat, Vec3};
 
 /// Appends what sensor `i` reads, within its cutoff.
 #[inline(always)]
-pub(super) fn read<R: Real>(i: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
+pub(super) fn read<R: Pack>(i: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let (model, start) = (seen.model, o.row.len());
     let sensor = &model.sensors[i];
     let Some(reading) = sensor.reading else { return };
@@ -56,14 +56,14 @@ pub(super) fn read<R: Real>(i: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
 }
 
 #[inline(always)]
-fn push_quat<R: Real>(row: &mut Vec<R>, quat: Quat<R>) {
+fn push_quat<R: Pack>(row: &mut Vec<R>, quat: Quat<R>) {
     row.push(quat.w);
     push(row, quat.v);
 }
 
 /// One of all actuator forces.
 #[inline(always)]
-fn one_force<R: Real>(joints: bool, index: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
+fn one_force<R: Pack>(joints: bool, index: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let start = o.row.len();
     actuator_forces(joints, seen, o);
     o.row[start] = o.row[start + index];
@@ -72,7 +72,7 @@ fn one_force<R: Real>(joints: bool, index: usize, seen: &Seen<'_, R>, o: &mut Ob
 
 /// Something of a frame; relative to another: as that one's axes see it, with its own motion taken off.
 #[inline(always)]
-fn frame_reading<R: Real>(
+fn frame_reading<R: Pack>(
     what: FrameReading,
     frame: Frame,
     reference: Option<Frame>,
@@ -113,7 +113,7 @@ fn frame_reading<R: Real>(
 }
 
 #[inline(always)]
-fn conjugate<R: Real>(quat: Quat<R>) -> Quat<R> {
+fn conjugate<R: Pack>(quat: Quat<R>) -> Quat<R> {
     let v: Vec3<R> = -quat.v;
     Quat { w: quat.w, v }
 }

@@ -1,9 +1,9 @@
 //! Friction of one patch: where its pressure acts, what it transmits there, and the problem of one ellipsoid.
 //!
-//! All of it without branches over [`Real`], so that lanes can hold patches.
+//! All of it without branches over [`Pack`], so that lanes can hold patches.
 
 use super::{Patch, Support};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Pack, Scalar};
 
 /// Most rows that press on one friction block: the vertices of a box, or two discs.
 pub const MOST_NORMALS: usize = 8;
@@ -215,7 +215,7 @@ fn tiny<R: Scalar>() -> f64 {
 
 /// `|s − P(s − y/scale)| scale`, P onto the ball `|s| ≤ radius`: the natural map of one block, m/s.
 #[inline(always)]
-pub fn natural_map<R: Real>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
+pub fn natural_map<R: Pack>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
     // loops, not closures, which packs of lanes would call one by one
     let mut p = [R::zero(); 3];
     for k in 0..3 {
@@ -230,14 +230,14 @@ pub fn natural_map<R: Real>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
 
 /// What takes a vector of this length into the ball: `min(1, radius / length)`.
 #[inline(always)]
-fn shortening<R: Real>(length: R, radius: R) -> R {
+fn shortening<R: Pack>(length: R, radius: R) -> R {
     let radius = radius.max(R::zero());
     R::select(radius.lt(length), radius / length, R::one())
 }
 
 /// |v|
 #[inline(always)]
-pub fn length<R: Real>(v: [R; 3]) -> R {
+pub fn length<R: Pack>(v: [R; 3]) -> R {
     v[0].mul_add(v[0], v[1].mul_add(v[1], v[2] * v[2])).sqrt()
 }
 
@@ -250,7 +250,7 @@ pub fn length<R: Real>(v: [R; 3]) -> R {
 ///
 /// which rises to the root from any λ below it. `shift`, of the size of rounding, replaces λ = 0, so that D may be singular.
 #[inline(always)]
-pub fn least_on_ball<R: Real>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R) -> [R; 3] {
+pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R) -> [R; 3] {
     let (zero, one) = (R::zero(), R::one());
     let trace = (d[0][0] + d[1][1] + d[2][2]).max(zero);
     let radius = radius.max(zero);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn lanes_agree_with_scalars() {
-        use crate::lane::{F64x8, Lanes};
+        use crate::lane::{F64x8, Lanes, Real};
         let lane = |f: &dyn Fn(usize) -> f64| {
             let mut x = F64x8::zero();
             for i in 0..8 {

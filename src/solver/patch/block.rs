@@ -3,11 +3,11 @@
 use super::super::project::scale;
 use super::law::{PATCH_ROWS, Rows, Shape, project_disc_cone};
 use super::rounds::Room;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 
 /// Added to the diagonal of the normals: small beside 1, large beside rounding.
-fn normal_shift<R: Real>() -> f64 {
+fn normal_shift<R: Pack>() -> f64 {
     if R::Scalar::EPSILON > 1e-10 { 1e-5 } else { 1e-7 }
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Point<R> {
     pub residual: R,
 }
 
-impl<R: Real> Point<R> {
+impl<R: Pack> Point<R> {
     pub fn new() -> Self {
         let (x, z, w, defect) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { x, z, w, defect, merit: R::zero(), residual: R::zero() }
@@ -81,7 +81,7 @@ struct Slopes<R> {
     centre: [[R; 2]; 4],
 }
 
-impl<R: Real> Slopes<R> {
+impl<R: Pack> Slopes<R> {
     /// `∂d/∂λ_i = (x_i − c − d)/N`, and the same through the rim of a disc. Where nothing presses, what begins to press is the sum.
     #[inline(always)]
     fn of(shape: &Shape<R>, z: [R; 4], sum: R, [d_t, d_o]: [R; 2], share: R) -> Self {
@@ -130,7 +130,7 @@ impl<R: Real> Slopes<R> {
 /// rim   ½ [[1, m̂ᵀ], [m̂, m̂ m̂ᵀ + (2 n/|m|)(1 − m̂ m̂ᵀ)]],   n = (λ + |m|)/2
 /// ```
 #[inline(always)]
-fn disc_slope<R: Real>(p: [R; 3]) -> [[R; 3]; 3] {
+fn disc_slope<R: Pack>(p: [R; 3]) -> [[R; 3]; 3] {
     let (zero, one, half) = (R::zero(), R::one(), R::constant(0.5));
     let size = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
     let (inside, open) = (p[0].lt(size).not(), (-p[0]).lt(size).not());
@@ -156,7 +156,7 @@ fn disc_slope<R: Real>(p: [R; 3]) -> [[R; 3]; 3] {
     slope
 }
 
-impl<R: Real> Block<R> {
+impl<R: Pack> Block<R> {
     pub fn new() -> Self {
         Self {
             room: Room::default(),

@@ -5,7 +5,7 @@ use super::super::residual::{contact_residual, row_residual, write_report};
 use super::super::{Header, LAW_CONE};
 use super::PatchTile;
 use super::law::{Rows, Shape};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; its rounding floor; and whether a block is still live.
@@ -14,7 +14,7 @@ use crate::lcp::patch::ellipsoid::length;
 /// ball of its ellipsoid. The floor is 4 ε times what the residual is a sum of: of friction the velocities at the ECP and `a/e_r` times the
 /// parts of τ_r. A vertex that is open by more than its own rounding has none.
 #[inline(always)]
-pub(super) fn certify<R: Real>(header: &Header, tile: &PatchTile<'_, R>, velocity: &mut Vec<R>, report: &mut [R]) {
+pub(super) fn certify<R: Pack>(header: &Header, tile: &PatchTile<'_, R>, velocity: &mut Vec<R>, report: &mut [R]) {
     let (n, zero) = (tile.row_count(), R::zero());
     // w = W z + b and Σ |terms|
     velocity.resize(2 * n, zero);
@@ -62,7 +62,7 @@ pub(super) fn certify<R: Real>(header: &Header, tile: &PatchTile<'_, R>, velocit
     write_report(header, largest, magnitude, finite, report);
 }
 
-impl<R: Real> PatchTile<'_, R> {
+impl<R: Pack> PatchTile<'_, R> {
     /// W_ii
     #[inline(always)]
     pub(super) fn diagonal(&self, i: usize) -> R {

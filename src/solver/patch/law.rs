@@ -2,7 +2,7 @@
 
 use super::super::project::scale;
 pub use crate::contact::PATCH_ROWS;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::{length, natural_map};
 
 /// Numbers that say what a patch is: e_t, e_o (without unit), e_r (m); 1 for a disc, else 0; levers of its four normals along t and o, seen from the reference
@@ -43,7 +43,7 @@ impl Rows {
 
     /// The entries of the normals.
     #[inline(always)]
-    pub fn normals<R: Real>(&self, of: &[R]) -> [R; 4] {
+    pub fn normals<R: Pack>(&self, of: &[R]) -> [R; 4] {
         let mut out = [R::zero(); 4];
         for k in 0..self.normal_count() {
             out[k] = of[self.normal[k]];
@@ -53,7 +53,7 @@ impl Rows {
 
     /// The entries of t, o and torsion; 0 for the torsion of a point.
     #[inline(always)]
-    pub fn frictions<R: Real>(&self, of: &[R]) -> [R; 3] {
+    pub fn frictions<R: Pack>(&self, of: &[R]) -> [R; 3] {
         let torsion = if self.is_patch { of[self.torsion] } else { R::zero() };
         [of[self.tangent], of[self.tangent + 1], torsion]
     }
@@ -61,7 +61,7 @@ impl Rows {
 
 /// What a patch is, in every lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape<R: Real> {
+pub(super) struct Shape<R: Pack> {
     /// e_t, e_o, e_r.
     pub ellipsoid: [R; 3],
     /// Where it is a disc.
@@ -82,11 +82,11 @@ pub(super) struct Pressure<R> {
 }
 
 /// Below this a sum of impulses counts as none.
-pub(super) fn tiny<R: Real>() -> R {
+pub(super) fn tiny<R: Pack>() -> R {
     R::constant(if R::Scalar::EPSILON > 1e-10 { 1e-30 } else { 1e-200 })
 }
 
-impl<R: Real> Shape<R> {
+impl<R: Pack> Shape<R> {
     /// Of contact `c`: a patch as `shapes` says, or a point.
     #[inline(always)]
     pub fn new(shapes: &[R], c: usize, is_patch: bool) -> Self {
@@ -233,7 +233,7 @@ impl<R: Real> Shape<R> {
 
 /// The point of the cone { |m| ≤ λ } nearest to p = (λ, m).
 #[inline(always)]
-pub(super) fn project_disc_cone<R: Real>(p: [R; 3]) -> [R; 3] {
+pub(super) fn project_disc_cone<R: Pack>(p: [R; 3]) -> [R; 3] {
     let (zero, half) = (R::zero(), R::constant(0.5));
     let m = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
     let inside = p[0].lt(m).not();

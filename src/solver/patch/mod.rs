@@ -25,7 +25,7 @@ mod sweeps;
 
 use super::cpu::{Blocks, OneTile, Tiles, Which, follow};
 use super::{Header, REPORT_LEN, SolveSettings};
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, Task};
 pub use law::{PATCH_LEN, PATCH_ROWS};
 use rounds::Gathering;
 use sweeps::{Carried, sweep_carrying};
@@ -42,7 +42,7 @@ pub(super) struct PatchTile<'a, R> {
     pub one: OneTile<'a, R>,
 }
 
-impl<'a, R: Real> PatchTile<'a, R> {
+impl<'a, R: Pack> PatchTile<'a, R> {
     #[inline(always)]
     fn of(tiles: Tiles<'a, R>, which: Which, tile: usize) -> Self {
         let (contacts, patches) = (tiles.size.contact_count, tiles.patch_count);
@@ -65,19 +65,19 @@ impl<'a, R: Real> PatchTile<'a, R> {
 
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
-pub(super) struct Scratch<R: Real> {
+pub(super) struct Scratch<R: Pack> {
     carried: Carried<R>,
     gathering: Gathering<R>,
 }
 
-impl<R: Real> Scratch<R> {
+impl<R: Pack> Scratch<R> {
     pub fn new() -> Self {
         Self { carried: Carried::new(), gathering: Gathering::new() }
     }
 }
 
 /// Both problems of all blocks, which are dense.
-pub(super) fn solve_patches<R: Real>(
+pub(super) fn solve_patches<R: Pack>(
     blocks: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
@@ -95,14 +95,14 @@ pub(super) fn solve_patches<R: Real>(
 }
 
 /// Sweeps over one problem of all blocks of a group.
-struct Sweeps<'a, 'b, R: Real> {
+struct Sweeps<'a, 'b, R: Pack> {
     tiles: Tiles<'b, R>,
     which: Which,
     settings: &'a SolveSettings,
     carried: &'a mut Carried<R>,
 }
 
-impl<R: Real> Task for Sweeps<'_, '_, R> {
+impl<R: Pack> Task for Sweeps<'_, '_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -121,7 +121,7 @@ impl<R: Real> Task for Sweeps<'_, '_, R> {
 }
 
 /// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, R: Real> {
+struct Newton<'a, R: Pack> {
     blocks: &'a mut dyn Blocks<R>,
     which: Which,
     settings: &'a SolveSettings,
@@ -129,7 +129,7 @@ struct Newton<'a, R: Real> {
     gathering: &'a mut Gathering<R>,
 }
 
-impl<R: Real> Task for Newton<'_, R> {
+impl<R: Pack> Task for Newton<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
@@ -140,6 +140,6 @@ impl<R: Real> Task for Newton<'_, R> {
 
 /// A certificate with nothing in it.
 #[inline(always)]
-fn no_report<R: Real>() -> [R; REPORT_LEN] {
+fn no_report<R: Pack>() -> [R; REPORT_LEN] {
     [R::zero(); REPORT_LEN]
 }

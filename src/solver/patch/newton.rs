@@ -18,7 +18,7 @@ use super::block::{Block, Point};
 use super::law::PATCH_LEN;
 use super::rounds::{Room, Start};
 use super::sweeps::Carried;
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// Halvings of a step.
 const HALVINGS: usize = 8;
@@ -31,14 +31,14 @@ const AIM: f64 = 0.3;
 
 /// 1/x, or 0 where x is 0.
 #[inline(always)]
-fn inverse<R: Real>(x: R) -> R {
+fn inverse<R: Pack>(x: R) -> R {
     let some = R::zero().lt(x.abs());
     R::select(some, R::one() / R::select(some, x, R::one()), R::zero())
 }
 
 /// Solves a x = b by elimination without pivoting, in place; a row without a pivot is left out.
 #[inline(always)]
-fn eliminate<R: Real>(a: &mut [R], b: &mut [R]) {
+fn eliminate<R: Pack>(a: &mut [R], b: &mut [R]) {
     let (n, zero) = (b.len(), R::zero());
     for k in 0..n {
         let (above, below) = a.split_at_mut((k + 1) * n);
@@ -67,7 +67,7 @@ fn eliminate<R: Real>(a: &mut [R], b: &mut [R]) {
 
 /// One tile of blocks with what Newton needs.
 #[derive(Debug, Clone)]
-pub(super) struct NewtonTile<R: Real> {
+pub(super) struct NewtonTile<R: Pack> {
     pub block: Block<R>,
     /// z, N·s, shape \[row\].
     pub impulse: Vec<R>,
@@ -85,7 +85,7 @@ pub(super) struct NewtonTile<R: Real> {
     carried: Carried<R>,
 }
 
-impl<R: Real> NewtonTile<R> {
+impl<R: Pack> NewtonTile<R> {
     pub fn new() -> Self {
         Self {
             block: Block::new(),

@@ -7,7 +7,7 @@ use super::certificate::certify;
 use super::law::{PATCH_LEN, PATCH_ROWS, Rows, Shape};
 use super::newton::NewtonTile;
 use super::{PatchTile, no_report};
-use crate::lane::{Compiled, Level, Mask, Real, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 
 /// Room for contacts, the first of which are patches, and for scalar rows that belong to no patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,7 +61,7 @@ const LARGEST: usize = 120;
 
 /// The blocks that take part in a round, and the tiles that they are gathered in.
 #[derive(Debug, Clone)]
-pub(super) struct Gathering<R: Real> {
+pub(super) struct Gathering<R: Pack> {
     parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
     kept: Vec<u32>,
@@ -96,7 +96,7 @@ impl Part {
     }
 }
 
-impl<R: Real> Gathering<R> {
+impl<R: Pack> Gathering<R> {
     pub fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -111,7 +111,7 @@ impl<R: Real> Gathering<R> {
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; after every round their certificates anew.
 #[inline(always)]
-pub(super) fn newton<R: Real>(
+pub(super) fn newton<R: Pack>(
     settings: &SolveSettings,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -175,12 +175,12 @@ pub(super) fn newton<R: Real>(
 }
 
 /// [`NewtonTile::run`] on a block by itself, to the same bits as in a lane.
-struct Alone<'a, R: Real> {
+struct Alone<'a, R: Pack> {
     newton: &'a mut NewtonTile<R::Scalar>,
     round: Round,
 }
 
-impl<R: Real> Task for Alone<'_, R> {
+impl<R: Pack> Task for Alone<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = (R::Scalar, bool, bool);
     #[inline(always)]
@@ -207,7 +207,7 @@ fn together(parts: &[Part], lanes: usize) -> (usize, Room) {
 
 /// The live blocks, and what is kept of them: what a block has, or, where `acting`, what of that is not open (λ = 0 and w > 0).
 #[inline(always)]
-fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, acting: bool, gathering: &mut Gathering<R>) {
+fn choose<R: Pack>(all: &mut dyn Blocks<R>, which: Which, acting: bool, gathering: &mut Gathering<R>) {
     let Gathering { parts, kept, sums, .. } = gathering;
     parts.clear();
     kept.clear();
@@ -258,7 +258,7 @@ fn choose<R: Real>(all: &mut dyn Blocks<R>, which: Which, acting: bool, gatherin
 
 /// The lanes that keep contact `c`.
 #[inline(always)]
-fn keeps_contact<R: Real>(one: &PatchTile<'_, R>, c: usize, w: &[R], acting: bool) -> R::Mask {
+fn keeps_contact<R: Pack>(one: &PatchTile<'_, R>, c: usize, w: &[R], acting: bool) -> R::Mask {
     let zero = R::zero();
     let rows = Rows::new(c, one.contacts, one.patches);
     let shape = Shape::new(one.shapes, c, rows.is_patch);
@@ -302,7 +302,7 @@ fn find_rows(part: &Part, kept: &[u32], size: (usize, usize), room: Room, rows: 
 
 /// Copies the kept rows of a block into a lane of `newton`.
 #[inline(always)]
-fn gather<R: Real, N: Real<Scalar = R::Scalar>>(
+fn gather<R: Pack, N: Pack<Scalar = R::Scalar>>(
     settings: &SolveSettings,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -344,13 +344,13 @@ fn gather<R: Real, N: Real<Scalar = R::Scalar>>(
 
 /// The size of a tile's blocks.
 #[inline(always)]
-fn all_size<R: Real>(tile: &PatchTile<'_, R>) -> super::super::BlockSize {
+fn all_size<R: Pack>(tile: &PatchTile<'_, R>) -> super::super::BlockSize {
     super::super::BlockSize { contact_count: tile.contacts, scalar_count: tile.row_count() - 3 * tile.contacts }
 }
 
 /// Writes down the steps of a block, and its answer if that is to be kept.
 #[inline(always)]
-fn put_back<R: Real, N: Real<Scalar = R::Scalar>>(
+fn put_back<R: Pack, N: Pack<Scalar = R::Scalar>>(
     all: &mut dyn Blocks<R>,
     which: Which,
     (lane, part): (usize, &Part),

@@ -12,7 +12,7 @@ use super::super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
 use super::{PatchTile, no_report};
-use crate::lane::{Mask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::{least_on_ball, length};
 
 /// Projected steps on the three rows of a disc in one sweep.
@@ -33,7 +33,7 @@ pub(super) struct Carried<R> {
     pub sums: Vec<R>,
 }
 
-impl<R: Real> Carried<R> {
+impl<R: Pack> Carried<R> {
     pub fn new() -> Self {
         Self { velocity: Vec::new(), step: Vec::new(), scaled: Vec::new(), answer: Vec::new(), sums: Vec::new() }
     }
@@ -191,7 +191,7 @@ impl<R: Real> Carried<R> {
 
 /// The 3 × 3 block of W of some rows.
 #[inline(always)]
-fn block<R: Real>(tile: &PatchTile<'_, R>, rows: [usize; 3]) -> [[R; 3]; 3] {
+fn block<R: Pack>(tile: &PatchTile<'_, R>, rows: [usize; 3]) -> [[R; 3]; 3] {
     let n = tile.row_count();
     let mut own = [[R::zero(); 3]; 3];
     for i in 0..3 {
@@ -204,7 +204,7 @@ fn block<R: Real>(tile: &PatchTile<'_, R>, rows: [usize; 3]) -> [[R; 3]; 3] {
 
 /// Projects the first guess onto what the laws allow; a guess that is not finite counts as 0.
 #[inline(always)]
-fn make_feasible<R: Real>(tile: &mut PatchTile<'_, R>) {
+fn make_feasible<R: Pack>(tile: &mut PatchTile<'_, R>) {
     let (n, zero, one) = (tile.row_count(), R::zero(), R::one());
     let first_scalar = tile.first_scalar();
     let impulse = &mut *tile.one.impulse;
@@ -249,7 +249,7 @@ fn make_feasible<R: Real>(tile: &mut PatchTile<'_, R>) {
 /// One problem of one tile: a feasible first guess, then sweeps while a lane is live, and contracts; and the certificate. The lanes `answered` keep answer and
 /// certificate as they are.
 #[inline(always)]
-pub(super) fn sweep_carrying<R: Real>(
+pub(super) fn sweep_carrying<R: Pack>(
     header: &Header,
     settings: &SolveSettings,
     tile: &mut PatchTile<'_, R>,

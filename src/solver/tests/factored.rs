@@ -47,7 +47,7 @@ fn sparse(contact_count: usize, scalar_count: usize, bodies: usize, compliance: 
 }
 
 impl Sparse {
-    fn write<R: Real>(&self, batch: &mut Batch<R>, place: BlockPlace) {
+    fn write<R: Pack>(&self, batch: &mut Batch<R>, place: BlockPlace) {
         let Sparse { block, entries, columns, compliance } = self;
         let contacts = block.size.contact_count;
         let factor = &mut batch.groups[place.group].factors[place.block];
@@ -69,7 +69,7 @@ impl Sparse {
     }
 }
 
-fn solve_factored<R: Real>(blocks: &[&Sparse], settings: &SolveSettings) -> (Batch<R>, Vec<BlockPlace>) {
+fn solve_factored<R: Pack>(blocks: &[&Sparse], settings: &SolveSettings) -> (Batch<R>, Vec<BlockPlace>) {
     let mut batch = Batch::<R>::new();
     batch.factored_from = 1;
     let places: Vec<_> = blocks.iter().map(|b| batch.add_island(b.block.size, 0)).collect();
