@@ -375,3 +375,41 @@ fn what_has_no_patches_says_what_to_do() {
         assert!(error.contains("patch") && error.contains("cone"), "{error}");
     }
 }
+
+/// Spin deceleration of the only body of a file, in units of m g/I, m.
+fn torsion_of(body: &str, custom: &str) -> f64 {
+    let file = format!(
+        r#"<mujoco><option gravity="0 0 -9.8" timestep="0.005"/><custom>{custom}</custom><worldbody>
+             <geom type="plane" size="1 1 1" friction="0.5 0.02 0.001"/>
+             <body pos="0 0 0.1"><freejoint/>{body}</body></worldbody></mujoco>"#
+    );
+    let model = Model::from_mjcf_str(&file).unwrap();
+    let body = &model.bodies[1];
+    let mut worlds = Worlds::new(&model, 1, settings(0.005)).unwrap();
+    worlds.set_state(Mask::All, &model.q0, &[0.0, 0.0, 0.0, 0.0, 0.0, 20.0]).unwrap();
+    let count = 20;
+    for _ in 0..count {
+        step(&mut worlds, "torsion");
+    }
+    (20.0 - worlds.velocities()[5]) / (f64::from(count) * 0.005) * body.inertia[(2, 2)] / (body.mass * G)
+}
+
+#[test]
+fn a_file_gives_torsion() {
+    // condim 4: the coefficient of the file, of a point too; condim 3: a point has none
+    let sphere = |condim: u32| {
+        format!(r#"<geom name="g" type="sphere" size="0.1" friction="0.5 0.02 0.001" condim="{condim}"/>"#)
+    };
+    assert!((torsion_of(&sphere(4), "") - 0.02).abs() < 1e-6);
+    assert!(torsion_of(&sphere(3), "").abs() < 1e-9);
+    // an ellipsoid: μ e_r
+    let cube = r#"<geom name="g" type="box" size="0.1 0.1 0.1" friction="0.5 0.02 0.001"/>"#;
+    let ellipsoid = |data: &str| format!(r#"<numeric name="ellipsoid:g" data="{data}"/>"#);
+    assert!((torsion_of(cube, &ellipsoid("1 1 0.03")) - 0.5 * 0.03).abs() < 1e-6);
+    let wrong = format!(
+        r#"<mujoco><custom>{}</custom><worldbody><geom name="g" type="sphere" size="1"/></worldbody></mujoco>"#,
+        ellipsoid("1 1 -1")
+    );
+    let error = Model::from_mjcf_str(&wrong).unwrap_err().to_string();
+    assert!(error.contains("e_r") && error.contains("negative"), "{error}");
+}
