@@ -4,7 +4,7 @@
 //! ė = 0, the position problem for ė = −β e/Δt.
 
 use crate::kinematics::{Kinematics, kinematics};
-use crate::lane::Pack;
+use crate::lane::Real;
 use crate::model::{EqualityKind, Model};
 use crate::spatial::{Motion, Quat, Vec3};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -110,7 +110,7 @@ pub struct Equalities<R> {
 
 /// Errors and Jacobians of all bilateral rows.
 #[inline(always)]
-pub fn equalities<R: Pack>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kinematics<R>, out: &mut Equalities<R>) {
+pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kinematics<R>, out: &mut Equalities<R>) {
     let nv = model.nv();
     out.jacobian.clear();
     out.jacobian.resize(plan.rows.len() * nv, R::zero());
@@ -155,7 +155,7 @@ pub fn equalities<R: Pack>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
 
 /// Adds to a row of J what body b (+) and body a (−) contribute, dof by dof; `along(side, S, O)` is the row's velocity under S about O.
 #[inline(always)]
-fn chain<R: Pack>(
+fn chain<R: Real>(
     model: &Model,
     k: &Kinematics<R>,
     bodies: [usize; 2],

@@ -25,6 +25,8 @@ pub mod solver;
 pub mod gpu;
 pub mod report;
 mod step;
+#[cfg(feature = "gpu")]
+mod resident;
 pub mod worlds;
 
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 //! Like contacts, the active rows of one world fill slots in a fixed order: see [`crate::slots`].
 
 use crate::kinematics::{quaternion, rotation_vector, triple};
-use crate::lane::{Pack, PackMask};
+use crate::lane::{Pack, PackMask, Real};
 use crate::model::{JointKind, Model};
 use crate::slots::{Slots, first_lanes};
 use crate::spatial::{Vec3, vec3};
@@ -84,6 +84,52 @@ impl<R: Pack> Limits<R> {
     }
 }
 
+/// How a joint stands to one of its rows.
+#[derive(Debug)]
+pub(crate) struct Approach<R> {
+    /// Distance to the limit, rad or m, negative = beyond it; 0 for dry friction.
+    pub gap: R,
+    /// See [`Limits::direction`].
+    pub direction: Vec3<R>,
+    /// Velocity of the row under the free motion, rad/s or m/s.
+    pub closing: R,
+    /// Speed of the joint, rad/s or m/s.
+    pub speed: R,
+}
+
+/// How the joint of `row` stands to it at q, v and the free velocity.
+#[inline(always)]
+pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], free_velocity: &[R]) -> Approach<R> {
+    let one = vec3(R::one(), R::zero(), R::zero());
+    match row {
+        JointRow::Lower(j) | JointRow::Upper(j) => {
+            let joint = &model.joints[j];
+            let [lower, upper] = joint.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+            let (x, margin) = (q[joint.q_start], joint.limit_margin);
+            let (gap, direction) = match row {
+                JointRow::Lower(_) => (x - R::constant(lower + margin), one),
+                _ => (R::constant(upper - margin) - x, -one),
+            };
+            let closing = direction.x * free_velocity[joint.v_start];
+            Approach { gap, direction, closing, speed: v[joint.v_start].abs() }
+        }
+        JointRow::Ball(j) => {
+            let joint = &model.joints[j];
+            let [_, upper] = joint.range.unwrap_or([0.0, f64::INFINITY]);
+            let r = rotation_vector(quaternion(q, joint.q_start));
+            let angle = r.norm();
+            let gap = R::constant(upper - joint.limit_margin) - angle;
+            // At zero angle the limit is far away and the axis does not matter.
+            let direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));
+            let closing = direction.dot(triple(free_velocity, joint.v_start));
+            Approach { gap, direction, closing, speed: triple(v, joint.v_start).norm() }
+        }
+        JointRow::DryFriction(dof) => {
+            Approach { gap: R::zero(), direction: one, closing: free_velocity[dof], speed: v[dof].abs() }
+        }
+    }
+}
+
 /// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
 ///
 /// A limit is near when its gap after the free motion towards it is less than Δt (|v| + `slack`), `slack` in rad/s or m/s:
@@ -108,35 +154,11 @@ pub fn limits<R: Pack>(
     let one = vec3(R::one(), R::zero(), R::zero());
     let worlds = first_lanes(lane_count);
     for (index, row) in rows.iter().enumerate() {
-        let (gap, direction, closing, speed);
-        match *row {
-            JointRow::Lower(j) | JointRow::Upper(j) => {
-                let joint = &model.joints[j];
-                let Some([lower, upper]) = joint.range else { continue };
-                let (x, margin) = (q[joint.q_start], joint.limit_margin);
-                (gap, direction) = match row {
-                    JointRow::Lower(_) => (x - R::constant(lower + margin), one),
-                    _ => (R::constant(upper - margin) - x, -one),
-                };
-                closing = direction.x * free_velocity[joint.v_start];
-                speed = v[joint.v_start].abs();
-            }
-            JointRow::Ball(j) => {
-                let joint = &model.joints[j];
-                let Some([_, upper]) = joint.range else { continue };
-                let r = rotation_vector(quaternion(q, joint.q_start));
-                let angle = r.norm();
-                gap = R::constant(upper - joint.limit_margin) - angle;
-                // At zero angle the limit is far away and the axis does not matter.
-                direction = -r.scale(R::one() / angle.max(R::constant(1e-9)));
-                closing = direction.dot(triple(free_velocity, joint.v_start));
-                speed = triple(v, joint.v_start).norm();
-            }
-            JointRow::DryFriction(_) => {
-                out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
-                continue;
-            }
+        if matches!(row, JointRow::DryFriction(_)) {
+            out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
+            continue;
         }
+        let Approach { gap, direction, closing, speed } = approach(model, *row, q, v, free_velocity);
         let reach = dt * (speed + R::constant(slack));
         let lanes = dt.mul_add(closing.min(R::zero()), gap).lt(reach).bits() & worlds;
         if lanes != 0 {

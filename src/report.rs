@@ -58,6 +58,8 @@ pub struct WorldReport {
     pub fallback: bool,
     /// Whether a substep was done again in f64, because the precision of the step was too coarse for it.
     pub redone: bool,
+    /// Whether the device left a substep to the CPU, see [`crate::Backend::Gpu`].
+    pub halted: bool,
 }
 
 impl WorldReport {
@@ -99,6 +101,7 @@ impl WorldReport {
             overflow: self.overflow | step.overflow,
             fallback: self.fallback | step.fallback,
             redone: self.redone | step.redone,
+            halted: self.halted | step.halted,
         };
     }
 }

@@ -28,10 +28,10 @@ REPORT: np.dtype[Any] = np.dtype(
             *("residual", "floor", "penetration", "push_denied"),
             *("status", "steps", "unsolved_steps", "unsolved_in_a_row", "iterations", "sweeps", "newton_steps"),
             *("impact_passes", "contact_count", "row_count", "capacity_needed"),
-            *("impacts_left", "overflow", "fallback", "redone", "solved", "failed"),
+            *("impacts_left", "overflow", "fallback", "redone", "halted", "solved", "failed"),
         ],
-        "formats": ["f8"] * 4 + ["u4"] * 11 + ["?"] * 6,
-        "offsets": [8 * i for i in range(4)] + [32 + 4 * i for i in range(11)] + [76 + i for i in range(6)],
+        "formats": ["f8"] * 4 + ["u4"] * 11 + ["?"] * 7,
+        "offsets": [8 * i for i in range(4)] + [32 + 4 * i for i in range(11)] + [76 + i for i in range(7)],
         "itemsize": 88,
     }
 )
@@ -50,6 +50,7 @@ impact_passes          passes of impacts one after another; ``impacts_left``: wh
 contact_count          contacts of the last substep; ``row_count``: its constraint rows
 capacity_needed        contact capacity that would have held every contact; ``overflow``: whether some were left out
 fallback, redone       whether the exact solver was called in, and whether a substep was done again in f64
+halted                 whether the device left a substep to the CPU (backend gpu)
 solved                 whether every problem of every substep met its goal and no contact was left out
 failed                 whether the world needs a reset
 =====================  ====================================================================================

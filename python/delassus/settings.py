@@ -15,8 +15,8 @@ class Settings:
 
     precision: Literal["f32", "f64"] = "f32"
     """Number type of state and stages."""
-    backend: Literal["auto", "cpu", "hybrid"] = "auto"
-    """Where the stages run; auto takes the best for the machine, hybrid solves contacts on a GPU."""
+    backend: Literal["auto", "cpu", "hybrid", "gpu"] = "auto"
+    """Where the stages run; auto takes the best for the machine, hybrid solves contacts on a GPU, gpu steps there."""
     threads: int | None = None
     """Threads that step the worlds. None: ``RAYON_NUM_THREADS``, or one a processor. Changes no bit of any world."""
     dt: float | None = None

@@ -27,9 +27,10 @@ pub struct Report {
     overflow: bool,
     fallback: bool,
     redone: bool,
+    halted: bool,
     solved: bool,
     failed: bool,
-    unused: [u8; 6],
+    unused: [u8; 5],
 }
 
 impl From<&WorldReport> for Report {
@@ -54,9 +55,10 @@ impl From<&WorldReport> for Report {
             overflow: r.overflow,
             fallback: r.fallback,
             redone: r.redone,
+            halted: r.halted,
             solved: r.solved(),
             failed: r.failed(),
-            unused: [0; 6],
+            unused: [0; 5],
         }
     }
 }

@@ -89,6 +89,8 @@ struct Measurement {
     world_steps_per_cpu_second: Option<f64>,
     /// Thread time by stage, µs a world-step.
     stages_us: BTreeMap<&'static str, f64>,
+    /// Time of every shader on the device, µs a world-step; backend gpu only.
+    shaders_us: BTreeMap<String, f64>,
     /// Floating-point operations of one world by stage, a world-step; none in f64.
     operations: Option<BTreeMap<&'static str, f64>>,
     /// What one thread can do at most.
@@ -163,7 +165,8 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
     let times = run.worlds.stage_times();
     let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
     // in f64 the sweeps are others
-    let counted = if batch.precision == Precision::F32 { Some(count(a, model, batch)?) } else { None };
+    let on_cpu = run.worlds.backend() != Backend::Gpu;
+    let counted = if batch.precision == Precision::F32 && on_cpu { Some(count(a, model, batch)?) } else { None };
     let share_of_limit = counted.map(|counted| {
         let share =
             |operations: f64, seconds: f64| operations * world_steps / seconds.max(1e-12) / (1e9 * limit.gflops);
@@ -173,7 +176,8 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         shares
     });
     // every world is read and written once a step
-    let moved = 2.0 * bytes_per_world as f64 * world_steps / times.seconds.iter().sum::<f64>();
+    let busy = if on_cpu { times.seconds.iter().sum() } else { seconds };
+    let moved = 2.0 * bytes_per_world as f64 * world_steps / busy;
     let measurement = Measurement {
         operations: counted.map(|counted| Stage::ALL.iter().map(|&s| (s.name(), counted[s as usize])).collect()),
         limit,
@@ -192,6 +196,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         cpu_seconds: run.cpu,
         world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
+        shaders_us: run.worlds.shader_times().into_iter().map(|(name, s)| (name, 1e6 * s / world_steps)).collect(),
         bytes_per_world,
         notes: run.notes(),
         summary: tally.summary(),
@@ -264,6 +269,10 @@ fn print(all: &[Measurement]) -> Outcome {
             [m.model.clone(), format!("{} {} {}", m.worlds, m.backend, m.precision), a, b, c, d, e, f, g]
         }),
     ))?;
+    for m in all.iter().filter(|m| !m.shaders_us.is_empty()) {
+        say(format!("{}, {} worlds: device time by shader, µs a world-step", m.model, m.worlds))?;
+        say(table(["shader", "µs"], m.shaders_us.iter().map(|(name, us)| [name.clone(), format!("{us:.4}")])))?;
+    }
     let limit = first.limit;
     say(format!(
         "useful operations a world-step (k) and their share of what a thread can do, {:.0} GFLOP/s; bytes of state, of {:.1} GB/s",

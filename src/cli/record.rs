@@ -108,6 +108,7 @@ struct ReportLine {
     overflow: bool,
     fallback: bool,
     redone: bool,
+    halted: bool,
     unsolved_in_a_row: u32,
     failed: bool,
 }
@@ -136,6 +137,7 @@ impl From<&WorldReport> for ReportLine {
             overflow: report.overflow,
             fallback: report.fallback,
             redone: report.redone,
+            halted: report.halted,
             unsolved_in_a_row: report.unsolved_in_a_row,
             failed: report.failed(),
         }

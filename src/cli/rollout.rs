@@ -199,6 +199,7 @@ fn result(output: &Output<'_>) -> comfy_table::Table {
         ("solved", percent(s.solved_share)),
         ("exact fallback", percent(s.fallback_share)),
         ("done again in f64", percent(s.redone_share)),
+        ("left to the CPU by the device", percent(s.halted_share)),
         ("overflow worlds", grouped(s.overflow_worlds as u64)),
         ("deepest penetration, m", short(s.deepest_penetration)),
         ("push-out denied, worst, m/s", short(s.worst_push_denied)),

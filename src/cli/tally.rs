@@ -70,6 +70,7 @@ pub struct Tally {
     solved: u64,
     fallbacks: u64,
     redone: u64,
+    halted: u64,
     push_denied: f64,
     penetration: f64,
     capacity_needed: usize,
@@ -93,6 +94,7 @@ impl Tally {
             solved: 0,
             fallbacks: 0,
             redone: 0,
+            halted: 0,
             push_denied: 0.0,
             penetration: 0.0,
             capacity_needed: 0,
@@ -116,6 +118,7 @@ impl Tally {
             self.solved += u64::from(report.solved());
             self.fallbacks += u64::from(report.fallback);
             self.redone += u64::from(report.redone);
+            self.halted += u64::from(report.halted);
             self.push_denied = self.push_denied.max(report.push_denied);
             self.failed[world] |= report.failed();
             self.penetration = self.penetration.max(report.penetration);
@@ -152,6 +155,7 @@ impl Tally {
             solved_share: self.mean(self.solved),
             fallback_share: self.mean(self.fallbacks),
             redone_share: self.mean(self.redone),
+            halted_share: self.mean(self.halted),
             failed_worlds: count(&self.failed),
             worst_push_denied: self.push_denied,
             overflow_worlds: count(&self.overflowed),
@@ -184,6 +188,8 @@ pub struct Summary {
     pub fallback_share: f64,
     /// Share of world-steps that were done again in f64.
     pub redone_share: f64,
+    /// Share of world-steps that the device left to the CPU.
+    pub halted_share: f64,
     /// Worlds that failed at any time: not finite, exploded, or unsolved for many steps in a row.
     pub failed_worlds: usize,
     /// Largest push-out that was denied for want of room, m/s.

@@ -1,7 +1,7 @@
 //! Box against box: separating axes (Gottschalk, Lin & Manocha 1996), then the faces clipped against each other, in f64.
 
 use super::clip::{Face, Point, Points, face_points};
-use crate::lane::{Mask, Pack};
+use crate::lane::{Mask, Real};
 use crate::spatial::Pose;
 use nalgebra::{Matrix3, Vector3};
 
@@ -112,23 +112,19 @@ pub(super) fn box_box(a: &Cuboid, b: &Cuboid, threshold: f64, points: &mut Point
 }
 
 /// The lanes of `which` in which no axis separates two boxes by `threshold` or more: those that [`box_box`] has to look at. `rounding` (m)
-/// covers what R makes of the distances.
+/// covers what R makes of the distances; `ha`, `hb`: half edges, m.
 #[inline(always)]
-pub(super) fn may_touch<R: Pack>(
+pub(crate) fn may_touch<R: Real>(
     a: &Pose<R>,
     b: &Pose<R>,
-    [half_a, half_b]: [&Vector3<f64>; 2],
+    [ha, hb]: [[R; 3]; 2],
     which: R::Mask,
     threshold: R,
-    rounding: f64,
+    rounding: R,
 ) -> R::Mask {
     let d = b.position - a.position;
     let (u, v) = (&a.rotation.columns, &b.rotation.columns);
-    let (zero, rounding) = (R::zero(), R::constant(rounding));
-    let (mut ha, mut hb) = ([zero; 3], [zero; 3]);
-    for k in 0..3 {
-        (ha[k], hb[k]) = (R::constant(half_a[k]), R::constant(half_b[k]));
-    }
+    let zero = R::zero();
     let mut touch = which;
     // u_i · v_j, and d along the axes of both
     let mut cosine = [[zero; 3]; 3];
@@ -228,7 +224,9 @@ mod tests {
             };
             let threshold = 0.05f32;
             let bounding = half[0].norm() + half[1].norm();
-            let may = may_touch(&poses[0], &poses[1], [&half[0], &half[1]], true, threshold, 1e-5 * bounding);
+            let halves = [0, 1].map(|k| [0, 1, 2].map(|i| half[k][i] as f32));
+            let rounding = (1e-5 * bounding) as f32;
+            let may = may_touch(&poses[0], &poses[1], halves, true, threshold, rounding);
             let mut points = Points::new();
             let separation = box_box(&place(0), &place(1), f64::from(threshold), &mut points);
             let touches = separation < f64::from(threshold);

@@ -14,13 +14,14 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+pub(crate) use boxes::may_touch;
+
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
-use crate::spatial::{Motion, Pose, Vec3};
+use crate::spatial::{Motion, Pose, Vec3, vec3};
 use clip::{Point, Points};
 use convex::Solid;
-use nalgebra::Vector3;
 use patch::Disc;
 pub use patch::{More, NearPatch, PATCH_ROWS};
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
@@ -32,7 +33,7 @@ use std::sync::Arc;
 ///
 /// Contacts of one world fill slots in the order of the model's pairs, patches before points. Entries of lanes that have not got a slot are zero.
 #[derive(Debug, Clone)]
-pub struct Contacts<R: Pack> {
+pub struct Contacts<R: Real> {
     /// Which lanes have each slot, and of which pair the contact is.
     pub slots: Slots,
     /// Number of contacts found, kept or not, shape \[lane\].
@@ -53,7 +54,7 @@ pub struct Contacts<R: Pack> {
     point_slots: Slots,
 }
 
-impl<R: Pack> Default for Contacts<R> {
+impl<R: Real> Default for Contacts<R> {
     fn default() -> Self {
         Self {
             slots: Slots::default(),
@@ -142,21 +143,75 @@ impl<R: Pack> Contacts<R> {
     }
 }
 
-/// Which narrow phase a pair takes, with the sizes it needs.
+/// The pairs whose points are found in lanes: one formula for every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shapes {
+    PlaneSphere,
+    PlaneCapsule,
+    PlaneEllipsoid,
+    PlaneCylinder,
+    PlaneBox,
+    SphereSphere,
+    SphereCapsule,
+    SphereBox,
+    CapsuleCapsule,
+    CapsuleBox,
+}
+
+impl Shapes {
+    /// All of them, in the order of their values.
+    #[cfg(feature = "gpu")]
+    pub const ALL: [Self; 10] = [
+        Self::PlaneSphere,
+        Self::PlaneCapsule,
+        Self::PlaneEllipsoid,
+        Self::PlaneCylinder,
+        Self::PlaneBox,
+        Self::SphereSphere,
+        Self::SphereCapsule,
+        Self::SphereBox,
+        Self::CapsuleCapsule,
+        Self::CapsuleBox,
+    ];
+
+    /// What a pair of shapes is, if its points are found in lanes.
+    fn of(a: &Shape, b: &Shape) -> Option<Self> {
+        Some(match (a, b) {
+            (Shape::Plane, Shape::Sphere { .. }) => Self::PlaneSphere,
+            (Shape::Plane, Shape::Capsule { .. }) => Self::PlaneCapsule,
+            (Shape::Plane, Shape::Ellipsoid { .. }) => Self::PlaneEllipsoid,
+            (Shape::Plane, Shape::Cylinder { .. }) => Self::PlaneCylinder,
+            (Shape::Plane, Shape::Box { .. }) => Self::PlaneBox,
+            (Shape::Sphere { .. }, Shape::Sphere { .. }) => Self::SphereSphere,
+            (Shape::Sphere { .. }, Shape::Capsule { .. }) => Self::SphereCapsule,
+            (Shape::Sphere { .. }, Shape::Box { .. }) => Self::SphereBox,
+            (Shape::Capsule { .. }, Shape::Capsule { .. }) => Self::CapsuleCapsule,
+            (Shape::Capsule { .. }, Shape::Box { .. }) => Self::CapsuleBox,
+            _ => return None,
+        })
+    }
+}
+
+/// Up to three lengths of a shape, m: its radius and half length, its half axes or its half edges.
+fn lengths(shape: &Shape) -> [f64; 3] {
+    match shape {
+        Shape::Plane | Shape::Hull(_) => [0.0; 3],
+        Shape::Sphere { radius } => [*radius, 0.0, 0.0],
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            [*radius, *half_length, 0.0]
+        }
+        Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => [v.x, v.y, v.z],
+    }
+}
+
+/// Which narrow phase a pair takes.
 #[derive(Debug, Clone)]
-enum Kind {
-    PlaneSphere(f64),
-    PlaneCapsule(Rod),
-    PlaneEllipsoid(Vector3<f64>),
-    PlaneCylinder(Rod),
-    PlaneBox(Vector3<f64>),
+pub(crate) enum Kind {
+    /// In lanes.
+    Lanes(Shapes),
     PlaneHull(Arc<Hull>),
-    SphereSphere(f64, f64),
-    SphereCapsule(f64, Rod),
-    SphereBox(f64, Vector3<f64>),
-    CapsuleCapsule(Rod, Rod),
-    CapsuleBox(Rod, Vector3<f64>, [Solid; 2]),
-    Convex([Solid; 2]),
+    /// World by world, in f64.
+    Convex,
     /// Two planes: never.
     Nothing,
 }
@@ -166,56 +221,35 @@ impl Kind {
     fn spreads(&self) -> bool {
         !matches!(
             self,
-            Self::PlaneSphere(_)
-                | Self::PlaneEllipsoid(_)
-                | Self::SphereSphere(..)
-                | Self::SphereCapsule(..)
-                | Self::SphereBox(..)
-                | Self::Nothing
+            Self::Lanes(
+                Shapes::PlaneSphere
+                    | Shapes::PlaneEllipsoid
+                    | Shapes::SphereSphere
+                    | Shapes::SphereCapsule
+                    | Shapes::SphereBox
+            ) | Self::Nothing
         )
-    }
-
-    fn new(a: &Shape, b: &Shape) -> Self {
-        let rod = |&radius: &f64, &half_length: &f64| Rod { radius, half_length };
-        match (a, b) {
-            (Shape::Plane, Shape::Sphere { radius }) => Self::PlaneSphere(*radius),
-            (Shape::Plane, Shape::Capsule { radius, half_length }) => Self::PlaneCapsule(rod(radius, half_length)),
-            (Shape::Plane, Shape::Ellipsoid { radii }) => Self::PlaneEllipsoid(*radii),
-            (Shape::Plane, Shape::Cylinder { radius, half_length }) => Self::PlaneCylinder(rod(radius, half_length)),
-            (Shape::Plane, Shape::Box { half }) => Self::PlaneBox(*half),
-            (Shape::Plane, Shape::Hull(hull)) => Self::PlaneHull(Arc::clone(hull)),
-            (Shape::Sphere { radius: a }, Shape::Sphere { radius: b }) => Self::SphereSphere(*a, *b),
-            (Shape::Sphere { radius: a }, Shape::Capsule { radius, half_length }) => {
-                Self::SphereCapsule(*a, rod(radius, half_length))
-            }
-            (Shape::Sphere { radius }, Shape::Box { half }) => Self::SphereBox(*radius, *half),
-            (Shape::Capsule { radius: r, half_length: h }, Shape::Capsule { radius, half_length }) => {
-                Self::CapsuleCapsule(rod(r, h), rod(radius, half_length))
-            }
-            (Shape::Capsule { radius, half_length }, Shape::Box { half }) => {
-                let solids = [Solid::Rod(*half_length, *radius), Solid::Box(*half)];
-                Self::CapsuleBox(rod(radius, half_length), *half, solids)
-            }
-            _ => match (Solid::new(a), Solid::new(b)) {
-                (Some(a), Some(b)) => Self::Convex([a, b]),
-                _ => Self::Nothing,
-            },
-        }
     }
 }
 
 /// What [`collide`] needs to know of one pair.
 #[derive(Debug, Clone)]
-struct PairPlan {
-    a: usize,
-    b: usize,
-    kind: Kind,
+pub(crate) struct PairPlan {
+    pub a: usize,
+    pub b: usize,
+    pub kind: Kind,
+    /// Lengths of both shapes, m.
+    pub lengths: [[f64; 3]; 2],
+    /// The shapes for the narrow phase in f64, if they have one.
+    solids: Option<[Solid; 2]>,
     /// Distance between the shapes at which they touch, m.
-    margin: f64,
+    pub margin: f64,
+    /// Whether the first geom is a plane.
+    pub on_plane: bool,
     /// Sum of the bounding radii, m; that of the second geom alone if the first is a plane.
-    bounding: f64,
+    pub bounding: f64,
     /// The smaller bounding radius, m.
-    size: f64,
+    pub size: f64,
     /// Whether its points stay together as a patch.
     patch: bool,
 }
@@ -231,7 +265,7 @@ pub struct Drift<R> {
     pub travel: R,
 }
 
-impl<R: Pack> Drift<R> {
+impl<R: Real> Drift<R> {
     /// A geom at rest.
     pub fn none() -> Self {
         Self { shift: Motion::zero(), reference: Vec3::zero(), travel: R::zero() }
@@ -246,7 +280,7 @@ impl<R: Pack> Drift<R> {
 /// The narrow phases of all pairs of a model, prepared once and shared by all worlds.
 #[derive(Debug, Clone)]
 pub struct CollidePlan {
-    pairs: Vec<PairPlan>,
+    pub(crate) pairs: Vec<PairPlan>,
 }
 
 impl CollidePlan {
@@ -266,7 +300,12 @@ impl CollidePlan {
         let pairs = model.pairs.iter().map(|pair| {
             let (a, b) = (&model.geoms[pair.geom_a].shape, &model.geoms[pair.geom_b].shape);
             let (ra, rb) = (a.bounding_radius(), b.bounding_radius());
-            let kind = Kind::new(a, b);
+            let kind = match (Shapes::of(a, b), a, b) {
+                (Some(shapes), ..) => Kind::Lanes(shapes),
+                (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
+                (None, Shape::Plane, _) => Kind::Nothing,
+                _ => Kind::Convex,
+            };
             PairPlan {
                 patch: patches
                     && pair.condim > 1
@@ -274,7 +313,10 @@ impl CollidePlan {
                 a: pair.geom_a,
                 b: pair.geom_b,
                 kind,
+                lengths: [lengths(a), lengths(b)],
+                solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
                 margin: pair.margin,
+                on_plane: matches!(a, Shape::Plane),
                 bounding: if ra.is_finite() { ra + rb } else { rb },
                 size: ra.min(rb),
             }
@@ -325,7 +367,7 @@ pub fn collide<R: Pack>(
         let threshold = R::select(near, threshold, R::constant(-1e30));
         if pair.patch {
             let (points, disc) = match &pair.kind {
-                Kind::PlaneCylinder(rod) => plane::cylinder_patch(a, b, rod.radius, rod.half_length),
+                Kind::Lanes(Shapes::PlaneCylinder) => plane::cylinder_patch(a, b, &pair.lengths[1]),
                 _ => (narrow(pair, a, b, near, threshold), Disc::none()),
             };
             let patch = NearPatch::new((index, margin), points, disc, threshold, [da, db], &mut deepest);
@@ -370,71 +412,99 @@ pub fn collide<R: Pack>(
 
 /// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.
 #[inline(always)]
-fn near<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
+fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
     // Rounding must not hide a touch: a little larger than the spheres.
     let limit = threshold + R::constant(pair.bounding * 1.00001);
     let d = b.position - a.position;
-    match pair.kind {
-        Kind::PlaneSphere(_)
-        | Kind::PlaneCapsule(_)
-        | Kind::PlaneEllipsoid(_)
-        | Kind::PlaneCylinder(_)
-        | Kind::PlaneBox(_)
-        | Kind::PlaneHull(_) => a.rotation.columns[2].dot(d).lt(limit),
-        _ => R::zero().lt(limit).and(d.dot(d).lt(limit * limit)),
+    if pair.on_plane {
+        a.rotation.columns[2].dot(d).lt(limit)
+    } else {
+        R::zero().lt(limit).and(d.dot(d).lt(limit * limit))
     }
 }
 
 /// A pair that touches in one point at most.
 #[inline(always)]
-fn single<R: Pack>(point: Candidate<R>) -> Manifold<R> {
+fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
     let none = Candidate::absent();
     [point, none, none, none]
 }
 
 /// What f32 makes of a distance between boxes that may touch is off by less than this part of their bounding radii: some twenty operations, each
 /// off by 6·10⁻⁸ of that. Too much costs a look that finds nothing; too little would lose a touch.
-const ROUNDING: f64 = 1e-5;
+pub(crate) const ROUNDING: f64 = 1e-5;
+
+/// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
+#[inline(always)]
+pub(crate) fn points<R: Real>(
+    shapes: Shapes,
+    a: &Pose<R>,
+    b: &Pose<R>,
+    lengths: [[R; 3]; 2],
+    threshold: R,
+    size: R,
+) -> Manifold<R> {
+    let [[ra, ha, _], second] = lengths;
+    let [rb, hb, _] = second;
+    let (rod_a, rod) = (Rod { radius: ra, half_length: ha }, Rod { radius: rb, half_length: hb });
+    let half = vec3(second[0], second[1], second[2]);
+    match shapes {
+        Shapes::PlaneSphere => single(plane::sphere(a, b.position, rb, 0)),
+        Shapes::PlaneCapsule => plane::capsule(a, b, rod),
+        Shapes::PlaneEllipsoid => single(plane::ellipsoid(a, b, half)),
+        Shapes::PlaneCylinder => plane::cylinder(a, b, rod, threshold, size),
+        Shapes::PlaneBox => plane::cuboid(a, b, half, threshold, size),
+        Shapes::SphereSphere => single(round::sphere_sphere(a.position, ra, b.position, rb)),
+        Shapes::SphereCapsule => single(round::sphere_capsule(a.position, ra, b, rod)),
+        Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
+        Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
+        Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
+    }
+}
+
+/// Where the axis of a capsule of radius `r` enters the box, no point of it tells the way out.
+#[inline(always)]
+pub(crate) fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
+    let inside = R::constant(-0.999) * r;
+    let mut pierced = R::Mask::splat(false);
+    for point in points {
+        pierced = pierced.or(point.gap.lt(inside));
+    }
+    pierced
+}
 
 /// The points of one pair.
 #[inline(always)]
 fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
-    let none = Candidate::absent();
-    match &pair.kind {
-        Kind::PlaneSphere(r) => single(plane::sphere(a, b.position, *r, 0)),
-        Kind::PlaneCapsule(rod) => plane::capsule(a, b, rod.radius, rod.half_length),
-        Kind::PlaneEllipsoid(radii) => single(plane::ellipsoid(a, b, radii)),
-        Kind::PlaneCylinder(rod) => plane::cylinder(a, b, rod.radius, rod.half_length, threshold, pair.size),
-        Kind::PlaneBox(half) => plane::cuboid(a, b, half, threshold, pair.size),
-        Kind::PlaneHull(hull) => plane::hull(a, b, hull, threshold, pair.size),
-        Kind::SphereSphere(ra, rb) => single(round::sphere_sphere(a.position, *ra, b.position, *rb)),
-        Kind::SphereCapsule(r, rod) => single(round::sphere_capsule(a.position, *r, b, *rod)),
-        Kind::SphereBox(r, half) => single(round::sphere_box(a.position, *r, b, half)),
-        Kind::CapsuleCapsule(ra, rb) => round::capsule_capsule(a, *ra, b, *rb),
-        Kind::CapsuleBox(rod, half, solids) => {
-            let mut points = round::capsule_box(a, *rod, b, half);
-            // Where the axis of the capsule enters the box, no point of it tells the way out.
-            let inside = R::constant(-0.999 * rod.radius);
-            let mut pierced = R::Mask::splat(false);
-            for point in &points {
-                pierced = pierced.or(point.gap.lt(inside));
-            }
-            by_lane(solids, a, b, near.and(pierced), threshold, pair.size, &mut points);
-            points
+    let size = R::constant(pair.size);
+    let mut lengths = [[R::zero(); 3]; 2];
+    for (of, to) in pair.lengths.iter().zip(&mut lengths) {
+        for (x, to) in of.iter().zip(to) {
+            *to = R::constant(*x);
         }
-        Kind::Convex(solids) => {
-            let mut points = [none; KEPT];
-            let near = match solids {
-                [Solid::Box(first), Solid::Box(second)] => {
-                    boxes::may_touch(a, b, [first, second], near, threshold, ROUNDING * pair.bounding)
-                }
-                _ => near,
-            };
-            by_lane(solids, a, b, near, threshold, pair.size, &mut points);
-            points
-        }
-        Kind::Nothing => [none; KEPT],
     }
+    let (mut found, one_by_one) = match &pair.kind {
+        Kind::Lanes(shapes) => {
+            let found = points(*shapes, a, b, lengths, threshold, size);
+            if *shapes != Shapes::CapsuleBox {
+                return found;
+            }
+            let pierced = pierced(&found, lengths[0][0]);
+            (found, near.and(pierced))
+        }
+        Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
+        Kind::Convex => ([Candidate::absent(); KEPT], near),
+        Kind::Nothing => return [Candidate::absent(); KEPT],
+    };
+    let Some(solids) = &pair.solids else { return found };
+    let one_by_one = match solids {
+        [Solid::Box(_), Solid::Box(_)] => {
+            may_touch(a, b, lengths, one_by_one, threshold, R::constant(ROUNDING * pair.bounding))
+        }
+        _ => one_by_one,
+    };
+    by_lane(solids, a, b, one_by_one, threshold, pair.size, &mut found);
+    found
 }
 
 /// Finds the points of the lanes in `which` one by one in f64.
@@ -456,7 +526,7 @@ fn by_lane<R: Pack>(
         if which.get(lane) {
             let limit = threshold.get(lane);
             convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size, &mut found);
-            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, size);
+            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, R::Scalar::from_f64(size));
             for (point, one) in points.iter_mut().zip(&chosen) {
                 point.position.set(lane, one.position);
                 point.normal.set(lane, one.normal);

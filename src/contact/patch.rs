@@ -61,7 +61,7 @@ impl<R: Pack> More<R> {
 
 /// The disc of a cylinder, in the lanes where there is one; points 1 and 2 of its manifold are its slopes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Disc<R: Pack> {
+pub(super) struct Disc<R: Real> {
     pub lanes: R::Mask,
     /// m.
     pub radius: R,
@@ -71,7 +71,7 @@ pub(super) struct Disc<R: Pack> {
     pub lowest: R,
 }
 
-impl<R: Pack> Disc<R> {
+impl<R: Real> Disc<R> {
     /// No lane has one.
     #[inline(always)]
     pub fn none() -> Self {
@@ -82,7 +82,7 @@ impl<R: Pack> Disc<R> {
 
 /// A patch that may touch in some worlds of the tile at hand.
 #[derive(Debug, Clone)]
-pub struct NearPatch<R: Pack> {
+pub struct NearPatch<R: Real> {
     pair: usize,
     points: Manifold<R>,
     present: [R::Mask; KEPT],

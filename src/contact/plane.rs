@@ -2,10 +2,10 @@
 
 use super::patch::Disc;
 use super::reduce::{Candidate, Manifold, Source, reduce};
+use super::round::Rod;
 use crate::lane::{Pack, Real};
 use crate::model::Hull;
 use crate::spatial::{Pose, Vec3, tangent_frame, vec3};
-use nalgebra::Vector3;
 
 /// The height of the point `x` of the other geom above the plane, as a candidate.
 #[inline(always)]
@@ -16,25 +16,24 @@ fn touch<R: Real>(plane: &Pose<R>, x: Vec3<R>, feature: usize) -> Candidate<R> {
 
 /// A sphere of radius `r`: its lowest point.
 #[inline(always)]
-pub(super) fn sphere<R: Real>(plane: &Pose<R>, centre: Vec3<R>, r: f64, feature: usize) -> Candidate<R> {
+pub(super) fn sphere<R: Real>(plane: &Pose<R>, centre: Vec3<R>, r: R, feature: usize) -> Candidate<R> {
     let n = plane.rotation.columns[2];
-    touch(plane, n.mul_add(R::constant(-r), centre), feature)
+    touch(plane, n.mul_add(-r, centre), feature)
 }
 
 /// A capsule: the lowest points of its two caps (features 0 and 1).
 #[inline(always)]
-pub(super) fn capsule<R: Real>(plane: &Pose<R>, b: &Pose<R>, r: f64, half_length: f64) -> Manifold<R> {
-    let h = R::constant(half_length);
+pub(super) fn capsule<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>) -> Manifold<R> {
+    let Rod { radius: r, half_length: h } = rod;
     let axis = b.rotation.columns[2];
     let low = sphere(plane, axis.mul_add(-h, b.position), r, 0);
     let high = sphere(plane, axis.mul_add(h, b.position), r, 1);
     [low, high, Candidate::absent(), Candidate::absent()]
 }
 
-/// An ellipsoid: the point where its outward normal is −n, x = c − A D² Aᵀn / |D Aᵀn| with D = diag(radii).
+/// An ellipsoid: the point where its outward normal is −n, x = c − A D² Aᵀn / |D Aᵀn| with D = diag(d), d the half axes.
 #[inline(always)]
-pub(super) fn ellipsoid<R: Real>(plane: &Pose<R>, b: &Pose<R>, radii: &Vector3<f64>) -> Candidate<R> {
-    let d: Vec3<R> = Vec3::constant(radii);
+pub(super) fn ellipsoid<R: Real>(plane: &Pose<R>, b: &Pose<R>, d: Vec3<R>) -> Candidate<R> {
     let m = b.rotation.transpose_mul(plane.rotation.columns[2]);
     let dm = vec3(d.x * m.x, d.y * m.y, d.z * m.z);
     let k = R::constant(-1.0) / dm.norm();
@@ -50,14 +49,7 @@ const STANDING: f64 = 1e-5;
 /// A cylinder that stands shows four points, one that lies shows the two ends of its line. Features: 0 to 3 around the rim at −z, 4 to 7 around
 /// the one at +z, starting with the lowest point.
 #[inline(always)]
-pub(super) fn cylinder<R: Real>(
-    plane: &Pose<R>,
-    b: &Pose<R>,
-    r: f64,
-    half_length: f64,
-    threshold: R,
-    size: f64,
-) -> Manifold<R> {
+pub(super) fn cylinder<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>, threshold: R, size: R) -> Manifold<R> {
     let n = plane.rotation.columns[2];
     let [x_axis, _, axis] = b.rotation.columns;
     let cosine = n.dot(axis);
@@ -70,9 +62,9 @@ pub(super) fn cylinder<R: Real>(
     // +1: the rim at +z is the lower one.
     let upside_down = cosine.lt(R::zero());
     let s = R::select(upside_down, R::one(), -R::one());
-    let radius = R::constant(r);
-    let lower = axis.mul_add(s * R::constant(half_length), b.position);
-    let upper = axis.mul_add(-s * R::constant(half_length), b.position);
+    let Rod { radius, half_length } = rod;
+    let lower = axis.mul_add(s * half_length, b.position);
+    let upper = axis.mul_add(-s * half_length, b.position);
     let mut points = [
         touch(plane, u.mul_add(radius, lower), 0),
         touch(plane, side.mul_add(radius, lower), 1),
@@ -104,10 +96,9 @@ const LEANING: f64 = 0.1;
 pub(super) fn cylinder_patch<R: Pack>(
     plane: &Pose<R>,
     b: &Pose<R>,
-    r: f64,
-    half_length: f64,
+    [r, half_length, _]: &[f64; 3],
 ) -> (Manifold<R>, Disc<R>) {
-    let (one, radius) = (R::one(), R::constant(r));
+    let (one, radius) = (R::one(), R::constant(*r));
     let [n, t, o] = tangent_frame(plane.rotation.columns[2]);
     let axis = b.rotation.columns[2];
     let cosine = n.dot(axis);
@@ -117,7 +108,7 @@ pub(super) fn cylinder_patch<R: Pack>(
     // +1: the rim at −z is the lower one
     let upside_down = cosine.lt(R::zero());
     let up = R::select(upside_down, -one, one);
-    let reach = up * R::constant(half_length);
+    let reach = up * R::constant(*half_length);
     let (lower, upper) = (axis.mul_add(-reach, b.position), axis.mul_add(reach, b.position));
     let toward = down.scale(radius / R::select(standing, one, sine));
     let arm = up * radius;
@@ -143,15 +134,9 @@ pub(super) fn cylinder_patch<R: Pack>(
 
 /// The corners of a box; corner k is at +x, +y, +z where bits 0, 1, 2 of k are set (feature k).
 #[inline(always)]
-pub(super) fn cuboid<R: Real>(
-    plane: &Pose<R>,
-    b: &Pose<R>,
-    half: &Vector3<f64>,
-    threshold: R,
-    size: f64,
-) -> Manifold<R> {
+pub(super) fn cuboid<R: Real>(plane: &Pose<R>, b: &Pose<R>, half: Vec3<R>, threshold: R, size: R) -> Manifold<R> {
     let [x, y, z] = b.rotation.columns;
-    let (x, y, z) = (x.scale(R::constant(half.x)), y.scale(R::constant(half.y)), z.scale(R::constant(half.z)));
+    let (x, y, z) = (x.scale(half.x), y.scale(half.y), z.scale(half.z));
     let mut corners = [Candidate::absent(); 8];
     for k in 0..8 {
         let x = if k & 1 == 0 { -x } else { x };
@@ -182,6 +167,6 @@ impl<R: Real> Source<R> for Vertices<'_, R> {
 
 /// A hull: four of its vertices.
 #[inline(always)]
-pub(super) fn hull<R: Real>(plane: &Pose<R>, pose: &Pose<R>, hull: &Hull, threshold: R, size: f64) -> Manifold<R> {
+pub(super) fn hull<R: Real>(plane: &Pose<R>, pose: &Pose<R>, hull: &Hull, threshold: R, size: R) -> Manifold<R> {
     reduce(&Vertices { plane, pose, hull }, threshold, size)
 }

@@ -11,7 +11,7 @@ const FAR: f64 = 1e30;
 
 /// A point where two geoms may touch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate<R> {
+pub(crate) struct Candidate<R> {
     /// Half way between the two surfaces along the normal, m.
     pub position: Vec3<R>,
     /// Unit normal from the first geom to the second.
@@ -72,7 +72,7 @@ impl<R: Real> Source<R> for [Candidate<R>] {
 }
 
 /// The points of one pair: those with a gap below the threshold count.
-pub(super) type Manifold<R> = [Candidate<R>; KEPT];
+pub(crate) type Manifold<R> = [Candidate<R>; KEPT];
 
 /// At most four candidates that hold the pair as well as all of them: with p₀ the deepest one, distances and areas seen along its
 /// normal, and depth = threshold − gap,
@@ -84,9 +84,9 @@ pub(super) type Manifold<R> = [Candidate<R>; KEPT];
 /// Depth keeps the far side of a small fast body from crowding out the side that is about to touch. Ties go to the lower index. Points that
 /// add less than (10⁻⁴ `size`)² are left out; `size` (m) is of the order of the smaller geom.
 #[inline(always)]
-pub(super) fn reduce<R: Real, S: Source<R> + ?Sized>(source: &S, threshold: R, size: f64) -> Manifold<R> {
+pub(super) fn reduce<R: Real, S: Source<R> + ?Sized>(source: &S, threshold: R, size: R) -> Manifold<R> {
     let count = source.len();
-    let least = R::constant((1e-4 * size) * (1e-4 * size));
+    let least = (R::constant(1e-4) * size) * (R::constant(1e-4) * size);
     let zero = R::zero();
 
     let mut p0 = Candidate::absent();

@@ -3,15 +3,14 @@
 use super::reduce::{Candidate, Manifold};
 use crate::lane::{Mask, Real};
 use crate::spatial::{Pose, Vec3, vec3};
-use nalgebra::Vector3;
 
 /// A segment with a radius: a capsule without its pose.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rod {
+pub(super) struct Rod<R> {
     /// m.
-    pub radius: f64,
+    pub radius: R,
     /// Half of the length between the centres of the caps, m.
-    pub half_length: f64,
+    pub half_length: R,
 }
 
 /// Squared lengths (m²) below this have no direction.
@@ -25,7 +24,7 @@ fn clamp<R: Real>(x: R, h: R) -> R {
 
 /// Two spheres with centres `a` and `b`; concentric ones part along the unit vector `fallback`.
 #[inline(always)]
-fn balls<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, fallback: Vec3<R>, feature: usize) -> Candidate<R> {
+fn balls<R: Real>(a: Vec3<R>, ra: R, b: Vec3<R>, rb: R, fallback: Vec3<R>, feature: usize) -> Candidate<R> {
     // n = (b − a)/|b − a|, g = |b − a| − r_a − r_b
     let d = b - a;
     let d2 = d.dot(d);
@@ -33,8 +32,8 @@ fn balls<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64, fallback: Vec3<R>, f
     let distance = R::select(apart, d2.sqrt(), R::zero());
     let n = Vec3::select(apart, d.scale(R::one() / R::select(apart, distance, R::one())), fallback);
     // A NaN in d2 is not `apart`; adding d2 · 0 keeps it in the gap.
-    let gap = d2.mul_add(R::zero(), distance - R::constant(ra + rb));
-    Candidate::on_second(n.mul_add(R::constant(-rb), b), n, gap, feature)
+    let gap = d2.mul_add(R::zero(), distance - (ra + rb));
+    Candidate::on_second(n.mul_add(-rb, b), n, gap, feature)
 }
 
 /// A unit vector across the unit vector `u`.
@@ -48,37 +47,31 @@ fn across<R: Real>(u: Vec3<R>) -> Vec3<R> {
 
 /// Two spheres with centres `a` and `b`; concentric ones part along z.
 #[inline(always)]
-pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: f64, b: Vec3<R>, rb: f64) -> Candidate<R> {
+pub(super) fn sphere_sphere<R: Real>(a: Vec3<R>, ra: R, b: Vec3<R>, rb: R) -> Candidate<R> {
     balls(a, ra, b, rb, Vec3::unit(2), 0)
 }
 
 /// A sphere and a capsule: the sphere and the nearest sphere of the capsule.
 #[inline(always)]
-pub(super) fn sphere_capsule<R: Real>(a: Vec3<R>, ra: f64, b: &Pose<R>, rod: Rod) -> Candidate<R> {
+pub(super) fn sphere_capsule<R: Real>(a: Vec3<R>, ra: R, b: &Pose<R>, rod: Rod<R>) -> Candidate<R> {
     let axis = b.rotation.columns[2];
-    let t = clamp(axis.dot(a - b.position), R::constant(rod.half_length));
+    let t = clamp(axis.dot(a - b.position), rod.half_length);
     balls(a, ra, axis.mul_add(t, b.position), rod.radius, across(axis), 0)
 }
 
 /// Of a segment with points at parameters `low`, `high` and `nearest`: the two ends where they are `apart`, and the nearest point where
 /// the ends are not, or where it is nearer than both.
 #[inline(always)]
-fn line<R: Real>(
-    low: Candidate<R>,
-    high: Candidate<R>,
-    nearest: Candidate<R>,
-    apart: R::Mask,
-    size: f64,
-) -> Manifold<R> {
-    let nearer = (nearest.gap + R::constant(1e-6 * size)).lt(low.gap.min(high.gap));
+fn line<R: Real>(low: Candidate<R>, high: Candidate<R>, nearest: Candidate<R>, apart: R::Mask, size: R) -> Manifold<R> {
+    let nearer = (R::constant(1e-6).mul_add(size, nearest.gap)).lt(low.gap.min(high.gap));
     [low.only(apart), high.only(apart), nearest.only(nearer.or(apart.not())), Candidate::absent()]
 }
 
 /// Two capsules: the ends of the stretch along which they lie side by side (features 0 and 1), and the nearest points (feature 2) where
 /// these are nearer. Crossing capsules touch in one point, parallel ones in two.
 #[inline(always)]
-pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod, pb: &Pose<R>, b: Rod) -> Manifold<R> {
-    let (ha, hb) = (R::constant(a.half_length), R::constant(b.half_length));
+pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod<R>, pb: &Pose<R>, b: Rod<R>) -> Manifold<R> {
+    let (ha, hb) = (a.half_length, b.half_length);
     let (u, v) = (pa.rotation.columns[2], pb.rotation.columns[2]);
     let d = pa.position - pb.position;
     let (uv, ud, vd) = (u.dot(v), u.dot(d), v.dot(d));
@@ -105,7 +98,7 @@ pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod, pb: &Pose<R>, b: Ro
     let low_end = balls(u.mul_add(low, pa.position), a.radius, v.mul_add(t_low, pb.position), b.radius, common, 0);
     let high_end = balls(u.mul_add(high, pa.position), a.radius, v.mul_add(t_high, pb.position), b.radius, common, 1);
     let size = a.radius + b.radius;
-    let apart = R::constant(CLUSTER * size).lt(high - low);
+    let apart = (R::constant(CLUSTER) * size).lt(high - low);
     line(low_end, high_end, nearest, apart, size)
 }
 
@@ -116,7 +109,7 @@ const CLUSTER: f64 = 0.1;
 ///
 /// A centre inside is pushed out by the nearest face.
 #[inline(always)]
-fn ball_box<R: Real>(c: Vec3<R>, r: f64, b: &Pose<R>, half: Vec3<R>, feature: usize) -> Candidate<R> {
+fn ball_box<R: Real>(c: Vec3<R>, r: R, b: &Pose<R>, half: Vec3<R>, feature: usize) -> Candidate<R> {
     // Outside: q is the nearest point of the box, n = (q − c)/|q − c|, g = |q − c| − r.
     let q = vec3(clamp(c.x, half.x), clamp(c.y, half.y), clamp(c.z, half.z));
     let d = q - c;
@@ -137,23 +130,22 @@ fn ball_box<R: Real>(c: Vec3<R>, r: f64, b: &Pose<R>, half: Vec3<R>, feature: us
     let distance = R::select(outside, distance, -least);
     let n = Vec3::select(outside, n_out, toward);
     // A NaN centre has passed through the clamps; d2 · 0 keeps it in the gap.
-    let gap = d2.mul_add(zero, distance - R::constant(r));
+    let gap = d2.mul_add(zero, distance - r);
     // The surface of the box: c + (g + r) n.
     Candidate::on_second(b.point(n.mul_add(distance, c)), b.rotation * n, gap, feature)
 }
 
-/// A sphere and a box.
+/// A sphere and a box with half edges `half`.
 #[inline(always)]
-pub(super) fn sphere_box<R: Real>(a: Vec3<R>, r: f64, b: &Pose<R>, half: &Vector3<f64>) -> Candidate<R> {
-    ball_box(b.inverse_point(a), r, b, Vec3::constant(half), 0)
+pub(super) fn sphere_box<R: Real>(a: Vec3<R>, r: R, b: &Pose<R>, half: Vec3<R>) -> Candidate<R> {
+    ball_box(b.inverse_point(a), r, b, half, 0)
 }
 
-/// A capsule and a box: the ends of the stretch of the capsule that lies over the face of the box (features 0 and 1), and the point of
+/// A capsule and a box with half edges `e`: the ends of the stretch of the capsule that lies over the face of the box (features 0 and 1), and the point of
 /// the capsule's axis nearest to the box (feature 2) where it is nearer.
 #[inline(always)]
-pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod, b: &Pose<R>, half: &Vector3<f64>) -> Manifold<R> {
-    let (zero, one, h) = (R::zero(), R::one(), R::constant(rod.half_length));
-    let e: Vec3<R> = Vec3::constant(half);
+pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec3<R>) -> Manifold<R> {
+    let (zero, one, h) = (R::zero(), R::one(), rod.half_length);
     let c = b.inverse_point(a.position);
     let u = b.rotation.transpose_mul(a.rotation.columns[2]);
 
@@ -193,7 +185,7 @@ pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod, b: &Pose<R>, half: &Ve
         low = R::select(tangent, slabs[i].0.max(low), low);
         high = R::select(tangent, slabs[i].1.min(high), high);
     }
-    let apart = R::constant(CLUSTER * rod.radius).lt(high - low);
+    let apart = (R::constant(CLUSTER) * rod.radius).lt(high - low);
     let low_end = ball_box(u.mul_add(clamp(low, h), c), rod.radius, b, e, 0);
     let high_end = ball_box(u.mul_add(clamp(high, h), c), rod.radius, b, e, 1);
     line(low_end, high_end, nearest, apart, rod.radius)

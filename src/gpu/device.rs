@@ -124,11 +124,19 @@ struct Faults {
     lost: Option<String>,
 }
 
-/// An open device with the pipelines and buffers of all stages. Buffers grow as needed and are kept between solves.
+/// An open device.
 #[derive(Debug)]
-pub struct Gpu {
+pub struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
+    info: DeviceInfo,
+    faults: Arc<Mutex<Faults>>,
+}
+
+/// An open device with the pipelines and buffers of all stages of the batched solver. Buffers grow as needed and are kept between solves.
+#[derive(Debug)]
+pub struct Gpu {
+    open: Device,
     /// One a stage, as in [`STAGES`].
     pub(super) pipelines: Vec<wgpu::ComputePipeline>,
     pub(super) layouts: Vec<wgpu::BindGroupLayout>,
@@ -136,12 +144,17 @@ pub struct Gpu {
     pub(super) slots: Vec<Slot>,
     /// Largest binding in use, bytes. Tests make it small.
     pub(super) binding_bytes: u64,
-    info: DeviceInfo,
-    faults: Arc<Mutex<Faults>>,
 }
 
-impl Gpu {
-    /// Opens a device and builds the pipelines.
+impl std::ops::Deref for Gpu {
+    type Target = Device;
+    fn deref(&self) -> &Device {
+        &self.open
+    }
+}
+
+impl Device {
+    /// Opens a device.
     ///
     /// # Errors
     /// [`Error::Device`] where there is no such device, or it refuses; the text says what is there and what to do.
@@ -170,7 +183,8 @@ impl Gpu {
         limits.max_storage_buffers_per_shader_stage = STORAGE_BUFFER_LIMIT;
         let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
             label: Some("delassus"),
-            required_features: wgpu::Features::empty(),
+            // only to measure
+            required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
             required_limits: limits,
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             memory_hints: wgpu::MemoryHints::Performance,
@@ -188,11 +202,7 @@ impl Gpu {
             let mut faults = sink.lock().unwrap_or_else(PoisonError::into_inner);
             faults.lost = Some(format!("{reason:?} {message}"));
         });
-        let (layouts, pipelines) = STAGES.iter().map(|stage| pipeline(&device, stage)).unzip();
-        let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
-        let gpu = Self { device, queue, pipelines, layouts, slots: Vec::new(), binding_bytes, info, faults };
-        gpu.check()?;
-        Ok(gpu)
+        Ok(Self { device, queue, info, faults })
     }
 
     /// The device in use.
@@ -200,10 +210,9 @@ impl Gpu {
         &self.info
     }
 
-    /// Makes chunks as small as on a device that binds at most `bytes` at once; at least one tile of a group still goes.
-    #[doc(hidden)]
-    pub fn limit_binding(&mut self, bytes: u64) {
-        self.binding_bytes = self.binding_bytes.min(bytes);
+    /// Most bytes that are bound at once.
+    pub(crate) fn binding_bytes(&self) -> u64 {
+        self.info.binding_bytes.min(self.info.buffer_bytes).min(LARGEST_BINDING)
     }
 
     /// What the device has complained about since the last call.
@@ -230,6 +239,26 @@ impl Gpu {
         self.check()?;
         polled.map_err(|e| Error::Device(format!("{}: {e}", self.info.name)))?;
         Ok(())
+    }
+}
+
+impl Gpu {
+    /// Opens a device and builds the pipelines.
+    ///
+    /// # Errors
+    /// As [`Device::new`].
+    pub fn new(choice: &DeviceChoice) -> Result<Self> {
+        let open = Device::new(choice)?;
+        let (layouts, pipelines) = STAGES.iter().map(|stage| pipeline(&open.device, stage)).unzip();
+        let gpu = Self { pipelines, layouts, slots: Vec::new(), binding_bytes: open.binding_bytes(), open };
+        gpu.check()?;
+        Ok(gpu)
+    }
+
+    /// Makes chunks as small as on a device that binds at most `bytes` at once; at least one tile of a group still goes.
+    #[doc(hidden)]
+    pub fn limit_binding(&mut self, bytes: u64) {
+        self.binding_bytes = self.binding_bytes.min(bytes);
     }
 }
 

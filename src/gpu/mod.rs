@@ -9,11 +9,13 @@
 
 mod bisect;
 mod buffers;
+mod chain;
 mod device;
 mod solve;
 mod stages;
 
 pub use bisect::run_twin;
-pub use device::{DeviceChoice, DeviceInfo, DeviceKind, Gpu, list_devices};
+pub(crate) use chain::{Chain, Dispatch, Kernel};
+pub use device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Gpu, list_devices};
 pub use solve::GpuReport;
 pub use stages::{Array, LOOP_BUDGET, STAGES, STORAGE_BUFFER_LIMIT, Stage, loop_count_per_sweep, stage};

@@ -33,6 +33,8 @@ mod avx512;
 mod counted;
 mod level;
 mod pack;
+#[cfg(feature = "gpu")]
+mod recorded;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::{Pair, Pair64};
@@ -41,6 +43,8 @@ pub(crate) use avx512::{Wide, Wide64};
 pub(crate) use counted::{Counted, operations};
 pub use level::{Compiled, Level, Task};
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};
+#[cfg(feature = "gpu")]
+pub(crate) use recorded::{Program, record};
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};

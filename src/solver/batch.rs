@@ -8,7 +8,7 @@
 use super::cpu::Scratch;
 use super::factor::Factor;
 use super::patch::{PATCH_LEN, PATCH_ROWS};
-use crate::lane::Pack;
+use crate::lane::{Pack, Real};
 use bytemuck::{Pod, must_cast_slice};
 
 /// How many rows of which kind a block has room for.
@@ -80,7 +80,7 @@ pub const TRUSTED_FLOOR: f64 = 10.0;
 /// The residual that counts as solved, m/s: the tolerance, or the rounding floor while that is at most [`TRUSTED_FLOOR`] times the tolerance.
 /// A block whose floor is higher cannot be solved in this precision.
 #[inline(always)]
-pub fn goal<R: Pack>(tolerance: R, floor: R) -> R {
+pub fn goal<R: Real>(tolerance: R, floor: R) -> R {
     tolerance.max(floor.min(R::constant(TRUSTED_FLOOR) * tolerance))
 }
 

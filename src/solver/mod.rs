@@ -45,6 +45,16 @@ pub use residual::residual;
 pub use settings::{Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
 pub use warm_start::warm_start;
 
+/// The formulas of one contact or row, for the step that stays on the device.
+#[cfg(feature = "gpu")]
+pub(crate) mod formulas {
+    pub(crate) use super::newton::{Mode, expand, tests};
+    pub(crate) use super::pgs::{contact_steps, update_contact};
+    pub(crate) use super::project::{inverse, project_interval};
+    pub(crate) use super::residual::{contact_residual, row_residual};
+    pub(crate) use super::warm_start::feasible;
+}
+
 /// How friction bounds the tangential impulse of a contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrictionLaw {

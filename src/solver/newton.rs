@@ -20,7 +20,7 @@ use super::cpu::OneTile;
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::rounds::{Round, Start};
 use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -101,7 +101,7 @@ pub(super) struct NewtonTile<R, W> {
 
 /// What a contact is taken to do: the entries of R and L that are not zero, and D; lacking unknowns have D = 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mode<R> {
+pub(crate) struct Mode<R> {
     /// 1 where the contact is pressed.
     pub pressed: R,
     /// Tangents of the first column of R: μ d where it slides.
@@ -112,6 +112,37 @@ pub(super) struct Mode<R> {
     pub stick: R,
     /// Diagonal of D.
     pub curvature: [R; 3],
+}
+
+impl<R: Real> Mode<R> {
+    /// What a contact does, from p = y − u.
+    #[inline(always)]
+    pub fn of(p: [R; 3], friction: R) -> Self {
+        let (zero, one) = (R::zero(), R::one());
+        let pressed = zero.lt(p[0]);
+        let length = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
+        let radius = friction * p[0];
+        let slides = radius.lt(length);
+        let sticks = slides.not().and(pressed);
+        let slides = slides.and(pressed);
+        let over = inverse(length);
+        let d = [p[1] * over, p[2] * over];
+        // k = μ p_n / ‖p_t‖; without friction nothing is across
+        let share = (radius * over).max(R::constant(LEAST_SHARE));
+        let rough = slides.and(zero.lt(friction));
+        let drag = R::select(slides, friction, zero);
+        Self {
+            pressed: R::select(pressed, one, zero),
+            drag: [drag * d[0], drag * d[1]],
+            across: [R::select(sticks, one, R::select(rough, -d[1], zero)), R::select(rough, d[0], zero)],
+            stick: R::select(sticks, one, zero),
+            curvature: [
+                R::select(pressed, zero, one),
+                R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
+                R::select(sticks, zero, one),
+            ],
+        }
+    }
 }
 
 impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
@@ -407,27 +438,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             for k in 0..3 {
                 p[k] = self.impulse[i + k] - self.velocity[i + k];
             }
-            let pressed = zero.lt(p[0]);
-            let length = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
-            let radius = self.friction[c] * p[0];
-            let slides = radius.lt(length);
-            let sticks = slides.not().and(pressed);
-            let slides = slides.and(pressed);
-            let over = inverse(length);
-            let d = [p[1] * over, p[2] * over];
-            // k = μ p_n / ‖p_t‖; without friction nothing is across
-            let share = (radius * over).max(R::constant(LEAST_SHARE));
-            let rough = slides.and(zero.lt(self.friction[c]));
-            mode.pressed = R::select(pressed, one, zero);
-            let drag = R::select(slides, self.friction[c], zero);
-            mode.drag = [drag * d[0], drag * d[1]];
-            mode.across = [R::select(sticks, one, R::select(rough, -d[1], zero)), R::select(rough, d[0], zero)];
-            mode.stick = R::select(sticks, one, zero);
-            mode.curvature = [
-                R::select(pressed, zero, one),
-                R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
-                R::select(sticks, zero, one),
-            ];
+            *mode = Mode::of(p, self.friction[c]);
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
@@ -470,7 +481,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
 /// R x
 #[inline(always)]
-pub(super) fn expand<R: Pack>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
+pub(crate) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
     [
         mode.pressed * x[0],
         mode.drag[0].mul_add(x[0], mode.across[0] * x[1]),
@@ -480,7 +491,7 @@ pub(super) fn expand<R: Pack>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
 
 /// Lᵀ t: like Rᵀ, but for the drag.
 #[inline(always)]
-pub(super) fn tests<R: Pack>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
+pub(crate) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
     [mode.pressed * t[0], mode.across[0].mul_add(t[1], mode.across[1] * t[2]), mode.stick * t[2]]
 }
 

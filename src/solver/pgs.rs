@@ -2,7 +2,7 @@
 
 use super::project::{inverse, project_disc, project_interval};
 use super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS};
-use crate::lane::Pack;
+use crate::lane::{Pack, Real};
 
 /// `header.sweep_count` projected Gauss-Seidel sweeps over the live blocks of one tile; the others stay as they are.
 ///
@@ -71,7 +71,7 @@ pub fn pgs<R: Pack>(
 /// - cone: 1/W_nn, 1/a, a = max(W_11, W_22) + |W_12| ≥ the 2×2 block
 /// - box: 1/W_nn, 1/W_11, 1/W_22
 #[inline(always)]
-pub(super) fn contact_steps<R: Pack>(law: u32, own: &[[R; 3]; 3]) -> [R; 3] {
+pub(crate) fn contact_steps<R: Real>(law: u32, own: &[[R; 3]; 3]) -> [R; 3] {
     if law == LAW_CONE {
         let step = inverse(own[1][1].max(own[2][2]) + own[1][2].abs());
         [inverse(own[0][0]), step, step]
@@ -82,7 +82,7 @@ pub(super) fn contact_steps<R: Pack>(law: u32, own: &[[R; 3]; 3]) -> [R; 3] {
 
 /// New impulse of a contact with velocity u, its own 3 × 3 block of W, and [`contact_steps`].
 #[inline(always)]
-pub(super) fn update_contact<R: Pack>(
+pub(crate) fn update_contact<R: Real>(
     law: u32,
     [u0, mut u1, mut u2]: [R; 3],
     [old0, old1, old2]: [R; 3],

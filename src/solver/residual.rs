@@ -2,7 +2,7 @@
 
 use super::project::{corrected_normal, is_finite, project_cone, project_interval, scale};
 use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
-use crate::lane::{Mask, Pack, Scalar};
+use crate::lane::{Mask, Pack, Real, Scalar};
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; and whether a block is still live.
 ///
@@ -69,7 +69,7 @@ pub fn residual<R: Pack>(
 
 /// Residual of a contact with impulse x and velocity u, m/s; not a number where any part of it is not.
 #[inline(always)]
-pub(super) fn contact_residual<R: Pack>(
+pub(crate) fn contact_residual<R: Real>(
     law: u32,
     [u0, u1, u2]: [R; 3],
     [x0, x1, x2]: [R; 3],
@@ -96,7 +96,7 @@ pub(super) fn contact_residual<R: Pack>(
 
 /// Residual of a scalar row with impulse x, velocity w and diagonal W_ii, m/s.
 #[inline(always)]
-pub(super) fn row_residual<R: Pack>(w: R, x: R, diagonal: R, lower: R, upper: R) -> R {
+pub(crate) fn row_residual<R: Real>(w: R, x: R, diagonal: R, lower: R, upper: R) -> R {
     let d = scale(diagonal);
     (x - project_interval(x - w / d, lower, upper)).abs() * d
 }

@@ -2,7 +2,20 @@
 
 use super::project::{is_finite, project_disc, project_interval};
 use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
-use crate::lane::Pack;
+use crate::lane::{Pack, Real};
+
+/// The impulse that a contact may have, made of a guess: λ_n ≥ 0; λ_t into the disc or the box of μ λ_n.
+#[inline(always)]
+pub(crate) fn feasible<R: Real>(law: u32, [normal, t1, t2]: [R; 3], friction: R) -> [R; 3] {
+    let normal = normal.max(R::zero());
+    let radius = friction * normal;
+    let [t1, t2] = if law == LAW_CONE {
+        project_disc([t1, t2], radius)
+    } else {
+        [project_interval(t1, -radius, radius), project_interval(t2, -radius, radius)]
+    };
+    [normal, t1, t2]
+}
 
 /// Projects the first guess of one tile onto the feasible set and starts its report: no sweeps, live.
 ///
@@ -16,16 +29,8 @@ pub fn warm_start<R: Pack>(header: &Header, friction: &[R], bounds: &[R], impuls
     }
     for c in 0..contact_count {
         let i = 3 * c;
-        let normal = impulse[i].max(R::zero());
-        let radius = friction[c] * normal;
-        let tangent = if header.law == LAW_CONE {
-            project_disc([impulse[i + 1], impulse[i + 2]], radius)
-        } else {
-            [project_interval(impulse[i + 1], -radius, radius), project_interval(impulse[i + 2], -radius, radius)]
-        };
-        impulse[i] = normal;
-        impulse[i + 1] = tangent[0];
-        impulse[i + 2] = tangent[1];
+        let guess = feasible(header.law, [impulse[i], impulse[i + 1], impulse[i + 2]], friction[c]);
+        impulse[i..i + 3].copy_from_slice(&guess);
     }
     for s in 0..header.scalar_count as usize {
         let i = 3 * contact_count + s;

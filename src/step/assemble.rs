@@ -22,7 +22,7 @@ use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
 use crate::contact::Contacts;
 use crate::dynamics::TileParameters;
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
 use crate::solver::{Batch, Group};
@@ -37,7 +37,7 @@ use crate::spatial::Vec3;
 ///
 /// It is −e u exactly when a = 0 or e = 1.
 #[inline(always)]
-pub fn rebound<R: Pack>(e: R, gap: R, u: R, a: R, dt: R) -> R {
+pub fn rebound<R: Real>(e: R, gap: R, u: R, a: R, dt: R) -> R {
     let half = R::constant(0.5) * a * dt;
     let energy = (R::constant(0.5) * u).mul_add(u, half * u) - a * gap;
     let two = R::constant(2.0);
@@ -55,11 +55,11 @@ pub fn rebound<R: Pack>(e: R, gap: R, u: R, a: R, dt: R) -> R {
 /// threshold, and [`QUIET`] times what forces add within a step. So what rests does not rattle. What touches moves on as one when it is hit: it approaches
 /// by no more than under the free motion and what forces add, and never beyond the surface.
 #[derive(Clone, Copy)]
-pub(super) struct Pace<R> {
+pub(crate) struct Pace<R> {
     /// Largest |u| of any row, before the step or under the free motion, m/s (rad/s).
-    fastest: R,
+    pub fastest: R,
     /// Largest velocity |u* − u| that forces add to a contact along its normal within the step, m/s.
-    kick: R,
+    pub kick: R,
 }
 
 /// How many times faster than the fastest motion of its world a throw may be and keep its speed.
@@ -70,6 +70,7 @@ const THROW: f64 = 4.0;
 const QUIET: f64 = 4.0;
 
 impl<R: Pack> Pace<R> {
+    /// Of the rows of a tile.
     #[inline(always)]
     fn of(places: &Places, rows: &Rows<R>) -> Self {
         let mut pace = Self { fastest: R::zero(), kick: R::zero() };
@@ -87,10 +88,12 @@ impl<R: Pack> Pace<R> {
         }
         pace
     }
+}
 
+impl<R: Real> Pace<R> {
     /// Velocity target of a contact that bounces and that the free motion u* leaves open; `closing`: −g/Δt, or 0 for an overlap.
     #[inline(always)]
-    fn target(&self, threshold: R, dt: R, gap: R, [u, free]: [R; 2], closing: R) -> R {
+    pub fn target(&self, threshold: R, dt: R, gap: R, [u, free]: [R; 2], closing: R) -> R {
         let quiet = threshold.max(R::constant(QUIET) * self.kick);
         let touches = (dt * quiet).lt(gap).or(quiet.lt(u)).not();
         // as one: max(−g/Δt, min(u*, 0) − kick); left out: −(g/Δt + 4 max |u|)
@@ -302,10 +305,10 @@ pub(super) fn surface<R: Pack>(
     [friction, restitution]
 }
 
-/// How the contacts of a slot approach.
-struct Approach<R: Pack> {
+/// How a contact approaches.
+pub(crate) struct Approach<R: Real> {
     /// The free motion reaches the surface within Δt.
-    reaches: R::Mask,
+    pub reaches: R::Mask,
     /// An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
     strikes: R::Mask,
     /// Velocity after the rebound of an impact, m/s.
@@ -317,17 +320,35 @@ struct Approach<R: Pack> {
 impl<R: Pack> Approach<R> {
     /// Of the contact whose normal is `row`.
     #[inline(always)]
-    fn new(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
-        let (u, free) = (rows.previous[row], rows.free[row]);
+    fn of(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
+        let velocities = [rows.previous[row], rows.free[row], rows.mean(row)];
+        Self::new(velocities, rows.centered(), gap, restitution, threshold, dt)
+    }
+}
+
+impl<R: Real> Approach<R> {
+    /// Of a contact whose normal velocity is u before the step, u* without impulses, ū where it moves q; `centered`: ū is a mean, of Runge-Kutta.
+    #[inline(always)]
+    pub fn new([u, free, mean]: [R; 3], centered: bool, gap: R, restitution: R, threshold: R, dt: R) -> Self {
         let fast = u.lt(-threshold);
-        let reaches = dt.mul_add(rows.mean(row), gap).lt(R::zero());
+        let reaches = dt.mul_add(mean, gap).lt(R::zero());
         let at_surface = (dt * u).lt(gap);
         let acceleration = (free - u) / dt;
         // Under a constant acceleration, velocities of Runge-Kutta are those of Euler half a step later.
-        let later = if rows.centered() { R::constant(0.5) * acceleration * dt } else { R::zero() };
+        let later = if centered { R::constant(0.5) * acceleration * dt } else { R::zero() };
         let position_rebound = rebound(restitution, gap, u - later, acceleration, dt);
         let strikes = fast.and(reaches).and(at_surface);
         Self { reaches, strikes, rebound: position_rebound + later, position_rebound }
+    }
+
+    /// Velocity and position target of the contact, where it is posed; `closing`: those without bounce.
+    #[inline(always)]
+    pub fn targets(&self, elastic: R::Mask, closing: (R, R)) -> (R, R) {
+        let bounces = self.strikes.and(elastic);
+        (
+            R::select(bounces, closing.0.max(self.rebound), closing.0),
+            R::select(bounces, closing.1.max(self.position_rebound), closing.1),
+        )
     }
 }
 
@@ -339,7 +360,7 @@ pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
     let threshold = R::constant(settings.restitution_threshold);
     let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
     let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let approach = Approach::new(rows, 3 * slot, gap, restitution, threshold, dt);
+    let approach = Approach::of(rows, 3 * slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
@@ -350,7 +371,7 @@ pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
 
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
-pub(super) fn targets<R: Pack>(settings: &Settings, dt: R, gap: R) -> (R, R) {
+pub(crate) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     // g > 0: −g/Δt. g ≤ 0: 0, and for the position the push-out, never more than the overlap.
     let inverse = R::one() / dt;
     let closing = -(gap.max(R::zero()) * inverse);
@@ -373,11 +394,9 @@ pub(super) fn bounce<R: Pack>(
 ) -> [R; 2] {
     let (rows, h) = (&posed.rows, R::constant(plan.dt));
     let threshold = R::constant(plan.settings.restitution_threshold);
-    let approach = Approach::new(rows, row, gap, restitution, threshold, h);
+    let approach = Approach::of(rows, row, gap, restitution, threshold, h);
     let elastic = R::zero().lt(restitution);
-    let bounces = approach.strikes.and(elastic);
-    let mut target = R::select(bounces, target.max(approach.rebound), target);
-    let position_target = R::select(bounces, position_target.max(approach.position_rebound), position_target);
+    let (mut target, position_target) = approach.targets(elastic, (target, position_target));
     if elastic.any() {
         let now = match *pace {
             Some(pace) => pace,

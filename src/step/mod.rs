@@ -14,10 +14,14 @@ mod rows;
 mod settings;
 mod warm;
 
+#[cfg(feature = "gpu")]
+pub(crate) use assemble::{Approach, Pace, targets};
 pub use chunk::{BlockRecord, Chunk, ContactRecord, PatchRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
+#[cfg(feature = "gpu")]
+pub(crate) use warm::Identity;
 pub use warm::{Memory, Remembered};
 
 use crate::contact::{CollidePlan, Contacts, Drift, Near, collide};
@@ -29,7 +33,7 @@ use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::fluid::fluid_force;
 use crate::island::{IslandPlan, Islands, Part, islands, worlds};
 use crate::kinematics::{Kinematics, body_poses, geom_poses};
-use crate::lane::{Level, Pack};
+use crate::lane::{Level, Pack, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
 use crate::runge_kutta::{self, RungeKutta, Whole};
@@ -41,6 +45,8 @@ use momentum::keep_momentum;
 use places::Places;
 use profile::StopWatch;
 use rows::{RowPlan, Rows, apply, constraint_rows};
+#[cfg(feature = "gpu")]
+pub(crate) use rows::{solve_rows, span};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -62,9 +68,9 @@ pub struct Plan {
     in_place: bool,
     /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
     exact: Option<Box<Self>>,
-    collide: CollidePlan,
-    joint_rows: Vec<JointRow>,
-    equalities: EqualityPlan,
+    pub(crate) collide: CollidePlan,
+    pub(crate) joint_rows: Vec<JointRow>,
+    pub(crate) equalities: EqualityPlan,
     islands: IslandPlan,
     rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
@@ -118,7 +124,7 @@ impl Plan {
 
 /// State and inputs of one tile of worlds.
 #[derive(Debug)]
-pub struct Tile<'a, R: Pack> {
+pub struct Tile<'a, R: Real> {
     /// Number of worlds in the tile; lanes beyond are idle.
     pub lane_count: usize,
     /// Position, shape \[nq\].
@@ -138,11 +144,11 @@ pub struct Tile<'a, R: Pack> {
 /// What a thread needs for a moment, for whichever tile is at hand.
 #[derive(Debug)]
 pub struct Scratch<R> {
-    kinematics: Kinematics<R>,
-    dynamics: Dynamics<R>,
+    pub(crate) kinematics: Kinematics<R>,
+    pub(crate) dynamics: Dynamics<R>,
     /// For what Runge-Kutta evaluates inside of the step.
     inside: RungeKutta<R>,
-    drift: Vec<Drift<R>>,
+    pub(crate) drift: Vec<Drift<R>>,
     /// The points that may be contacts.
     candidates: Vec<Near<R>>,
     /// Velocity that moves q, shape \[nv\].
@@ -154,8 +160,8 @@ pub struct Scratch<R> {
     trees: Vec<Whole<R>>,
 }
 
-impl<R: Pack> Scratch<R> {
-    fn new(model: &Model) -> Self {
+impl<R: Real> Scratch<R> {
+    pub(crate) fn new(model: &Model) -> Self {
         Self {
             kinematics: Kinematics::new(model),
             dynamics: Dynamics::new(model),
@@ -172,8 +178,8 @@ impl<R: Pack> Scratch<R> {
 
 /// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
 #[derive(Debug, Clone)]
-pub struct Posed<R: Pack> {
-    response: Response<R>,
+pub struct Posed<R: Real> {
+    pub(crate) response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,
     equalities: Equalities<R>,
@@ -191,9 +197,9 @@ pub struct Posed<R: Pack> {
     speed: R,
 }
 
-impl<R: Pack> Posed<R> {
+impl<R: Real> Posed<R> {
     /// Room for `model`; the rest grows with the contacts.
-    fn new(model: &Model) -> Self {
+    pub(crate) fn new(model: &Model) -> Self {
         Self {
             response: Response::new(model),
             contacts: Contacts::default(),
@@ -231,7 +237,7 @@ fn find_problem<R: Pack>(
 /// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
 /// that follows uses the evaluation at the start of the step.
 #[inline(always)]
-fn free_motion<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, p) = (&*plan.model, tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
@@ -272,7 +278,7 @@ fn free_motion<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R
 
 /// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
 #[inline(always)]
-fn not_finite<R: Pack>(numbers: &[R], so_far: R) -> R {
+fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
     let mut sum = so_far;
     for x in numbers {
         sum = x.mul_add(R::zero(), sum);
@@ -351,7 +357,7 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
 
 /// Free motion Δt V* of every geom.
 #[inline(always)]
-fn drift<R: Pack>(plan: &Plan, scratch: &mut Scratch<R>) {
+pub(crate) fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
     let model = &*plan.model;
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {

@@ -8,7 +8,7 @@ use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
 use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
-use crate::lane::{Mask, Pack, PackMask};
+use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::limit::JointRow;
 use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
@@ -339,7 +339,12 @@ fn patch_rows<R: Pack>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contact
 
 /// y ← D̂^(−1/2) L⁻ᵀ y for some rows of one support.
 #[inline(always)]
-fn solve_rows<R: Pack, const N: usize>(model: &Model, d: &Response<R>, support: &[u64], y: &mut [&mut [R]; N]) {
+pub(crate) fn solve_rows<R: Real, const N: usize>(
+    model: &Model,
+    d: &Response<R>,
+    support: &[u64],
+    y: &mut [&mut [R]; N],
+) {
     for (word, &set) in support.iter().enumerate().rev() {
         let mut left = set;
         while left != 0 {
@@ -365,7 +370,7 @@ fn solve_rows<R: Pack, const N: usize>(model: &Model, d: &Response<R>, support: 
 }
 
 /// First degree of freedom and number of degrees of freedom that a joint row touches.
-fn span(model: &Model, row: JointRow) -> (usize, usize) {
+pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
     match row {
         JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
         JointRow::Ball(j) => (model.joints[j].v_start, 3),

@@ -24,7 +24,9 @@ pub enum Backend {
     Cpu,
     /// Kinematics to block assembly on the CPU, the blocks solved on the GPU. f32 only.
     Hybrid,
-    /// The whole step on the GPU: not in this version.
+    /// The whole step on the GPU: state, rows and impulses of all worlds stay there. f32, Euler, up to 64 degrees of freedom; what is not here is an error that
+    /// says so. A world that the device cannot step, because its sweeps do not solve it, or a pair is near that has no formula there (boxes against
+    /// boxes, meshes), is stepped by the CPU from where it stands, and its report says `halted`. Watched worlds are stepped by the CPU.
     Gpu,
 }
 

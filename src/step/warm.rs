@@ -47,10 +47,45 @@ pub type Remembered = (u64, [f64; 3]);
 /// Added to the identity of a bilateral row, and of a joint row; that of a contact is pair · 2³² + feature.
 const EQUALITY: u64 = 1 << 62;
 const JOINT_ROW: u64 = 1 << 63;
-/// Added to the identity of what a patch transmits: with [`FRICTION`] its friction, with [`TORSION`] its torsion in x, else a vertex by its feature, its normal impulse in x.
+/// Added to the identity of what a patch transmits.
 const PATCH: u64 = 1 << 61;
-const FRICTION: u64 = 0xffff_ffff;
-const TORSION: u64 = 0xffff_fffe;
+/// What of a patch: its tangential impulse in world axes, its torsion in x; anything else is a vertex, its normal impulse in x.
+const FRICTION: u32 = u32::MAX;
+const TORSION: u32 = u32::MAX - 1;
+
+/// Whose impulse is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// Of a pair of geoms, and which point of it.
+    Contact(u32, u32),
+    /// Index of a joint row.
+    JointRow(u32),
+    /// Index of a bilateral row.
+    Equality(u32),
+    /// Of a pair of geoms, and what of its patch: [`FRICTION`], [`TORSION`], or the normal impulse of a vertex, by its feature.
+    Patch(u32, u32),
+}
+
+impl Identity {
+    /// As a snapshot has it.
+    pub fn key(self) -> u64 {
+        match self {
+            Self::Contact(pair, feature) => u64::from(pair) << 32 | u64::from(feature),
+            Self::JointRow(row) => JOINT_ROW | u64::from(row),
+            Self::Equality(row) => EQUALITY | u64::from(row),
+            Self::Patch(pair, part) => PATCH | u64::from(pair) << 32 | u64::from(part),
+        }
+    }
+    /// What a snapshot has.
+    pub fn of(key: u64) -> Self {
+        match key {
+            key if key & JOINT_ROW != 0 => Self::JointRow(key as u32),
+            key if key & EQUALITY != 0 => Self::Equality((key & !EQUALITY).min(u64::from(u32::MAX)) as u32),
+            key if key & PATCH != 0 => Self::Patch(((key & !PATCH) >> 32) as u32, key as u32),
+            key => Self::Contact((key >> 32) as u32, key as u32),
+        }
+    }
+}
 
 impl<R: Pack> Memory<R> {
     /// The impulses of a step, and whose they are.
@@ -169,31 +204,31 @@ impl<R: Pack> Memory<R> {
         for part in contacts {
             let slot = part.slot as usize;
             let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
-            let feature = self.feature[slot].get(lane).to_f64() as u64;
-            all.push((u64::from(part.origin) << 32 | feature, [x.to_f64(), y.to_f64(), z.to_f64()]));
+            let feature = self.feature[slot].get(lane).to_f64() as u32;
+            all.push((Identity::Contact(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
         }
         let mut patches: Vec<_> = self.patches.iter().filter(has).collect();
         patches.sort_by_key(|part| part.slot);
         for part in patches {
             let patch = &self.transmitted[part.slot as usize];
-            let key = PATCH | u64::from(part.origin) << 32;
+            let key = |what: u32| Identity::Patch(part.origin, what).key();
             let Vec3 { x, y, z } = patch.friction.get(lane);
-            all.push((key | FRICTION, [x.to_f64(), y.to_f64(), z.to_f64()]));
-            all.push((key | TORSION, [patch.torsion.get(lane).to_f64(), 0.0, 0.0]));
+            all.push((key(FRICTION), [x.to_f64(), y.to_f64(), z.to_f64()]));
+            all.push((key(TORSION), [patch.torsion.get(lane).to_f64(), 0.0, 0.0]));
             for (feature, pressure) in patch.feature.iter().zip(&patch.pressure) {
                 let pressure = pressure.get(lane).to_f64();
                 if pressure != 0.0 {
-                    all.push((key | feature.get(lane).to_f64() as u64, [pressure, 0.0, 0.0]));
+                    all.push((key(feature.get(lane).to_f64() as u32), [pressure, 0.0, 0.0]));
                 }
             }
         }
         for part in self.joint_rows.iter().filter(has) {
             let x = self.joint_impulse[part.slot as usize].get(lane);
-            all.push((JOINT_ROW | u64::from(part.origin), [x.to_f64(), 0.0, 0.0]));
+            all.push((Identity::JointRow(part.origin).key(), [x.to_f64(), 0.0, 0.0]));
         }
         if self.equality_lanes >> lane & 1 != 0 {
             for (row, x) in self.equality_impulse.iter().enumerate() {
-                all.push((EQUALITY | row as u64, [x.get(lane).to_f64(), 0.0, 0.0]));
+                all.push((Identity::Equality(row as u32).key(), [x.get(lane).to_f64(), 0.0, 0.0]));
             }
         }
         all
@@ -205,49 +240,53 @@ impl<R: Pack> Memory<R> {
         let number = R::Scalar::from_f64;
         let (mut contact_slots, mut joint_slots, mut patch_slots) = (0, 0, 0);
         for &(key, [x, y, z]) in all {
-            if key & JOINT_ROW != 0 {
-                grow(&mut self.joint_impulse, joint_slots, R::zero());
-                self.joint_impulse[joint_slots].set(lane, number(x));
-                self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: key as u32, lanes: 1 << lane });
-                joint_slots += 1;
-            } else if key & EQUALITY != 0 {
-                let row = (key & !EQUALITY) as usize;
-                if row < MOST_EQUALITIES {
-                    grow(&mut self.equality_impulse, row, R::zero());
-                    self.equality_impulse[row].set(lane, number(x));
-                    self.equality_lanes |= 1 << lane;
+            match Identity::of(key) {
+                Identity::JointRow(row) => {
+                    grow(&mut self.joint_impulse, joint_slots, R::zero());
+                    self.joint_impulse[joint_slots].set(lane, number(x));
+                    self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: row, lanes: 1 << lane });
+                    joint_slots += 1;
                 }
-            } else if key & PATCH != 0 {
+                Identity::Equality(row) => {
+                    let row = row as usize;
+                    if row < MOST_EQUALITIES {
+                        grow(&mut self.equality_impulse, row, R::zero());
+                        self.equality_impulse[row].set(lane, number(x));
+                        self.equality_lanes |= 1 << lane;
+                    }
+                }
                 // friction comes first, then torsion and vertices
-                if key & FRICTION == FRICTION {
+                Identity::Patch(origin, FRICTION) => {
                     grow(&mut self.transmitted, patch_slots, Transmitted::default());
                     let patch = &mut self.transmitted[patch_slots];
-                    let zero = number(0.0);
                     for k in 0..4 {
-                        patch.pressure[k].set(lane, zero);
+                        patch.pressure[k].set(lane, number(0.0));
                         patch.feature[k].set(lane, number(f64::from(k as u32)));
                     }
-                    patch.torsion.set(lane, zero);
+                    patch.torsion.set(lane, number(0.0));
                     patch.friction.set(lane, vec3(number(x), number(y), number(z)));
-                    let origin = ((key & !PATCH) >> 32) as u32;
                     self.patches.push(SlotPart { slot: patch_slots as u32, origin, lanes: 1 << lane });
                     patch_slots += 1;
-                } else if let Some(patch) = patch_slots.checked_sub(1).map(|slot| &mut self.transmitted[slot]) {
-                    if key & TORSION == TORSION {
+                }
+                Identity::Patch(_, what) => {
+                    let Some(slot) = usize::checked_sub(patch_slots, 1) else { continue };
+                    let patch = &mut self.transmitted[slot];
+                    if what == TORSION {
                         patch.torsion.set(lane, number(x));
                     } else if let Some(k) = (0..4).find(|&k| patch.pressure[k].get(lane) == number(0.0)) {
                         patch.pressure[k].set(lane, number(x));
-                        patch.feature[k].set(lane, number(f64::from(key as u32)));
+                        patch.feature[k].set(lane, number(f64::from(what)));
                     }
                 }
-            } else {
-                grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
-                grow(&mut self.feature, contact_slots, R::zero());
-                self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
-                self.feature[contact_slots].set(lane, number(f64::from(key as u32)));
-                let part = SlotPart { slot: contact_slots as u32, origin: (key >> 32) as u32, lanes: 1 << lane };
-                self.contacts.push(part);
-                contact_slots += 1;
+                Identity::Contact(pair, feature) => {
+                    grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
+                    grow(&mut self.feature, contact_slots, R::zero());
+                    self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
+                    self.feature[contact_slots].set(lane, number(f64::from(feature)));
+                    let part = SlotPart { slot: contact_slots as u32, origin: pair, lanes: 1 << lane };
+                    self.contacts.push(part);
+                    contact_slots += 1;
+                }
             }
         }
     }

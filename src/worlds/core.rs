@@ -1,6 +1,8 @@
 //! The worlds in one number type: state in tiles, workers, and who solves.
 
 use super::observe::{Evaluate, FELT, Observer, Seen, feel};
+#[cfg(feature = "gpu")]
+use super::on_device::OnDevice;
 use super::threads::Threads;
 use super::{
     Backend, BlockRecord, ContactRecord, Engine, Impacts, NumbersMut, Parameter, Precision, Quantity, Settings,
@@ -22,11 +24,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
-struct Field<R> {
+pub(super) struct Field<R> {
     /// Entries a world.
-    len: usize,
+    pub len: usize,
     /// Shape `[1 or tile][len][lane]`.
-    values: Vec<R>,
+    pub values: Vec<R>,
 }
 
 impl<R: Pack> Field<R> {
@@ -34,7 +36,7 @@ impl<R: Pack> Field<R> {
         let values: Vec<R> = values.into_iter().map(R::constant).collect();
         Self { len: values.len(), values }
     }
-    fn tile(&self, tile: usize) -> &[R] {
+    pub fn tile(&self, tile: usize) -> &[R] {
         if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
     }
     fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
@@ -48,42 +50,51 @@ impl<R: Pack> Field<R> {
     }
 }
 
-/// Who solves the blocks.
-enum Solver<R: Pack> {
+/// Who steps the worlds, or solves their blocks.
+pub(super) enum Solver<R: Pack> {
     /// Every thread its own chunk, from a pool of workers.
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
     #[cfg(feature = "gpu")]
     Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: Box<Batch<F32x16>> },
+    /// The device steps them all.
+    #[cfg(feature = "gpu")]
+    Gpu(Box<OnDevice<R>>),
+}
+
+impl<R: Pack> Solver<R> {
+    fn cpu() -> Self {
+        Self::Cpu { workers: Mutex::new(Vec::new()) }
+    }
 }
 
 /// The worlds in one number type.
 pub(super) struct Core<R: Pack> {
-    plan: Plan,
+    pub plan: Plan,
     world_count: usize,
     tile_count: usize,
     /// Position, shape `[tile][nq][lane]`.
-    q: Vec<R>,
+    pub q: Vec<R>,
     /// Velocity, shape `[tile][nv][lane]`.
-    v: Vec<R>,
+    pub v: Vec<R>,
     /// Control, shape `[tile][nu][lane]`, not empty even without actuators.
     control: Vec<R>,
     /// Generalized force from outside, shape `[tile][nv][lane]`.
     external: Vec<R>,
-    gravity: Field<R>,
-    mass_scale: Field<R>,
-    friction: Field<R>,
-    gain_scale: Field<R>,
-    /// What the worlds remember, shape `[tile]`.
-    memory: Vec<Memory<R>>,
-    reports: Vec<WorldReport>,
-    watched: Vec<Option<Vec<ContactRecord>>>,
+    pub gravity: Field<R>,
+    pub mass_scale: Field<R>,
+    pub friction: Field<R>,
+    pub gain_scale: Field<R>,
+    /// What the worlds remember, shape `[tile]`; see [`OnDevice`] for worlds on a device.
+    pub memory: Vec<Memory<R>>,
+    pub reports: Vec<WorldReport>,
+    pub watched: Vec<Option<Vec<ContactRecord>>>,
     /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
     felt: Vec<f64>,
     felt_len: usize,
     observers: Mutex<Vec<Observer<R>>>,
-    solver: Solver<R>,
-    threads: Threads,
+    pub solver: Solver<R>,
+    pub threads: Threads,
     notes: Vec<String>,
 }
 
@@ -94,7 +105,7 @@ impl<R: Pack> Core<R> {
         let plan = Plan::new(model.clone(), settings);
         let threads = Threads::new(plan.settings.threads);
         let mut notes = Vec::new();
-        let solver = choose_solver(&plan, tile_count, &threads, &mut notes)?;
+        let solver = choose_solver(&plan, world_count, &threads, &mut notes)?;
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
@@ -126,6 +137,8 @@ impl<R: Pack> Core<R> {
             }
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, .. } => workers.iter_mut().for_each(see),
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(_) => {}
         }
     }
 
@@ -190,16 +203,14 @@ impl<R: Pack> Core<R> {
 /// The solver that the settings and the machine allow.
 fn choose_solver<R: Pack>(
     plan: &Plan,
-    tile_count: usize,
+    world_count: usize,
     threads: &Threads,
     notes: &mut Vec<String>,
 ) -> Result<Solver<R>> {
     match plan.settings.backend {
-        // Auto: the solve on a GPU has not been measured on hardware yet, so the CPU is the best that is known.
-        Backend::Cpu | Backend::Auto => Ok(Solver::Cpu { workers: Mutex::new(Vec::new()) }),
-        Backend::Gpu => Err(Error::Unsupported(
-            "backend gpu: the step that stays on the GPU is not in this version; use hybrid, cpu or auto".into(),
-        )),
+        // Auto: a step on a GPU has not been measured on hardware yet, so the CPU is the best that is known.
+        Backend::Cpu | Backend::Auto => Ok(Solver::cpu()),
+        Backend::Gpu => on_device(plan, world_count, notes),
         Backend::Hybrid if plan.settings.impacts == Impacts::Sequential => Err(Error::Unsupported(
             "impacts sequential: their passes are solved on the CPU only; use backend cpu, or impacts simultaneous"
                 .into(),
@@ -210,7 +221,7 @@ fn choose_solver<R: Pack>(
         Backend::Hybrid if R::LANES != F32x16::LANES => Err(Error::Unsupported(
             "backend hybrid needs AVX2 and FMA, or aarch64, on the CPU side; use backend cpu".into(),
         )),
-        Backend::Hybrid => hybrid(plan, tile_count, threads, notes),
+        Backend::Hybrid => hybrid(plan, world_count.div_ceil(R::LANES), threads, notes),
     }
 }
 
@@ -230,6 +241,16 @@ fn hybrid<R: Pack>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mu
 #[cfg(not(feature = "gpu"))]
 fn hybrid<R: Pack>(_: &Plan, _: usize, _: &Threads, _: &mut Vec<String>) -> Result<Solver<R>> {
     Err(Error::Unsupported("backend hybrid: this build has no GPU support (feature `gpu`); use backend cpu".into()))
+}
+
+#[cfg(feature = "gpu")]
+fn on_device<R: Pack>(plan: &Plan, world_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
+    Ok(Solver::Gpu(Box::new(OnDevice::new(plan, world_count, notes)?)))
+}
+
+#[cfg(not(feature = "gpu"))]
+fn on_device<R: Pack>(_: &Plan, _: usize, _: &mut Vec<String>) -> Result<Solver<R>> {
+    Err(Error::Unsupported("backend gpu: this build has no GPU support (feature `gpu`); use backend cpu".into()))
 }
 
 /// Stage 8 on the device: all blocks of one size class at once, whichever chunk they come from.
@@ -317,6 +338,12 @@ impl<R: Pack> Engine for Core<R> {
         for report in &mut self.reports {
             *report = report.begun();
         }
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = std::mem::replace(&mut self.solver, Solver::cpu()) {
+            let (on, stepped) = self.step_on_device(on, substeps, [given_control, given_external], see);
+            self.solver = Solver::Gpu(on);
+            return stepped;
+        }
         let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
         let (friction, gain_scale) = (&self.friction, &self.gain_scale);
         let parameters = |t: usize| TileParameters {
@@ -331,6 +358,8 @@ impl<R: Pack> Engine for Core<R> {
             // The device solves all chunks at once, one a thread that was counted when the workers were made.
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, .. } => tiles_per_chunk.max(self.tile_count.div_ceil(workers.len())),
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(_) => return Ok(()),
         };
         let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
         let (worlds, felt_len) = (tiles_per_chunk * R::LANES, self.felt_len);
@@ -385,6 +414,8 @@ impl<R: Pack> Engine for Core<R> {
                 }
                 Ok(())
             })?,
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(_) => Ok(()),
         }
     }
 
@@ -401,6 +432,10 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            on.state_changed();
+        }
         self.reports[world].unsolved_in_a_row = 0;
         self.felt[world * self.felt_len..(world + 1) * self.felt_len].fill(0.0);
         let (tile, lane) = (world / R::LANES, world % R::LANES);
@@ -458,10 +493,23 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn memory(&self, world: usize) -> Vec<Remembered> {
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &self.solver
+            && let Some(there) = on.memory_of(world)
+        {
+            return there;
+        }
         self.memory[world / R::LANES].of(world % R::LANES)
     }
 
     fn set_memory(&mut self, world: usize, memory: &[Remembered]) {
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            if memory.is_empty() {
+                return on.forget(world);
+            }
+            on.take_memory(&mut self.memory);
+        }
         self.memory[world / R::LANES].set(world % R::LANES, memory);
     }
 
@@ -473,6 +521,8 @@ impl<R: Pack> Engine for Core<R> {
             }
             #[cfg(feature = "gpu")]
             Solver::Hybrid { gpu, .. } => gpu.info().name.clone(),
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(on) => on.device_name(),
         }
     }
 
@@ -481,6 +531,8 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Cpu { .. } => Backend::Cpu,
             #[cfg(feature = "gpu")]
             Solver::Hybrid { .. } => Backend::Hybrid,
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(_) => Backend::Gpu,
         }
     }
 
@@ -491,14 +543,31 @@ impl<R: Pack> Engine for Core<R> {
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
         let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
-        size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
+        #[cfg(feature = "gpu")]
+        let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
+        #[cfg(not(feature = "gpu"))]
+        let there = 0;
+        there
+            + size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
             + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
     }
 
     fn set_profile(&mut self, on: bool) {
         self.plan.profile = on;
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(there) = &mut self.solver {
+            there.clear_times();
+        }
         self.with_workers(|worker| worker.times = StageTimes::default());
+    }
+
+    fn shader_times(&self) -> Vec<(String, f64)> {
+        match &self.solver {
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(on) => on.times(),
+            _ => Vec::new(),
+        }
     }
 
     fn stage_times(&mut self) -> StageTimes {

@@ -7,6 +7,8 @@
 mod mask;
 mod numbers;
 mod observe;
+#[cfg(feature = "gpu")]
+mod on_device;
 mod quantity;
 mod threads;
 mod core;
@@ -91,6 +93,7 @@ trait Engine: Send + Sync {
     fn bytes(&self) -> usize;
     fn set_profile(&mut self, on: bool);
     fn stage_times(&mut self) -> StageTimes;
+    fn shader_times(&self) -> Vec<(String, f64)>;
 }
 
 /// The engine whose number type suits the machine: the bits are the same whichever it is.
@@ -269,6 +272,11 @@ impl Worlds {
     /// Seconds of thread time by stage since [`Worlds::set_profile`]; on the hybrid backend without the solve, which is the device's.
     pub fn stage_times(&mut self) -> StageTimes {
         self.engine.stage_times()
+    }
+
+    /// Seconds that every shader took on the device since times are measured, in flow order; none but with [`Backend::Gpu`] on a device that has a clock.
+    pub fn shader_times(&self) -> Vec<(String, f64)> {
+        self.engine.shader_times()
     }
 
     /// The control of all worlds, shape `[world][nu]`; kept until changed.

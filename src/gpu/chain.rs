@@ -1,0 +1,242 @@
+//! A chain of shaders over buffers that stay on the device: made once for a model, run once a step.
+
+use super::Device;
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::time::Duration;
+
+/// A shader of a chain.
+#[derive(Debug)]
+pub(crate) struct Kernel<'a> {
+    /// Of its entry point.
+    pub name: &'a str,
+    /// WGSL.
+    pub source: &'a str,
+}
+
+/// One run of a shader: which, and how many workgroups.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dispatch {
+    pub kernel: usize,
+    pub workgroups: [u32; 2],
+}
+
+/// What some worlds have on the device.
+#[derive(Debug)]
+struct Set {
+    buffers: Vec<wgpu::Buffer>,
+    group: wgpu::BindGroup,
+}
+
+/// The pipelines, and a set of buffers for every part of the worlds. Binding 0 is a uniform, the others are storage.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    device: Device,
+    layout: wgpu::BindGroupLayout,
+    pipelines: Vec<wgpu::ComputePipeline>,
+    sets: Vec<Set>,
+}
+
+/// A device that has not answered for so long is taken for lost.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+impl Chain {
+    /// Compiles the kernels, all at once. `written`: of every storage binding, whether shaders write to it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device refuses a shader.
+    pub fn new(device: Device, kernels: &[Kernel<'_>], written: &[bool]) -> Result<Self> {
+        let entry = |binding: usize, ty| wgpu::BindGroupLayoutEntry {
+            binding: binding as u32,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+            count: None,
+        };
+        let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
+        for (k, write) in written.iter().enumerate() {
+            entries.push(entry(k + 1, wgpu::BufferBindingType::Storage { read_only: !write }));
+        }
+        let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some("chain"), entries: &entries };
+        let layout = device.device.create_bind_group_layout(&descriptor);
+        let pipeline_layout = device.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some("chain"),
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let compile = |kernel: &Kernel<'_>| {
+            let module = device.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some(kernel.name),
+                source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
+            });
+            device.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(kernel.name),
+                layout: Some(&pipeline_layout),
+                module: &module,
+                entry_point: Some(kernel.name),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            })
+        };
+        let pipelines = std::thread::scope(|scope| {
+            let threads: Vec<_> = kernels.iter().map(|kernel| scope.spawn(|| compile(kernel))).collect();
+            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<std::result::Result<Vec<_>, _>>()
+        });
+        device.check()?;
+        let pipelines =
+            pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))?;
+        Ok(Self { device, layout, pipelines, sets: Vec::new() })
+    }
+
+    /// The device in use.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The device, without the chain.
+    pub fn into_device(self) -> Device {
+        self.device
+    }
+
+    /// Forgets all sets of buffers.
+    pub fn clear(&mut self) {
+        self.sets.clear();
+    }
+
+    /// Adds a set of buffers, all zero: `header` for the uniform, `bytes` for every storage binding.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device has not got the memory.
+    pub fn add_set(&mut self, header: &[u8], bytes: &[u64]) -> Result<()> {
+        use wgpu::BufferUsages as Use;
+        let uniform = (header.len() as u64, Use::UNIFORM | Use::COPY_DST);
+        let storage = bytes.iter().map(|b| (*b, Use::STORAGE | Use::COPY_DST | Use::COPY_SRC));
+        let buffers: Vec<_> = std::iter::once(uniform)
+            .chain(storage)
+            .map(|(size, usage)| {
+                self.device.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("chain"),
+                    size,
+                    usage,
+                    mapped_at_creation: false,
+                })
+            })
+            .collect();
+        self.device.check()?;
+        let entries: Vec<_> = buffers
+            .iter()
+            .enumerate()
+            .map(|(k, b)| wgpu::BindGroupEntry { binding: k as u32, resource: b.as_entire_binding() })
+            .collect();
+        let descriptor = wgpu::BindGroupDescriptor { label: Some("chain"), layout: &self.layout, entries: &entries };
+        let group = self.device.device.create_bind_group(&descriptor);
+        self.device.queue.write_buffer(&buffers[0], 0, header);
+        self.sets.push(Set { buffers, group });
+        self.device.check()
+    }
+
+    /// Writes to a storage binding (counted from 1) of a set.
+    pub fn write(&self, set: usize, binding: usize, first: usize, numbers: &[f32]) {
+        if !numbers.is_empty() {
+            let at = (first * size_of::<f32>()) as u64;
+            self.device.queue.write_buffer(&self.sets[set].buffers[binding], at, bytemuck::cast_slice(numbers));
+        }
+    }
+
+    /// Runs the kernels one after another, `times` times: a submission for each time, so that none lasts long. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before.
+    pub fn run(&self, set: usize, dispatches: &[Dispatch], times: u32) -> Result<()> {
+        for _ in 0..times {
+            let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            pass.set_bind_group(0, &self.sets[set].group, &[]);
+            for dispatch in dispatches {
+                pass.set_pipeline(&self.pipelines[dispatch.kernel]);
+                let [x, y] = dispatch.workgroups;
+                pass.dispatch_workgroups(x, y, 1);
+            }
+            drop(pass);
+            self.device.queue.submit([encoder.finish()]);
+        }
+        self.device.check()
+    }
+
+    /// Runs the kernels once, each by itself, waits, and tells the seconds that each took on the device; nothing where the device has no clock.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed.
+    pub fn run_timed(&self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
+        if !self.device.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
+            self.run(set, dispatches, 1)?;
+            return Ok(Vec::new());
+        }
+        let count = 2 * dispatches.len() as u32;
+        let queries = self.device.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("chain clock"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        let ticks = self.device.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("chain clock"),
+            size: u64::from(count) * size_of::<u64>() as u64,
+            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for (k, dispatch) in dispatches.iter().enumerate() {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some("chain"),
+                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
+                    query_set: &queries,
+                    beginning_of_pass_write_index: Some(2 * k as u32),
+                    end_of_pass_write_index: Some(2 * k as u32 + 1),
+                }),
+            });
+            pass.set_bind_group(0, &self.sets[set].group, &[]);
+            pass.set_pipeline(&self.pipelines[dispatch.kernel]);
+            let [x, y] = dispatch.workgroups;
+            pass.dispatch_workgroups(x, y, 1);
+        }
+        encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
+        self.device.queue.submit([encoder.finish()]);
+        let ticks: Vec<u64> = self.fetch(&ticks, 0, u64::from(count) * size_of::<u64>() as u64)?;
+        let second = 1e-9 * f64::from(self.device.queue.get_timestamp_period());
+        Ok(ticks.chunks_exact(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 * second).collect())
+    }
+
+    /// Waits for all that was submitted, and reads numbers of a storage binding (counted from 1) of a set.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed meanwhile, or does not answer.
+    pub fn read(&self, set: usize, binding: usize, range: Range<usize>) -> Result<Vec<f32>> {
+        let size = size_of::<f32>() as u64;
+        let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
+        self.fetch(&self.sets[set].buffers[binding], first, bytes)
+    }
+
+    /// Waits for all that was submitted, and reads `bytes` of a buffer.
+    fn fetch<T: bytemuck::Pod>(&self, buffer: &wgpu::Buffer, first: u64, bytes: u64) -> Result<Vec<T>> {
+        let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("chain read back"),
+            size: bytes,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
+        self.device.queue.submit([encoder.finish()]);
+        staging.slice(..).map_async(wgpu::MapMode::Read, |_| {});
+        let waited = self.device.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
+        self.device.check()?;
+        waited.map_err(|e| Error::Device(format!("{}: {e}; use the cpu backend", self.device.info().name)))?;
+        let view = staging.slice(..).get_mapped_range();
+        let view = view.map_err(|e| Error::Device(format!("{}: {e}", self.device.info().name)))?;
+        let numbers = bytemuck::pod_collect_to_vec(&view);
+        drop(view);
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,482 @@
+//! The formulas of the step, recorded for one model: what a shader does between its loops.
+//!
+//! Each is a plain function over [`Real`] that takes its numbers in a row and gives its results in a row; [`Formulas`] names both. The stages of the CPU
+//! are called as they are.
+
+use super::layout::{Layout, PointFormula};
+use crate::contact::{ROUNDING, Shapes, may_touch, pierced, points};
+use crate::dynamics::{Response, TileParameters, integrate, solve_lower};
+use crate::equality::{Equalities, equalities};
+use crate::lane::{Mask, Program, Real, record};
+use crate::limit::{JointRow, approach};
+use crate::solver::LAW_CONE;
+use crate::solver::formulas::{
+    Mode, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual, tests,
+    update_contact,
+};
+use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
+use crate::step::{Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, free_motion, solve_rows, span, targets};
+
+/// The recorded formulas of a model.
+#[derive(Debug)]
+pub(super) struct Formulas {
+    /// State and inputs → all that the rest of the step needs of the free motion, as [`Layout`] lists it.
+    pub motion: Program,
+    /// Two poses, lengths, threshold and size → up to four points and, for a capsule and a box, whether nobody knows the way out.
+    pub points: Vec<(PointFormula, Program)>,
+    /// A contact and the motion → its rows.
+    pub contact_rows: Program,
+    /// A contact's gap, velocities, restitution and the pace of its world → its two targets.
+    pub contact_targets: Program,
+    /// Friction and a remembered impulse, in the frame of the contact → the first guess.
+    pub first_guess: Program,
+    /// One update of Gauss-Seidel.
+    pub sweep_contact: Program,
+    pub sweep_scalar: Program,
+    /// z ← z + Y λ, and the sum of the terms' magnitudes.
+    pub add_contact: Program,
+    pub add_scalar: Program,
+    /// Residual of a row, and the largest sum of the magnitudes of its terms.
+    pub check_contact: Program,
+    pub check_scalar: Program,
+    /// The law of a row as Newton sees it, λ' = h − M u': M, h, the square of the natural map, and the residual.
+    pub contact_law: Program,
+    pub scalar_law: Program,
+    /// Sum of squares of the natural map after steps of every length of [`LENGTHS`].
+    pub contact_merits: Program,
+    pub scalar_merits: Program,
+    /// q, motion and z of both problems → q⁺, v⁺.
+    pub finish: Program,
+}
+
+/// The lengths of Newton's step that are tried.
+pub(super) const LENGTHS: [f64; 5] = [1.0, 0.4, 0.16, 0.064, 0.0256];
+
+impl Formulas {
+    pub fn new(plan: &Plan, layout: &Layout) -> Self {
+        let nv = layout.nv;
+        let law = plan.settings.solve().law;
+        let law = if law == crate::solver::FrictionLaw::Cone { LAW_CONE } else { crate::solver::LAW_BOX };
+        let compliance = plan.settings.compliance;
+        let asked = |formula: &PointFormula| layout.pairs.iter().any(|pair| pair.formula == Some(*formula));
+        let points = PointFormula::ALL.into_iter().filter(asked);
+        Self {
+            motion: record(layout.inputs(), |x| motion(plan, layout, x)),
+            points: points.map(|formula| (formula, record(POINT_INPUTS, |x| pair_points(formula, x)))).collect(),
+            contact_rows: record(layout.contact_row_inputs(), |x| contact_rows(plan, layout, x)),
+            contact_targets: record(6, |x| contact_targets(plan, x)),
+            first_guess: record(4, |x| feasible(law, [x[0], x[1], x[2]], x[3]).to_vec()),
+            sweep_contact: record(4 * nv + 13, |x| sweep_contact(law, compliance, nv, x)),
+            sweep_scalar: record(2 * nv + 5, |x| sweep_scalar(nv, x)),
+            add_contact: record(5 * nv + 3, |x| add_rows(nv, 3, x)),
+            add_scalar: record(3 * nv + 1, |x| add_rows(nv, 1, x)),
+            check_contact: record(5 * nv + 10, |x| check_contact(law, compliance, nv, x)),
+            check_scalar: record(3 * nv + 5, |x| check_scalar(nv, x)),
+            contact_law: record(11, |x| contact_law(compliance, x)),
+            scalar_law: record(6, scalar_law),
+            contact_merits: record(16, |x| contact_merits(compliance, x)),
+            scalar_merits: record(7, scalar_merits),
+            finish: record(layout.finish_inputs(), |x| finish(plan, layout, x)),
+        }
+    }
+}
+
+/// Cuts `x` into parts of the given lengths.
+fn parts<const N: usize, R>(x: &[R], lengths: [usize; N]) -> [&[R]; N] {
+    let mut rest = x;
+    lengths.map(|len| {
+        let (part, after) = rest.split_at(len);
+        rest = after;
+        part
+    })
+}
+
+fn triple<R: Real>(x: &[R], at: usize) -> Vec3<R> {
+    vec3(x[at], x[at + 1], x[at + 2])
+}
+
+fn put<R: Real>(v: Vec3<R>, out: &mut Vec<R>) {
+    out.extend([v.x, v.y, v.z]);
+}
+
+/// Stages 1 to 4, and all rows that do not depend on contacts.
+pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
+    let model = &*plan.model;
+    let [q, v, control, external, gravity, mass_scale, gain_scale] = parts(x, layout.input_lengths());
+    let friction = vec![R::zero(); model.geoms.len()];
+    let (mut scratch, mut posed) = (Scratch::<R>::new(model), Posed::<R>::new(model));
+    let (mut own_q, mut own_v, mut memory) = (q.to_vec(), v.to_vec(), Memory::default());
+    let parameters = TileParameters { gravity, mass_scale, friction: &friction, gain_scale };
+    let tile = Tile { lane_count: 1, q: &mut own_q, v: &mut own_v, control, external, parameters, memory: &mut memory };
+    free_motion(plan, &tile, &mut scratch, &mut posed);
+    drift(plan, &mut scratch);
+    let mut out = Vec::new();
+    for (pose, drift) in scratch.kinematics.geom_pose.iter().zip(&scratch.drift) {
+        put(pose.position, &mut out);
+        pose.rotation.columns.iter().for_each(|c| put(*c, &mut out));
+        out.push(drift.travel);
+    }
+    // of every body: the shift of its geoms
+    for b in 0..model.bodies.len() {
+        let geom = model.geoms.iter().position(|g| g.body == b);
+        let shift = geom.map_or(Motion::zero(), |g| scratch.drift[g].shift);
+        put(shift.angular, &mut out);
+        put(shift.linear, &mut out);
+    }
+    scratch.kinematics.reference.iter().for_each(|o| put(*o, &mut out));
+    for s in &scratch.kinematics.motion_subspace {
+        put(s.angular, &mut out);
+        put(s.linear, &mut out);
+    }
+    let response = &posed.response;
+    out.extend(&response.factor);
+    out.extend(&response.inverse_root);
+    out.extend(&response.free_velocity);
+    joint_rows(plan, layout, [q, v], response, &mut out);
+    equality_rows(plan, layout, q, &scratch, response, &mut out);
+    out
+}
+
+/// Joint rows: whether each acts, W, both biases, and Y.
+fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response: &Response<R>, out: &mut Vec<R>) {
+    let (model, dt) = (&*plan.model, R::constant(plan.dt));
+    let free = &response.free_velocity;
+    for row in &plan.joint_rows {
+        let near = approach(model, *row, q, v, free);
+        // as `limits`: a limit acts that the free motion, turned around, may reach
+        let reach = dt * (near.speed + R::constant(plan.settings.contact_speed));
+        let acts = match row {
+            JointRow::DryFriction(_) => R::one(),
+            _ => R::select(dt.mul_add(near.closing.min(R::zero()), near.gap).lt(reach), R::one(), R::zero()),
+        };
+        let (start, count) = span(model, *row);
+        let mut y = vec![R::zero(); layout.nv];
+        let direction = [near.direction.x, near.direction.y, near.direction.z];
+        y[start..start + count].copy_from_slice(&direction[..count]);
+        let u = dot(&y, free);
+        let (target, position_target) = targets(&plan.settings, dt, near.gap);
+        scalar_row(plan, layout, response, acts, [u - target, u - position_target], y, out);
+    }
+}
+
+/// Bilateral rows, likewise.
+fn equality_rows<R: Real>(
+    plan: &Plan,
+    layout: &Layout,
+    q: &[R],
+    scratch: &Scratch<R>,
+    response: &Response<R>,
+    out: &mut Vec<R>,
+) {
+    let mut all = Equalities::default();
+    equalities(&plan.model, &plan.equalities, q, &scratch.kinematics, &mut all);
+    // −β e/Δt
+    let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
+    let push = R::constant(plan.settings.push_speed);
+    for (i, error) in all.error.iter().enumerate() {
+        let y = all.jacobian[i * layout.nv..(i + 1) * layout.nv].to_vec();
+        let u = dot(&y, &response.free_velocity);
+        let bias = [u, u + (share * *error).max(-push).min(push)];
+        scalar_row(plan, layout, response, R::one(), bias, y, out);
+    }
+}
+
+fn scalar_row<R: Real>(
+    plan: &Plan,
+    layout: &Layout,
+    response: &Response<R>,
+    acts: R,
+    bias: [R; 2],
+    mut y: Vec<R>,
+    out: &mut Vec<R>,
+) {
+    solve_rows(&plan.model, response, &layout.every_dof, &mut [&mut y]);
+    out.extend([acts, dot(&y, &y), bias[0], bias[1]]);
+    out.extend(y);
+}
+
+fn dot<R: Real>(a: &[R], b: &[R]) -> R {
+    let mut sum = R::zero();
+    for (a, b) in a.iter().zip(b) {
+        sum = a.mul_add(*b, sum);
+    }
+    sum
+}
+
+/// Two poses of 12 numbers, two times three lengths, threshold, size, margin; shift and reference of both geoms.
+pub(super) const POINT_INPUTS: usize = 2 * 12 + 6 + 3 + 2 * 9;
+/// Numbers of a point: position, normal, gap less the margin, feature, 1 where it is within the threshold, overlap after the free motion, gap after the free
+/// motion towards it.
+pub(super) const POINT_LEN: usize = 11;
+
+/// Four points; and 1 where a capsule pierces the box. As `collide` has them.
+fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
+    let pose = |at: usize| Pose {
+        position: triple(x, at),
+        rotation: Mat3 { columns: [triple(x, at + 3), triple(x, at + 6), triple(x, at + 9)] },
+    };
+    let lengths = [[x[24], x[25], x[26]], [x[27], x[28], x[29]]];
+    let mut out = vec![R::zero(); 4 * POINT_LEN + 1];
+    let shapes = match formula {
+        PointFormula::Points(shapes) => shapes,
+        PointFormula::Boxes => {
+            // of all half edges, which is more than the sum of the bounding radii
+            let rounding = R::constant(ROUNDING) * (x[24] + x[25] + x[26] + x[27] + x[28] + x[29]);
+            let may = may_touch(&pose(0), &pose(12), lengths, R::Mask::splat(true), x[30], rounding);
+            out[8] = R::select(may, R::one(), R::zero());
+            return out;
+        }
+    };
+    let found = points(shapes, &pose(0), &pose(12), lengths, x[30], x[31]);
+    out.clear();
+    let shift = |at: usize| {
+        let shift = Motion { angular: triple(x, at), linear: triple(x, at + 3) };
+        move |position: Vec3<R>| shift.at(position - triple(x, at + 6))
+    };
+    let (shift_a, shift_b) = (shift(33), shift(42));
+    for point in &found {
+        let kept = point.gap.lt(x[30]);
+        let gap = point.gap - x[32];
+        let closing = point.normal.dot(shift_b(point.position) - shift_a(point.position));
+        put(point.position, &mut out);
+        put(point.normal, &mut out);
+        let (zero, overlap) = (R::zero(), -(gap.max(R::zero()) + closing));
+        out.extend([gap, point.feature, R::select(kept, R::one(), zero), overlap, gap + closing.min(zero)]);
+    }
+    let lost =
+        if shapes == Shapes::CapsuleBox { R::select(pierced(&found, x[24]), R::one(), R::zero()) } else { R::zero() };
+    out.push(lost);
+    out
+}
+
+/// Frame, Y, W of its own (11, 22, 33, 12, 13, 23), u* and u before the step.
+///
+/// J_d = s_d · frame · (velocity of the contact point per unit of v_d), s_d = 1 for what moves the second body, −1 for the first, else 0.
+fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
+    let (model, nv) = (&*plan.model, layout.nv);
+    let [position, normal, sign, reference, subspace, factor, inverse_root, free, v] =
+        parts(x, layout.contact_row_lengths());
+    let frame = tangent_frame(triple(normal, 0));
+    let mut y = vec![vec![R::zero(); nv]; 3];
+    for d in 0..nv {
+        let s = Motion { angular: triple(subspace, 6 * d), linear: triple(subspace, 6 * d + 3) };
+        let arm = triple(position, 0) - triple(reference, 3 * model.dofs[d].tree);
+        let velocity = s.at(arm).scale(sign[d]);
+        for i in 0..3 {
+            y[i][d] = frame[i].dot(velocity);
+        }
+    }
+    let mut out = Vec::new();
+    frame.iter().for_each(|axis| put(*axis, &mut out));
+    let velocities: Vec<R> = [free, v].iter().flat_map(|v| [0, 1, 2].map(|i| dot(&y[i], v))).collect();
+    let mut response = Response::new(model);
+    response.factor.copy_from_slice(factor);
+    response.inverse_root.copy_from_slice(inverse_root);
+    let [y0, y1, y2] = &mut y[..] else { return out };
+    solve_rows(model, &response, &layout.every_dof, &mut [y0, y1, y2]);
+    y.iter().for_each(|row| out.extend(row));
+    for (i, j) in OWN {
+        out.push(dot(&y[i], &y[j]));
+    }
+    out.extend(velocities);
+    out
+}
+
+/// Rows and columns of the own block of a contact, as they are kept.
+const OWN: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+
+/// Gap, u, u*, e, fastest and kick → velocity and position target.
+fn contact_targets<R: Real>(plan: &Plan, x: &[R]) -> Vec<R> {
+    let &[gap, u, free, e, fastest, kick] = x else { return Vec::new() };
+    let (settings, dt) = (&plan.settings, R::constant(plan.dt));
+    let threshold = R::constant(settings.restitution_threshold);
+    let approach = Approach::new([u, free, free], false, gap, e, threshold, dt);
+    let elastic = R::zero().lt(e);
+    let (target, position_target) = approach.targets(elastic, targets(settings, dt, gap));
+    let left_open = elastic.and(approach.reaches.not());
+    let thrown = Pace { fastest, kick }.target(threshold, dt, gap, [u, free], target);
+    vec![R::select(left_open, thrown, target), position_target]
+}
+
+/// The own block of a contact, with the compliance of its normal.
+fn own_block<R: Real>(own: &[R], compliance: f64) -> [[R; 3]; 3] {
+    let &[w11, w22, w33, w12, w13, w23] = own else { return [[R::zero(); 3]; 3] };
+    [[w11 + R::constant(compliance), w12, w13], [w12, w22, w23], [w13, w23, w33]]
+}
+
+/// z, Y, b, λ, W of its own and μ → λ and z.
+pub(super) fn sweep_contact<R: Real>(law: u32, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
+    let [z, y, bias, old, own, friction] = parts(x, [nv, 3 * nv, 3, 3, 6, 1]);
+    let own = own_block(own, compliance);
+    // u = b + Yᵀ z
+    let mut u = [0, 1, 2].map(|i| bias[i] + dot(&y[i * nv..(i + 1) * nv], z));
+    if compliance > 0.0 {
+        u[0] = R::constant(compliance).mul_add(old[0], u[0]);
+    }
+    let old = [old[0], old[1], old[2]];
+    let new = update_contact(law, u, old, &own, contact_steps(law, &own), friction[0]);
+    let mut out = new.to_vec();
+    for d in 0..nv {
+        let mut z = z[d];
+        for i in 0..3 {
+            z = y[i * nv + d].mul_add(new[i] - old[i], z);
+        }
+        out.push(z);
+    }
+    out
+}
+
+/// z, Y, b, λ, W and bounds → λ and z.
+fn sweep_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
+    let [z, y, rest] = parts(x, [nv, nv, 5]);
+    let &[bias, old, w, lower, upper] = rest else { return Vec::new() };
+    // λ ← clamp(λ − w/W_ii, lower, upper)
+    let new = project_interval((-(bias + dot(y, z))).mul_add(inverse(w), old), lower, upper);
+    let mut out = vec![new];
+    out.extend((0..nv).map(|d| y[d].mul_add(new - old, z[d])));
+    out
+}
+
+/// z, m, Y and λ of some rows → z + Y λ and m + |Y| |λ|.
+fn add_rows<R: Real>(nv: usize, rows: usize, x: &[R]) -> Vec<R> {
+    let [z, m, y, impulse] = parts(x, [nv, nv, rows * nv, rows]);
+    let mut sums = [z.to_vec(), m.to_vec()];
+    for i in 0..rows {
+        for d in 0..nv {
+            let y = y[i * nv + d];
+            sums[0][d] = y.mul_add(impulse[i], sums[0][d]);
+            sums[1][d] = y.abs().mul_add(impulse[i].abs(), sums[1][d]);
+        }
+    }
+    sums.concat()
+}
+
+/// z, m, Y, b, λ, diagonal of W and μ → residual and magnitude.
+pub(super) fn check_contact<R: Real>(law: u32, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
+    let [z, m, y, bias, impulse, diagonal, friction] = parts(x, [nv, nv, 3 * nv, 3, 3, 3, 1]);
+    let soft = R::constant(compliance);
+    let (mut u, mut magnitude) = ([R::zero(); 3], R::zero());
+    for i in 0..3 {
+        let y = &y[i * nv..(i + 1) * nv];
+        u[i] = bias[i] + dot(y, z);
+        let mut sum = bias[i].abs();
+        for d in 0..nv {
+            sum = y[d].abs().mul_add(m[d], sum);
+        }
+        if i == 0 && compliance > 0.0 {
+            u[0] = soft.mul_add(impulse[0], u[0]);
+            sum = soft.mul_add(impulse[0].abs(), sum);
+        }
+        magnitude = sum.max(magnitude);
+    }
+    let diagonal = [diagonal[0] + soft, diagonal[1], diagonal[2]];
+    vec![contact_residual(law, u, [impulse[0], impulse[1], impulse[2]], diagonal, friction[0]), magnitude]
+}
+
+/// z, m, Y, b, λ, W and bounds → residual and magnitude.
+fn check_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
+    let [z, m, y, rest] = parts(x, [nv, nv, nv, 5]);
+    let &[bias, impulse, w, lower, upper] = rest else { return Vec::new() };
+    let mut sum = bias.abs();
+    for d in 0..nv {
+        sum = y[d].abs().mul_add(m[d], sum);
+    }
+    vec![row_residual(bias + dot(y, z), impulse, w, lower, upper), sum]
+}
+
+/// u, λ, diagonal of W, μ and δ → M and h of λ' = h − M u', the square of the natural map, and the residual.
+///
+/// The modes of [`Mode`], each unknown by itself: λ' = R (δ + D)⁻¹ (δ Lᵀ λ − Lᵀ u'/w), w the mean diagonal. With compliance c of the normal,
+/// which u' does not hold: (1 + M C) λ' = h − M u', C = diag(c, 0, 0).
+fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
+    let [u, impulse, diagonal, rest] = parts(x, [3, 3, 3, 2]);
+    let (friction, delta, soft) = (rest[0], rest[1], R::constant(compliance));
+    let diagonal = [diagonal[0] + soft, diagonal[1], diagonal[2]];
+    let impulse = [impulse[0], impulse[1], impulse[2]];
+    let whole = [u[0] + soft * impulse[0], u[1], u[2]];
+    let w = (diagonal[0] + diagonal[1] + diagonal[2]) * R::constant(1.0 / 3.0);
+    let p = [0, 1, 2].map(|i| w * impulse[i] - whole[i]);
+    let mode = Mode::of(p, friction);
+    let share = mode.curvature.map(|d| R::one() / (delta + d));
+    let held = tests(&mode, impulse);
+    let h = expand(&mode, [0, 1, 2].map(|k| delta * share[k] * held[k]));
+    let mut m = [[R::zero(); 3]; 3];
+    for (j, unit) in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].into_iter().enumerate() {
+        let felt = tests(&mode, unit.map(R::constant));
+        let column = expand(&mode, [0, 1, 2].map(|k| share[k] * felt[k] / w));
+        (0..3).for_each(|i| m[i][j] = column[i]);
+    }
+    let mut law = [0, 1, 2].map(|i| [m[i][0], m[i][1], m[i][2], h[i]]);
+    if compliance > 0.0 {
+        let held = soft / (R::one() + soft * m[0][0]);
+        let first = law[0];
+        for i in 0..3 {
+            for j in 0..4 {
+                law[i][j] = law[i][j] - m[i][0] * held * first[j];
+            }
+        }
+    }
+    let residual = contact_residual(LAW_CONE, whole, impulse, diagonal, friction);
+    let mut out: Vec<R> = law.iter().flat_map(|row| row[..3].to_vec()).collect();
+    out.extend(law.iter().map(|row| row[3]));
+    out.extend([residual * residual / w, residual]);
+    out
+}
+
+/// u, λ, W, bounds and δ → M, h, the square of the natural map, and the residual.
+fn scalar_law<R: Real>(x: &[R]) -> Vec<R> {
+    let &[u, impulse, w, lower, upper, delta] = x else { return Vec::new() };
+    let p = impulse - u / w;
+    let (above, below) = (lower.lt(p), p.lt(upper));
+    let free = above.and(below);
+    // between the bounds λ' = λ − u'/(δ w), else the bound
+    let m = R::select(free, R::one() / (delta * w), R::zero());
+    let h = R::select(free, impulse, R::select(above, upper, lower));
+    let residual = row_residual(u, impulse, w, lower, upper);
+    vec![m, h, residual * residual / w, residual]
+}
+
+/// u, λ, their changes, diagonal of W and μ → merits.
+fn contact_merits<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
+    let [u, impulse, u_step, step, diagonal, friction] = parts(x, [3, 3, 3, 3, 3, 1]);
+    let soft = R::constant(compliance);
+    let diagonal = [diagonal[0] + soft, diagonal[1], diagonal[2]];
+    let w = (diagonal[0] + diagonal[1] + diagonal[2]) * R::constant(1.0 / 3.0);
+    let merit = |a: f64| {
+        let a = R::constant(a);
+        let mut u = [0, 1, 2].map(|i| a.mul_add(u_step[i], u[i]));
+        let impulse = [0, 1, 2].map(|i| a.mul_add(step[i], impulse[i]));
+        u[0] += soft * impulse[0];
+        let residual = contact_residual(LAW_CONE, u, impulse, diagonal, friction[0]);
+        residual * residual / w
+    };
+    LENGTHS.iter().map(|a| merit(*a)).collect()
+}
+
+/// u, λ, their changes, W and bounds → merits.
+fn scalar_merits<R: Real>(x: &[R]) -> Vec<R> {
+    let &[u, impulse, u_step, step, w, lower, upper] = x else { return Vec::new() };
+    let merit = |a: f64| {
+        let a = R::constant(a);
+        let residual = row_residual(a.mul_add(u_step, u), a.mul_add(step, impulse), w, lower, upper);
+        residual * residual / w
+    };
+    LENGTHS.iter().map(|a| merit(*a)).collect()
+}
+
+/// Stages 9 and 10: v⁺ = v* + L⁻¹ D̂^(−1/2) z, and q moved by the velocity of the position problem, likewise.
+fn finish<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
+    let model = &*plan.model;
+    let [q, factor, inverse_root, free, z, position_z] = parts(x, layout.finish_lengths());
+    let velocity = |z: &[R]| {
+        let mut out: Vec<R> = z.iter().zip(inverse_root).map(|(z, root)| *z * *root).collect();
+        solve_lower(model, factor, &mut out);
+        out.iter_mut().zip(free).for_each(|(x, free)| *x += *free);
+        out
+    };
+    let (v, position_velocity) = (velocity(z), velocity(position_z));
+    let mut q = q.to_vec();
+    integrate(model, R::constant(plan.dt), &position_velocity, &mut q);
+    q.extend(v);
+    q
+}

@@ -1,0 +1,396 @@
+//! What lies where on the device: every array is `[component][world]` in f32, and all that one stage writes for others shares a buffer.
+
+use crate::contact::{Kind, Shapes};
+use crate::limit::JointRow;
+use crate::model::{PairFriction, Shape};
+use crate::step::Plan;
+
+/// A pair of geoms, as the contact stage reads it.
+#[derive(Debug, Clone)]
+pub(super) struct Pair {
+    /// The formula that it asks for, if it may touch at all.
+    pub formula: Option<PointFormula>,
+    /// Numbers of its table entry, [`PAIR_LEN`] of them.
+    pub table: Vec<f32>,
+}
+
+/// What the device asks a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointFormula {
+    /// For its points.
+    Points(Shapes),
+    /// Whether boxes may touch; their points are found on the CPU only.
+    Boxes,
+}
+
+impl PointFormula {
+    pub const ALL: [Self; 11] = {
+        let mut all = [Self::Boxes; 11];
+        let mut k = 0;
+        while k < 10 {
+            all[k] = Self::Points(Shapes::ALL[k]);
+            k += 1;
+        }
+        all
+    };
+    /// Its number in shaders.
+    pub fn number(self) -> usize {
+        match self {
+            Self::Points(shapes) => shapes as usize,
+            Self::Boxes => 10,
+        }
+    }
+}
+
+/// Added to the number of a formula that only tells whether the pair may touch.
+pub(super) const GUARD: usize = 32;
+
+/// For a pair whose points are found on the CPU only: a formula and lengths of shapes that hold its own, to tell whether they may touch.
+fn guard(a: &Shape, b: &Shape) -> (PointFormula, [[f64; 3]; 2]) {
+    // the capsule along z that holds a shape
+    let rod = |shape: &Shape| match shape {
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            [*radius, *half_length, 0.0]
+        }
+        Shape::Box { half } => [half.x.hypot(half.y), half.z, 0.0],
+        _ => [shape.bounding_radius(), 0.0, 0.0],
+    };
+    match (a, b) {
+        (Shape::Box { half: p }, Shape::Box { half: q }) => (PointFormula::Boxes, [[p.x, p.y, p.z], [q.x, q.y, q.z]]),
+        (_, Shape::Box { half: q }) => (PointFormula::Points(Shapes::CapsuleBox), [rod(a), [q.x, q.y, q.z]]),
+        // a plane, whose own lengths are none, against the ball about a hull
+        (Shape::Plane, _) => (PointFormula::Points(Shapes::PlaneSphere), [[0.0; 3], [b.bounding_radius(), 0.0, 0.0]]),
+        _ => (PointFormula::Points(Shapes::CapsuleCapsule), [rod(a), rod(b)]),
+    }
+}
+
+/// Numbers of a pair in the table: both geoms, their bodies and trees, the number of its formula (−1: it never touches; [`GUARD`]), margin, bounding radii, size, on a plane or not, how friction is
+/// found and its fixed value, restitution, and two times three lengths.
+pub(super) const PAIR_LEN: usize = 20;
+/// Numbers of a contact in the `contact` buffer: pair, feature, position, normal, gap, and the gap after the free motion.
+pub(super) const CONTACT_LEN: usize = 10;
+/// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and whether the problem at
+/// hand is still unsolved.
+pub(super) const CONTACT_HEAD: usize = 8;
+/// Numbers of a scalar row in the `motion` buffer before its Y: whether it acts, W, both biases.
+pub(super) const SCALAR_HEAD: usize = 4;
+/// Numbers that a world remembers of a contact: pair, feature, impulse in world axes.
+pub(super) const MEMORY_LEN: usize = 5;
+
+/// The sizes of a model, and where its arrays begin.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub nq: usize,
+    pub nv: usize,
+    pub nu: usize,
+    pub geoms: usize,
+    pub bodies: usize,
+    pub trees: usize,
+    pub packed: usize,
+    pub joint_rows: usize,
+    pub equality_rows: usize,
+    /// Every degree of freedom, one bit each.
+    pub every_dof: Vec<u64>,
+    pub pairs: Vec<Pair>,
+    /// −1, 0 or 1 for every degree of freedom of every pair, shape \[pair\]\[nv\].
+    pub signs: Vec<f32>,
+    /// Lower and upper bound of every scalar row, N·s, shape \[row\]\[2\].
+    pub bounds: Vec<f32>,
+    /// Whether anything of the model bounces.
+    pub elastic: bool,
+    /// Room for contacts of a world.
+    pub capacity: usize,
+    /// Values that pass between pieces of the free motion.
+    pub passed: usize,
+}
+
+impl Layout {
+    pub fn new(plan: &Plan, capacity: usize) -> Self {
+        let model = &*plan.model;
+        let restitution = |pair: &crate::model::CollisionPair| pair.restitution.unwrap_or(plan.settings.restitution);
+        let mut signs = Vec::new();
+        let pairs = plan.collide.pairs.iter().zip(&model.pairs).map(|(planned, pair)| {
+            let mut sign = vec![0.0f32; model.nv()];
+            for (geom, side) in [(pair.geom_a, -1.0), (pair.geom_b, 1.0)] {
+                if let Some(last) = model.last_dof(model.geoms[geom].body) {
+                    // what moves both moves neither against the other
+                    model.dofs[last].ancestors.iter().for_each(|d| sign[*d] += side);
+                }
+            }
+            signs.extend(sign);
+            let (formula, number, lengths) = match planned.kind {
+                Kind::Lanes(shapes) => {
+                    let formula = PointFormula::Points(shapes);
+                    (Some(formula), formula.number() as f64, planned.lengths)
+                }
+                Kind::Nothing => (None, -1.0, planned.lengths),
+                Kind::PlaneHull(_) | Kind::Convex => {
+                    let shape = |geom: usize| &model.geoms[geom].shape;
+                    let (formula, lengths) = guard(shape(planned.a), shape(planned.b));
+                    (Some(formula), (GUARD + formula.number()) as f64, lengths)
+                }
+            };
+            let (mode, fixed) = match pair.friction {
+                _ if pair.condim == 1 => (4.0, 0.0),
+                PairFriction::Larger => (1.0, 0.0),
+                PairFriction::First => (2.0, 0.0),
+                PairFriction::Second => (3.0, 0.0),
+                PairFriction::Fixed(mu) => (4.0, mu),
+            };
+            let body = |geom: usize| model.geoms[geom].body as f64;
+            // what rests moves about any point
+            let tree = |geom: usize| model.bodies[model.geoms[geom].body].tree.unwrap_or(0) as f64;
+            let mut table = vec![
+                planned.a as f64,
+                planned.b as f64,
+                body(planned.a),
+                body(planned.b),
+                tree(planned.a),
+                tree(planned.b),
+                number,
+                planned.margin,
+                planned.bounding * 1.00001,
+                planned.size,
+                f64::from(u8::from(planned.on_plane)),
+                mode,
+                fixed,
+                restitution(pair),
+            ];
+            table.extend(lengths.iter().flatten());
+            debug_assert_eq!(table.len(), PAIR_LEN);
+            let table = table.into_iter().map(|x| x as f32).collect();
+            Pair { formula, table }
+        });
+        let pairs = pairs.collect();
+        let mut bounds = Vec::new();
+        for row in &plan.joint_rows {
+            bounds.extend(match row {
+                JointRow::DryFriction(dof) => {
+                    // |λ| ≤ τ_max Δt
+                    let bound = (model.joints[model.dofs[*dof].joint].friction_loss * plan.dt) as f32;
+                    [-bound, bound]
+                }
+                _ => [0.0, f32::INFINITY],
+            });
+        }
+        bounds.extend(plan.equalities.rows.iter().flat_map(|_| [f32::NEG_INFINITY, f32::INFINITY]));
+        let mut every_dof = vec![0u64; model.nv().div_ceil(64).max(1)];
+        (0..model.nv()).for_each(|d| every_dof[d / 64] |= 1 << (d % 64));
+        Self {
+            nq: model.nq(),
+            nv: model.nv(),
+            nu: model.nu(),
+            geoms: model.geoms.len(),
+            bodies: model.bodies.len(),
+            trees: model.trees.len(),
+            packed: model.packed_len(),
+            joint_rows: plan.joint_rows.len(),
+            equality_rows: plan.equalities.rows.len(),
+            every_dof,
+            pairs,
+            signs,
+            bounds,
+            elastic: model.pairs.iter().any(|pair| restitution(pair) > 0.0),
+            capacity,
+            passed: 0,
+        }
+    }
+
+    pub fn scalar_rows(&self) -> usize {
+        self.joint_rows + self.equality_rows
+    }
+
+    // What the formulas take, in their order.
+
+    /// q, v, control, outside force, gravity, mass scale, gain scale.
+    pub fn input_lengths(&self) -> [usize; 7] {
+        [self.nq, self.nv, self.nu, self.nv, 3, self.bodies, self.nu]
+    }
+    pub fn inputs(&self) -> usize {
+        self.input_lengths().iter().sum()
+    }
+    /// Position, normal, signs, references, subspaces, factor, roots, v*, v.
+    pub fn contact_row_lengths(&self) -> [usize; 9] {
+        [3, 3, self.nv, 3 * self.trees, 6 * self.nv, self.packed, self.nv, self.nv, self.nv]
+    }
+    pub fn contact_row_inputs(&self) -> usize {
+        self.contact_row_lengths().iter().sum()
+    }
+    /// q, factor, roots, v*, z, z of the position problem.
+    pub fn finish_lengths(&self) -> [usize; 6] {
+        [self.nq, self.packed, self.nv, self.nv, self.nv, self.nv]
+    }
+    pub fn finish_inputs(&self) -> usize {
+        self.finish_lengths().iter().sum()
+    }
+
+    // Buffer `given`: what the host gives.
+
+    pub fn control(&self) -> usize {
+        0
+    }
+    pub fn external(&self) -> usize {
+        self.nu
+    }
+    pub fn gravity(&self) -> usize {
+        self.external() + self.nv
+    }
+    pub fn mass_scale(&self) -> usize {
+        self.gravity() + 3
+    }
+    pub fn gain_scale(&self) -> usize {
+        self.mass_scale() + self.bodies
+    }
+    pub fn friction(&self) -> usize {
+        self.gain_scale() + self.nu
+    }
+    pub fn given_len(&self) -> usize {
+        self.friction() + self.geoms
+    }
+
+    // Buffer `state`: what a world keeps.
+
+    pub fn q(&self) -> usize {
+        0
+    }
+    pub fn v(&self) -> usize {
+        self.nq
+    }
+    /// What became of the world, [`OUTCOME_LEN`] numbers.
+    pub fn outcome(&self) -> usize {
+        self.v() + self.nv
+    }
+    /// Impulse of every scalar row, 0 where it did not act.
+    pub fn scalar_memory(&self) -> usize {
+        self.outcome() + OUTCOME_LEN
+    }
+    /// Number of contacts that are remembered, then [`MEMORY_LEN`] numbers each.
+    pub fn memory(&self) -> usize {
+        self.scalar_memory() + self.scalar_rows()
+    }
+    pub fn state_len(&self) -> usize {
+        self.memory() + 1 + MEMORY_LEN * self.capacity
+    }
+
+    // Buffer `motion`: what the free motion leaves, in the order of the formula's results.
+
+    pub fn pose(&self) -> usize {
+        0
+    }
+    pub fn shift(&self) -> usize {
+        13 * self.geoms
+    }
+    pub fn reference(&self) -> usize {
+        self.shift() + 6 * self.bodies
+    }
+    pub fn subspace(&self) -> usize {
+        self.reference() + 3 * self.trees
+    }
+    pub fn factor(&self) -> usize {
+        self.subspace() + 6 * self.nv
+    }
+    pub fn inverse_root(&self) -> usize {
+        self.factor() + self.packed
+    }
+    pub fn free_velocity(&self) -> usize {
+        self.inverse_root() + self.nv
+    }
+    pub fn scalar(&self) -> usize {
+        self.free_velocity() + self.nv
+    }
+    pub fn scalar_len(&self) -> usize {
+        SCALAR_HEAD + self.nv
+    }
+    pub fn passed(&self) -> usize {
+        self.scalar() + self.scalar_len() * self.scalar_rows()
+    }
+    pub fn motion_len(&self) -> usize {
+        self.passed() + self.passed
+    }
+
+    // Buffer `contact`: [`CONTACT_HEAD`] numbers of the step at hand, then [`CONTACT_LEN`] numbers a contact.
+
+    pub fn contact_buffer_len(&self) -> usize {
+        CONTACT_HEAD + CONTACT_LEN * self.capacity
+    }
+
+    // Buffer `rows`: of every contact, frame, Y, own block, u*, u before the step, both biases, friction, impulses of both problems.
+
+    pub fn row_y(&self) -> usize {
+        9
+    }
+    pub fn row_own(&self) -> usize {
+        9 + 3 * self.nv
+    }
+    pub fn row_free(&self) -> usize {
+        self.row_own() + 6
+    }
+    pub fn row_previous(&self) -> usize {
+        self.row_free() + 3
+    }
+    /// Three of the velocity problem, three of the position problem.
+    pub fn row_bias(&self) -> usize {
+        self.row_previous() + 3
+    }
+    pub fn row_impulse(&self) -> usize {
+        self.row_bias() + 6
+    }
+    pub fn row_friction(&self) -> usize {
+        self.row_impulse() + 6
+    }
+    /// Change of the impulse by Newton's step.
+    pub fn row_newton(&self) -> usize {
+        self.row_friction() + 1
+    }
+    pub fn row_len(&self) -> usize {
+        self.row_newton() + 3
+    }
+    /// Impulses of the scalar rows, shape \[problem\]\[row\].
+    pub fn scalar_impulse(&self) -> usize {
+        self.row_len() * self.capacity
+    }
+    /// z of both problems, shape \[problem\]\[nv\].
+    pub fn z(&self) -> usize {
+        self.scalar_impulse() + 2 * self.scalar_rows()
+    }
+    /// Newton's system, shape \[nv\]\[nv\].
+    pub fn system(&self) -> usize {
+        self.z() + 2 * self.nv
+    }
+    pub fn rows_buffer_len(&self) -> usize {
+        self.system() + self.nv * self.nv
+    }
+
+    /// The tables: pairs, signs, bounds.
+    pub fn tables(&self) -> Vec<f32> {
+        let mut all: Vec<f32> = self.pairs.iter().flat_map(|pair| pair.table.iter().copied()).collect();
+        all.extend(&self.signs);
+        all.extend(&self.bounds);
+        // never empty, which no binding may be
+        all.push(0.0);
+        all
+    }
+    pub fn sign_table(&self) -> usize {
+        PAIR_LEN * self.pairs.len()
+    }
+    pub fn bound_table(&self) -> usize {
+        self.sign_table() + self.signs.len()
+    }
+}
+
+/// What became of a world in this call: [`HALT`], substeps done, then the worst of them, as [`crate::WorldReport`] has it: residual, floor, overlap, sweeps; contacts and rows of the
+/// last one, contacts found at most.
+pub(super) const OUTCOME_LEN: usize = 11;
+/// Why a world halted; 0 while it goes on.
+pub(super) const HALT: usize = 0;
+pub(super) const DONE: usize = 1;
+pub(super) const RESIDUAL: usize = 2;
+pub(super) const FLOOR: usize = 3;
+pub(super) const PENETRATION: usize = 4;
+pub(super) const SWEEPS: usize = 5;
+pub(super) const CONTACTS: usize = 6;
+pub(super) const ROWS: usize = 7;
+pub(super) const FOUND: usize = 8;
+pub(super) const NEWTON_STEPS: usize = 9;
+/// 1 where the next step starts from no impulses.
+pub(super) const FORGET: usize = 10;

@@ -1,0 +1,196 @@
+//! The shaders of a model: the loops of `shaders/resident/`, and between them the recorded formulas.
+
+use super::MOST_CAPACITY;
+use super::formulas::{Formulas, POINT_LEN};
+use super::layout::{self, CONTACT_HEAD, CONTACT_LEN, GUARD, Layout, MEMORY_LEN, PAIR_LEN, SCALAR_HEAD};
+use super::templates::filled;
+use crate::gpu::LOOP_BUDGET;
+use crate::solver::TRUSTED_FLOOR;
+use crate::step::Plan;
+use std::fmt::Write;
+
+/// One shader.
+#[derive(Debug)]
+pub(super) struct Shader {
+    /// Of its entry point.
+    pub name: String,
+    /// WGSL.
+    pub source: String,
+    /// Whether there is an invocation for every contact of a world, rather than for every world.
+    pub by_contact: bool,
+}
+
+macro_rules! template {
+    ($name:ident, $file:literal) => {
+        const $name: &str = include_str!(concat!("../../shaders/resident/", $file, ".wgsl"));
+    };
+}
+template!(COMMON, "common");
+template!(CONTACTS, "contacts");
+template!(CONTACT_ROWS, "contact_rows");
+template!(CONTACT_TERMS, "contact_terms");
+template!(PROBLEM, "problem");
+template!(SWEEPS, "sweeps");
+template!(NEWTON, "newton");
+template!(FINISH, "finish");
+
+/// Newton steps on a problem at most.
+const NEWTON_LIMIT: usize = 20;
+/// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
+const CONTRACTS: f64 = 0.1;
+/// Operations of the free motion in one shader: compilers take long over more.
+const MOST_OPERATIONS: usize = 4000;
+
+/// The shaders of a step, in flow order. Sets the room that [`Layout`] has for what passes between those of the free motion.
+pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> Vec<Shader> {
+    let (pieces, passed) = formulas.motion.pieces(MOST_OPERATIONS);
+    layout.passed = passed;
+    let common = common(plan, layout);
+    let mut all = Vec::new();
+    for (k, piece) in pieces.iter().enumerate() {
+        let statements = formulas.motion.wgsl(
+            piece,
+            "x",
+            |i| motion_input(layout, i),
+            |i, x| format!("motion[{i}u * header.stride + w] = {x};"),
+            |slot| format!("motion[{}u * header.stride + w]", layout.passed() + slot),
+        );
+        let name = format!("free_motion_{k}");
+        let source = format!("{common}\n{}\n{statements}}}\n", entry(&name));
+        all.push(Shader { name, source, by_contact: false });
+    }
+    let newton = plan.settings.solve().uses_newton();
+    let problem = |k: usize, text: &str| format!("const PROBLEM = {k}u;\nconst NEWTON = {newton};\n{PROBLEM}{text}");
+    let mut template = |name: &str, text: &str, by_contact: bool| {
+        let text = filled(&text.replace("ENTRY", name), formulas, layout);
+        all.push(Shader { name: name.into(), source: format!("{common}\n{text}"), by_contact });
+    };
+    template("contacts", CONTACTS, false);
+    template("contact_rows", CONTACT_ROWS, true);
+    template("contact_terms", CONTACT_TERMS, false);
+    for (k, name) in ["velocity", "position"].into_iter().enumerate() {
+        template(&format!("{name}_sweeps"), &problem(k, SWEEPS), false);
+        if newton {
+            template(&format!("{name}_newton"), &problem(k, NEWTON), false);
+        }
+    }
+    template("finish", FINISH, false);
+    all
+}
+
+/// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers.
+pub(super) fn loops_of_contacts(pairs: usize) -> usize {
+    5 * pairs + MOST_CAPACITY * (7 + 1 + CONTACT_LEN)
+}
+
+/// Iterations of all loops of one round of sweeps, `units` being contacts and scalar rows.
+pub(super) fn loops_of_a_round(plan: &Plan, units: usize) -> usize {
+    let check_every = plan.settings.check_every.max(1) as usize;
+    // the sweeps, and the two passes of the certificate
+    1 + check_every * (1 + units) + 2 * units
+}
+
+/// Iterations of all loops of one step of Newton.
+pub(super) fn loops_of_a_newton_step(nv: usize, units: usize) -> usize {
+    // system, elimination, both passes over the rows, line search, taking the step with its tangents, sweeps, certificate
+    1 + nv + nv * nv + nv + 2 * units + 5 + 4 * units + 5 * (1 + units) + 2 * units
+}
+
+/// Rounds of sweeps and steps of Newton at most: as many as the settings ask for, and loops may turn ([`LOOP_BUDGET`]).
+pub(super) fn loop_limits(plan: &Plan, l: &Layout) -> (usize, usize) {
+    let units = l.capacity + l.scalar_rows();
+    let left = LOOP_BUDGET.saturating_sub(4 * units);
+    let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
+    (rounds.min(left / loops_of_a_round(plan, units)), NEWTON_LIMIT.min(left / loops_of_a_newton_step(l.nv, units)))
+}
+
+/// The head of an entry point whose invocations are worlds.
+fn entry(name: &str) -> String {
+    format!(
+        "@compute @workgroup_size(64)\nfn {name}(@builtin(global_invocation_id) id: vec3<u32>) {{\n    let w = id.x;\n    \
+         if (!runs(w)) {{ return; }}\n"
+    )
+}
+
+/// What all shaders begin with: constants, bindings, functions.
+fn common(plan: &Plan, l: &Layout) -> String {
+    let mut out = String::new();
+    let settings = &plan.settings;
+    let (rounds, newton_steps) = loop_limits(plan, l);
+    for (name, value) in [
+        ("NV", l.nv),
+        ("PAIR_COUNT", l.pairs.len()),
+        ("PAIR_LEN", PAIR_LEN),
+        ("CAPACITY", l.capacity),
+        ("CONTACT_HEAD", CONTACT_HEAD),
+        ("CONTACT_LEN", CONTACT_LEN),
+        ("MEMORY", l.memory()),
+        ("MEMORY_LEN", MEMORY_LEN),
+        ("SCALAR_MEMORY", l.scalar_memory()),
+        ("SCALAR_COUNT", l.scalar_rows()),
+        ("SCALAR", l.scalar()),
+        ("SCALAR_LEN", l.scalar_len()),
+        ("SCALAR_HEAD", SCALAR_HEAD),
+        ("SCALAR_IMPULSE", l.scalar_impulse()),
+        ("ROW_LEN", l.row_len()),
+        ("ROW_OWN", l.row_own()),
+        ("ROW_FREE", l.row_free()),
+        ("ROW_PREVIOUS", l.row_previous()),
+        ("ROW_BIAS", l.row_bias()),
+        ("ROW_IMPULSE", l.row_impulse()),
+        ("ROW_FRICTION", l.row_friction()),
+        ("ROW_NEWTON", l.row_newton()),
+        ("Z", l.z()),
+        ("SYSTEM", l.system()),
+        ("NEWTON_LIMIT", newton_steps),
+        ("Q", l.q()),
+        ("V", l.v()),
+        ("OUTCOME", l.outcome()),
+        ("POSE", l.pose()),
+        ("SHIFT", l.shift()),
+        ("REFERENCE", l.reference()),
+        ("FREE_VELOCITY", l.free_velocity()),
+        ("FRICTION", l.friction()),
+        ("SIGN_TABLE", l.sign_table()),
+        ("BOUND_TABLE", l.bound_table()),
+        ("POINT_LEN", POINT_LEN),
+        ("GUARD", GUARD),
+        ("HALT", layout::HALT),
+        ("DONE", layout::DONE),
+        ("RESIDUAL", layout::RESIDUAL),
+        ("FLOOR", layout::FLOOR),
+        ("PENETRATION", layout::PENETRATION),
+        ("SWEEPS", layout::SWEEPS),
+        ("CONTACTS", layout::CONTACTS),
+        ("ROWS", layout::ROWS),
+        ("FOUND", layout::FOUND),
+        ("NEWTON_STEPS", layout::NEWTON_STEPS),
+        ("FORGET", layout::FORGET),
+        ("ROUNDS", rounds),
+        ("CONTACT_LIMIT", settings.contact_capacity.unwrap_or(1 << 24).min(1 << 24)),
+        ("CHECK_EVERY", settings.check_every.max(1) as usize),
+    ] {
+        let _ = writeln!(out, "const {name} = {value}u;");
+    }
+    for (name, value) in [
+        ("TOLERANCE", settings.tolerance()),
+        ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
+        ("CONTRACTS", CONTRACTS),
+        ("FIRST_DELTA", 1e-4),
+        ("LEAST_DELTA", 8.0 * f64::from(f32::EPSILON)),
+        ("EPSILON", f64::from(f32::EPSILON)),
+        ("REACH", plan.dt * settings.contact_speed),
+        ("SPEED_LIMIT", settings.speed_limit.min(1e30)),
+    ] {
+        let _ = writeln!(out, "const {name} = {:e}f;", value as f32);
+    }
+    let _ = writeln!(out, "const ELASTIC = {};", l.elastic);
+    out.push_str(COMMON);
+    out
+}
+
+/// The expression of an input of the free motion.
+fn motion_input(l: &Layout, i: usize) -> String {
+    let (state, given) = (l.nq + l.nv, i.wrapping_sub(l.nq + l.nv));
+    if i < state { format!("state[{i}u * header.stride + w]") } else { format!("given[{given}u * header.stride + w]") }
+}

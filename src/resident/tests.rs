@@ -1,0 +1,139 @@
+use super::formulas::{self, Formulas};
+use super::layout::Layout;
+use super::shaders::shaders;
+use crate::gpu::LOOP_BUDGET;
+use crate::lane::Real;
+use crate::model::Model;
+use crate::step::{Plan, Settings};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn plan(name: &str) -> Plan {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
+    Plan::new(Arc::new(Model::from_mjcf_file(path).expect("a model")), Settings::default())
+}
+
+const MODELS: [&str; 8] = ["ant", "biped", "boxes", "hopper", "humanoid", "pendulum", "quadruped", "spheres"];
+
+#[test]
+fn the_recorded_free_motion_gives_the_bits_of_the_stages() {
+    for name in MODELS {
+        let plan = plan(name);
+        let layout = Layout::new(&plan, 8);
+        let program = Formulas::new(&plan, &layout).motion;
+        let mut random = 7u32;
+        for _ in 0..20 {
+            let mut x: Vec<f32> = (0..layout.inputs())
+                .map(|_| {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (random >> 8) as f32 / (1 << 23) as f32 - 1.0
+                })
+                .collect();
+            let masses = layout.mass_scale() + layout.nq + layout.nv;
+            x[masses..masses + layout.bodies].fill(1.25);
+            let stages = formulas::motion(&plan, &layout, &x);
+            let told = program.evaluate(&x);
+            assert_eq!(told.len(), layout.passed(), "{name}: the layout lists all results");
+            for (k, (a, b)) in told.iter().zip(&stages).enumerate() {
+                assert!(a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(), "{name}, result {k}: {a:e} {b:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_shader_is_valid_and_goes_to_every_language() {
+    for name in MODELS {
+        let plan = plan(name);
+        let mut layout = Layout::new(&plan, 16);
+        let formulas = Formulas::new(&plan, &layout);
+        let all = shaders(&plan, &formulas, &mut layout);
+        for shader in &all {
+            let module = naga::front::wgsl::parse_str(&shader.source)
+                .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
+            let info =
+                naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+                    .validate(&module)
+                    .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
+            assert_eq!(module.entry_points.len(), 1);
+            assert_eq!(module.entry_points[0].name, shader.name);
+            let storage = module.global_variables.iter();
+            let storage = storage.filter(|(_, v)| matches!(v.space, naga::AddressSpace::Storage { .. })).count();
+            assert!(storage <= crate::gpu::STORAGE_BUFFER_LIMIT as usize);
+            let options = naga::back::spv::Options::default();
+            naga::back::spv::write_vec(&module, &info, &options, None).expect("SPIR-V");
+            let mut text = String::new();
+            let options = naga::back::hlsl::Options::default();
+            let pipeline = naga::back::hlsl::PipelineOptions::default();
+            naga::back::hlsl::Writer::new(&mut text, &options, &pipeline)
+                .write(&module, &info, None)
+                .unwrap_or_else(|e| panic!("{name}, {}: HLSL: {e}", shader.name));
+            let options = naga::back::msl::Options { fake_missing_bindings: true, ..Default::default() };
+            let pipeline = naga::back::msl::PipelineOptions::default();
+            naga::back::msl::write_string(&module, &info, &options, &pipeline)
+                .unwrap_or_else(|e| panic!("{name}, {}: MSL: {e}", shader.name));
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
+    let plan = plan("ant");
+    let mut layout = Layout::new(&plan, 16);
+    let formulas = Formulas::new(&plan, &layout);
+    let names: Vec<_> = shaders(&plan, &formulas, &mut layout).into_iter().map(|shader| shader.name).collect();
+    assert_eq!(
+        names,
+        [
+            "free_motion_0",
+            "contacts",
+            "contact_rows",
+            "contact_terms",
+            "velocity_sweeps",
+            "velocity_newton",
+            "position_sweeps",
+            "position_newton",
+            "finish"
+        ]
+    );
+    let components = [
+        layout.state_len(),
+        layout.given_len(),
+        layout.motion_len(),
+        layout.contact_buffer_len(),
+        layout.rows_buffer_len(),
+    ];
+    assert!(4 * components.iter().sum::<usize>() < 12_000, "{components:?}");
+}
+
+#[test]
+fn a_pass_of_gauss_seidel_lowers_what_the_certificate_measures() {
+    // One contact on one degree of freedom pressed down: λ = −b/W solves it at once.
+    let (y, bias) = ([2.0f32, 0.0, 0.0], [-3.0f32, 0.0, 0.0]);
+    let own = [4.0, 1.0, 1.0, 0.0, 0.0, 0.0];
+    let input = [&[0.0][..], &y, &bias, &[0.0; 3], &own, &[0.5]].concat();
+    let swept = formulas::sweep_contact(crate::solver::LAW_CONE, 0.0, 1, &input);
+    assert_eq!(swept, [0.75, 0.0, 0.0, 1.5]);
+    let m = [1.5];
+    let checked = |z: f32, impulse: f32| {
+        let input = [&[z][..], &m, &y, &bias, &[impulse, 0.0, 0.0], &own[..3], &[0.5]].concat();
+        formulas::check_contact(crate::solver::LAW_CONE, 0.0, 1, &input)[0]
+    };
+    assert_eq!(checked(1.5, 0.75), 0.0);
+    assert_eq!(Real::abs(checked(0.0, 0.0)), 3.0);
+}
+
+#[test]
+fn no_shader_may_exceed_what_lavapipe_loops() {
+    for name in MODELS {
+        let plan = plan(name);
+        for capacity in [1, 16, super::MOST_CAPACITY] {
+            let layout = Layout::new(&plan, capacity);
+            let units = layout.capacity + layout.scalar_rows();
+            let (rounds, newton_steps) = super::shaders::loop_limits(&plan, &layout);
+            assert!(rounds * super::shaders::loops_of_a_round(&plan, units) + 4 * units <= LOOP_BUDGET);
+            assert!(newton_steps * super::shaders::loops_of_a_newton_step(layout.nv, units) + 4 * units <= LOOP_BUDGET);
+            assert!(newton_steps >= 8, "{name}: {newton_steps}");
+        }
+    }
+}

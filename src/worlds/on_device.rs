@@ -1,0 +1,346 @@
+//! The step on a device, and the CPU's part in it: the worlds that halt there are taken on from where they stand.
+
+use super::BlockRecord;
+use super::core::Core;
+use crate::dynamics::TileParameters;
+use crate::error::{Error, Result};
+use crate::gpu::{Device, DeviceChoice};
+use crate::lane::{Pack, Scalar};
+use crate::report::WorldReport;
+use crate::resident::{Halt, Resident};
+use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
+use std::sync::{Mutex, PoisonError};
+
+/// The worlds on a device.
+pub(super) struct OnDevice<R: Pack> {
+    /// None only while it is made anew.
+    resident: Option<Box<Resident>>,
+    /// For the worlds that halt.
+    workers: Mutex<Vec<Worker<R>>>,
+    /// Whether the device has to be told q, v and memory before it steps.
+    state_is_new: bool,
+    /// Whether the memory of the worlds is that of the device, rather than what the host has.
+    memory_is_there: bool,
+    /// What the device was read to remember, shape `[world]`, since it last stepped.
+    read: Mutex<Option<Vec<Vec<Remembered>>>>,
+    /// Seconds that every shader has taken on the device, by name, since [`OnDevice::clear_times`], while times are measured.
+    seconds: Mutex<Vec<(String, f64)>>,
+    /// The worlds that are to forget their impulses, shape \[world\].
+    forgets: Vec<bool>,
+}
+
+impl<R: Pack> OnDevice<R> {
+    /// Opens a device, software too, for whoever asks for it by name.
+    pub fn new(plan: &Plan, world_count: usize, notes: &mut Vec<String>) -> Result<Self> {
+        if let Some(obstacle) = crate::resident::obstacle(plan) {
+            return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
+        }
+        let device = Device::new(&DeviceChoice::Any)?;
+        if device.info().is_software() {
+            notes.push(format!("{} is a software driver: right answers, no speed", device.info().name));
+        }
+        let resident = Resident::new(plan, device, world_count)?;
+        Ok(Self {
+            resident: Some(Box::new(resident)),
+            workers: Mutex::new(Vec::new()),
+            state_is_new: true,
+            memory_is_there: false,
+            read: Mutex::new(None),
+            seconds: Mutex::default(),
+            forgets: vec![false; world_count],
+        })
+    }
+
+    fn resident(&self) -> Result<&Resident> {
+        self.resident.as_deref().ok_or_else(|| Error::Device("the device failed before; make the worlds anew".into()))
+    }
+
+    pub fn device_name(&self) -> String {
+        self.resident.as_ref().map_or_else(|| "none".to_owned(), |resident| resident.device_name().to_owned())
+    }
+
+    /// Seconds that every shader has taken on the device, by name.
+    pub fn times(&self) -> Vec<(String, f64)> {
+        self.seconds.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// Starts the times anew.
+    pub fn clear_times(&mut self) {
+        self.seconds.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        self.resident.as_ref().map_or(0, |resident| resident.bytes_per_world() * self.forgets.len())
+    }
+
+    /// The host has changed q or v of a world.
+    pub fn state_changed(&mut self) {
+        self.state_is_new = true;
+    }
+
+    /// The host wants a world to forget its impulses.
+    pub fn forget(&mut self, world: usize) {
+        self.forgets[world] = true;
+    }
+
+    /// What a world remembers, if that is not what the host has. Of a device that fails, nothing: impulses are a first guess.
+    pub fn memory_of(&self, world: usize) -> Option<Vec<Remembered>> {
+        if self.forgets[world] {
+            return Some(Vec::new());
+        }
+        if !self.memory_is_there {
+            return None;
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.is_none() {
+            let mut all = vec![Vec::new(); self.forgets.len()];
+            let told = self.resident().and_then(|resident| resident.read_memory(|world, of| all[world] = of));
+            *read = told.is_ok().then_some(all);
+        }
+        Some(read.as_ref().map_or_else(Vec::new, |all| all[world].clone()))
+    }
+
+    /// Makes `memory`, shape `[tile]`, that of the worlds.
+    pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
+        for world in 0..self.forgets.len() {
+            if let Some(all) = self.memory_of(world) {
+                memory[world / R::LANES].set(world % R::LANES, &all);
+            }
+        }
+        self.memory_is_there = false;
+        self.state_is_new = true;
+        self.forgets.fill(false);
+    }
+}
+
+/// Some worlds out of their tiles, as tiles of their own.
+struct Gathered<R: Pack> {
+    worlds: Vec<usize>,
+    q: Vec<R>,
+    v: Vec<R>,
+    control: Vec<R>,
+    external: Vec<R>,
+    /// Gravity, mass scale, friction and gain scale, shape `[tile][len]`.
+    parameters: [Vec<R>; 4],
+    memory: Vec<Memory<R>>,
+    reports: Vec<WorldReport>,
+    watched: Vec<Option<Vec<ContactRecord>>>,
+}
+
+/// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
+fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
+    for i in 0..len {
+        let x = from[world / R::LANES * len + i].get(world % R::LANES);
+        to[at / R::LANES * len + i].set(at % R::LANES, x);
+    }
+}
+
+impl<R: Pack> Core<R> {
+    /// Steps on the device; what halts there, here.
+    pub(super) fn step_on_device(
+        &mut self,
+        mut on: Box<OnDevice<R>>,
+        substeps: u32,
+        given: [&[f64]; 2],
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> (Box<OnDevice<R>>, Result<()>) {
+        let stepped = self.step_there(&mut on, substeps, given, see);
+        (on, stepped)
+    }
+
+    fn step_there(
+        &mut self,
+        on: &mut OnDevice<R>,
+        substeps: u32,
+        [control, external]: [&[f64]; 2],
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Result<()> {
+        let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
+        let resident = on.resident()?;
+        if on.state_is_new {
+            let (q, v) = (&self.q, &self.v);
+            resident.write_state(|k, world| {
+                let (tile, lane) = (world / R::LANES, world % R::LANES);
+                let x = if k < nq { q[tile * nq + k] } else { v[tile * nv + k - nq] };
+                x.get(lane).to_f64() as f32
+            });
+            if !on.memory_is_there {
+                resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
+            }
+        }
+        let parts = resident.given();
+        resident.give(|k, world| {
+            let (tile, lane) = (world / R::LANES, world % R::LANES);
+            let fields = [&self.gravity, &self.mass_scale, &self.gain_scale, &self.friction];
+            match parts.iter().position(|part| part.contains(&k)) {
+                Some(0) => control[world * nu + k] as f32,
+                Some(1) => external[world * nv + k - parts[1].start] as f32,
+                Some(p) => fields[p - 2].tile(tile)[k - parts[p].start].get(lane).to_f64() as f32,
+                None => 0.0,
+            }
+        });
+        let stays = |world: usize| see.is_some() || self.watched[world].is_some();
+        resident.begin(stays, |world| on.forgets[world]);
+        if self.plan.profile {
+            resident.step_timed(substeps, &mut on.seconds.lock().unwrap_or_else(PoisonError::into_inner))?;
+        } else {
+            resident.step(substeps)?;
+        }
+        let can_grow = resident.can_grow();
+        (on.state_is_new, on.memory_is_there) = (false, true);
+        *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut halted = Vec::new();
+        let mut crowded = false;
+        let (q, v, reports) = (&mut self.q, &mut self.v, &mut self.reports);
+        on.resident()?.read(|world, number, outcome| {
+            let (tile, lane) = (world / R::LANES, world % R::LANES);
+            let x = |k: usize| R::Scalar::from_f64(f64::from(number(k)));
+            // a world that never began stays as the host has it, to the bit
+            if outcome.done > 0 {
+                (0..nq).for_each(|k| q[tile * nq + k].set(lane, x(k)));
+                (0..nv).for_each(|k| v[tile * nv + k].set(lane, x(nq + k)));
+                reports[world] = WorldReport { unsolved_in_a_row: 0, ..outcome.report };
+            }
+            if outcome.done < substeps {
+                halted.push((outcome.done, world));
+                crowded |= outcome.why == Some(Halt::NoRoom) && can_grow;
+            }
+        })?;
+        for (forgets, report) in on.forgets.iter_mut().zip(&self.reports) {
+            *forgets &= report.steps == 0;
+        }
+        if !halted.is_empty() {
+            on.take_memory(&mut self.memory);
+            self.catch_up(&on.workers, halted, substeps, [control, external], see)?;
+        }
+        if crowded {
+            let grown = on.resident.take().map(|resident| resident.grow(&self.plan)).transpose()?;
+            on.resident = grown.map(Box::new);
+        }
+        Ok(())
+    }
+
+    /// Steps the worlds that halted (substeps done, world) through those that they missed.
+    fn catch_up(
+        &mut self,
+        workers: &Mutex<Vec<Worker<R>>>,
+        mut halted: Vec<(u32, usize)>,
+        substeps: u32,
+        given: [&[f64]; 2],
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) -> Result<()> {
+        halted.sort_unstable();
+        for together in halted.chunk_by(|a, b| a.0 == b.0) {
+            let missed = substeps - together[0].0;
+            let most = self.plan.most_tiles() * R::LANES;
+            let parts: Vec<Vec<usize>> =
+                together.chunks(most).map(|part| part.iter().map(|(_, world)| *world).collect()).collect();
+            let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, given)).collect();
+            let plan = &self.plan;
+            let stepped = Mutex::new(Vec::new());
+            use rayon::prelude::*;
+            self.threads.each(gathered.into_par_iter(), |mut some| {
+                let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
+                some.step(plan, &mut worker, missed, see);
+                workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+                stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
+            })?;
+            for some in stepped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                self.put_back(some);
+            }
+        }
+        Ok(())
+    }
+
+    fn gather(&mut self, worlds: Vec<usize>, [control, external]: [&[f64]; 2]) -> Gathered<R> {
+        let model = &*self.plan.model;
+        let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), worlds.len().div_ceil(R::LANES));
+        let zeros = |len: usize| vec![R::zero(); tiles * len];
+        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale];
+        let mut some = Gathered {
+            q: zeros(nq),
+            v: zeros(nv),
+            control: zeros(nu.max(1)),
+            external: zeros(nv),
+            parameters: fields.map(|field| zeros(field.len)),
+            memory: vec![Memory::default(); tiles],
+            reports: Vec::new(),
+            watched: Vec::new(),
+            worlds,
+        };
+        for (at, &world) in some.worlds.iter().enumerate() {
+            let (tile, lane) = (at / R::LANES, at % R::LANES);
+            carry(&self.q, world, &mut some.q, at, nq);
+            carry(&self.v, world, &mut some.v, at, nv);
+            for (from, to, len) in [(control, &mut some.control, nu), (external, &mut some.external, nv)] {
+                for i in 0..len {
+                    to[tile * len + i].set(lane, R::Scalar::from_f64(from[world * len + i]));
+                }
+            }
+            for (field, to) in fields.iter().zip(&mut some.parameters) {
+                for (i, x) in field.tile(world / R::LANES).iter().enumerate() {
+                    to[tile * field.len + i].set(lane, x.get(world % R::LANES));
+                }
+            }
+            some.memory[tile].set(lane, &self.memory[world / R::LANES].of(world % R::LANES));
+            some.reports.push(self.reports[world]);
+            some.watched.push(self.watched[world].take());
+        }
+        some
+    }
+
+    fn put_back(&mut self, some: Gathered<R>) {
+        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
+        let Gathered { worlds, q, v, memory, reports, watched, .. } = some;
+        for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
+            carry(&q, at, &mut self.q, *world, nq);
+            carry(&v, at, &mut self.v, *world, nv);
+            let all = memory[at / R::LANES].of(at % R::LANES);
+            self.memory[world / R::LANES].set(world % R::LANES, &all);
+            self.reports[*world] = WorldReport { halted: true, ..reports[at] };
+            self.watched[*world] = watched;
+        }
+    }
+}
+
+impl<R: Pack> Gathered<R> {
+    fn step(
+        &mut self,
+        plan: &Plan,
+        worker: &mut Worker<R>,
+        substeps: u32,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        let lens = [3, plan.model.bodies.len(), plan.model.geoms.len(), plan.model.nu()];
+        let [gravity, mass_scale, friction, gain_scale] = &self.parameters;
+        // who looks at blocks looks at all worlds, in their order
+        let first_world = if see.is_some() { self.worlds[0] } else { 0 };
+        let parameters = |tile: usize| {
+            let t = tile - first_world / R::LANES;
+            let of = |k: usize, all: &'_ [R]| t * lens[k]..((t + 1) * lens[k]).min(all.len());
+            TileParameters {
+                gravity: &gravity[of(0, gravity)],
+                mass_scale: &mass_scale[of(1, mass_scale)],
+                friction: &friction[of(2, friction)],
+                gain_scale: &gain_scale[of(3, gain_scale)],
+            }
+        };
+        let mut chunk = Chunk {
+            first_world,
+            q: &mut self.q,
+            v: &mut self.v,
+            control: &mut self.control,
+            external: &mut self.external,
+            parameters: &parameters,
+            memory: &mut self.memory,
+            reports: &mut self.reports,
+            watched: &mut self.watched,
+        };
+        for _ in 0..substeps {
+            worker.begin(plan, &mut chunk, see);
+            worker.solve(plan);
+            worker.complete(plan, &mut chunk, see);
+        }
+    }
+}

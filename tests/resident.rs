@@ -1,0 +1,241 @@
+//! The step that stays on the device against the CPU's, and what it promises of its worlds.
+//!
+//! Needs an adapter, software being enough. Without one the tests say so and pass, unless `DELASSUS_REQUIRE_GPU=1`.
+#![cfg(feature = "gpu")]
+
+mod common;
+
+use delassus::gpu::{DeviceChoice, Gpu};
+use delassus::solver::Algorithm;
+use delassus::{Backend, Error, Impacts, Integrator, Mask, Model, Precision, Settings, WorldStatus, Worlds};
+
+fn adapter() -> bool {
+    match Gpu::new(&DeviceChoice::Any) {
+        Ok(_) => true,
+        Err(error) => {
+            common::no_adapter(&error);
+            false
+        }
+    }
+}
+
+fn model(name: &str) -> Model {
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
+    Model::from_mjcf_file(path).expect("a model")
+}
+
+fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
+    Worlds::new(model, count, Settings { backend, ..Settings::default() }).expect("worlds")
+}
+
+/// Numbers in [−1, 1), the same in every run.
+struct Random(u32);
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(self.0 >> 8) / f64::from(1u32 << 23) - 1.0
+    }
+    fn many(&mut self, count: usize, scale: f64) -> Vec<f64> {
+        (0..count).map(|_| scale * self.next()).collect()
+    }
+}
+
+/// q, then v of all worlds, to the bit.
+fn bits(worlds: &Worlds) -> Vec<u64> {
+    worlds.positions().iter().chain(&worlds.velocities()).map(|x| x.to_bits()).collect()
+}
+
+/// Both solve to 1e-5 m/s; through Y of a light limb that may be some hundred times as much in v. Where friction leaves several answers both may be right: so
+/// some steps may differ, few.
+const SAME: f64 = 2e-3;
+
+#[test]
+fn every_step_of_the_robots_is_that_of_the_cpu() {
+    if !adapter() {
+        return;
+    }
+    for name in ["ant", "biped", "hopper", "humanoid", "pendulum", "quadruped", "spheres"] {
+        let model = model(name);
+        let (count, steps) = (16, 60);
+        let (mut cpu, mut gpu) = (worlds(&model, count, Backend::Cpu), worlds(&model, count, Backend::Gpu));
+        let mut random = Random(5);
+        let (mut differ, mut halted) = (0, 0);
+        gpu.set_state(Mask::All, &cpu.positions(), &random.many(count * model.nv(), 0.1)).expect("a state");
+        cpu.set_state(Mask::All, &gpu.positions(), &gpu.velocities()).expect("a state");
+        for step in 0..steps {
+            let control = random.many(count * model.nu(), 1.0);
+            for worlds in [&mut cpu, &mut gpu] {
+                worlds.set_control(&control).expect("control");
+                worlds.step(1).expect("a step");
+            }
+            let (nq, nv) = (model.nq(), model.nv());
+            for world in 0..count {
+                let (a, b) = (&cpu.reports()[world], &gpu.reports()[world]);
+                assert!(b.solved() && b.steps == 1, "{name}, step {step}, world {world}: {b:?}");
+                assert!(b.residual <= 1e-5f64.max(b.floor), "{name}: {b:?}");
+                halted += usize::from(b.halted);
+                let gap = |x: &[f64], y: &[f64], n: usize| {
+                    let of = world * n..(world + 1) * n;
+                    x[of.clone()].iter().zip(&y[of]).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+                };
+                let gap =
+                    gap(&cpu.positions(), &gpu.positions(), nq).max(gap(&cpu.velocities(), &gpu.velocities(), nv));
+                differ += usize::from(gap > SAME);
+                assert!(a.solved(), "{name}: {a:?}");
+            }
+            gpu.set_state(Mask::All, &cpu.positions(), &cpu.velocities()).expect("a state");
+        }
+        println!("{name}: {differ} of {} differ by more than {SAME}, {halted} halted", count * steps);
+        assert!(differ <= count * steps / 200, "{name}: {differ} steps differ");
+        // of the biped's and the humanoid's feet, which are boxes, the CPU finds the points
+        assert!(
+            halted <= count * steps / if matches!(name, "biped" | "humanoid") { 2 } else { 50 },
+            "{name}: {halted}"
+        );
+    }
+}
+
+#[test]
+fn a_world_keeps_its_bits_wherever_it_stands_and_however_its_steps_are_counted() {
+    if !adapter() {
+        return;
+    }
+    let model = model("ant");
+    let (few, many) = (3, 130);
+    let mut random = Random(1);
+    let v = random.many(few * model.nv(), 0.5);
+    let roll = |count: usize, at: usize, substeps: &[u32]| {
+        let mut worlds = worlds(&model, count, Backend::Gpu);
+        let list: Vec<usize> = (at..at + few).collect();
+        let q = model.q0.repeat(few);
+        worlds.set_state(Mask::List(&list), &q, &v).expect("a state");
+        let mut control = Random(9).many(model.nu(), 1.0);
+        control = control.repeat(count);
+        worlds.set_control(&control).expect("control");
+        for k in substeps {
+            worlds.step(*k).expect("steps");
+        }
+        let (nq, nv) = (model.nq(), model.nv());
+        let mut all = worlds.positions()[at * nq..(at + few) * nq].to_vec();
+        all.extend(&worlds.velocities()[at * nv..(at + few) * nv]);
+        all.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let alone = roll(few, 0, &[40]);
+    assert_eq!(alone, roll(few, 0, &[40]), "the same run twice");
+    assert_eq!(alone, roll(many, 70, &[40]), "in a larger batch, elsewhere");
+    assert_eq!(alone, roll(few, 0, &[13, 27]), "in two calls");
+}
+
+#[test]
+fn a_world_that_is_not_finite_changes_no_other() {
+    if !adapter() {
+        return;
+    }
+    let model = model("ant");
+    let roll = |spoil: bool| {
+        let mut worlds = worlds(&model, 5, Backend::Gpu);
+        let mut v = Random(3).many(5 * model.nv(), 0.3);
+        if spoil {
+            v[2 * model.nv()] = 1e38;
+        }
+        worlds.set_state(Mask::All, &model.q0.repeat(5), &v).expect("a state");
+        worlds.step(30).expect("steps");
+        worlds
+    };
+    let (good, bad) = (roll(false), roll(true));
+    assert!(bad.reports()[2].status >= WorldStatus::Exploded && bad.reports()[2].failed());
+    let (nq, nv) = (model.nq(), model.nv());
+    for world in [0, 1, 3, 4] {
+        assert!(bad.reports()[world].solved());
+        assert_eq!(good.positions()[world * nq..(world + 1) * nq], bad.positions()[world * nq..(world + 1) * nq]);
+        assert_eq!(good.velocities()[world * nv..(world + 1) * nv], bad.velocities()[world * nv..(world + 1) * nv]);
+    }
+}
+
+#[test]
+fn room_for_contacts_grows_and_none_is_lost() {
+    if !adapter() {
+        return;
+    }
+    // twenty balls on a plate touch it in twenty points, more than there is room for at first
+    let ball = |k: usize| {
+        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
+    };
+    let balls: String = (0..20).map(ball).collect();
+    let text = format!(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
+    );
+    let model = Model::from_mjcf_str(&text).expect("a model");
+    let mut worlds = worlds(&model, 2, Backend::Gpu);
+    worlds.step(3).expect("steps");
+    let first = worlds.reports()[0];
+    assert!(first.halted && first.solved() && first.contact_count == 20 && !first.overflow, "{first:?}");
+    worlds.step(3).expect("steps");
+    let then = worlds.reports()[0];
+    assert!(!then.halted && then.solved() && then.contact_count == 20, "{then:?}");
+}
+
+#[test]
+fn what_cannot_run_there_is_an_error_that_says_what_to_do() {
+    if !adapter() {
+        return;
+    }
+    let settings = || Settings { backend: Backend::Gpu, ..Settings::default() };
+    let cases = [
+        (Settings { precision: Precision::F64, ..settings() }, "f32"),
+        (Settings { integrator: Some(Integrator::Rk4), ..settings() }, "euler"),
+        (Settings { impacts: Impacts::Sequential, ..settings() }, "simultaneous"),
+        (Settings { algorithm: Algorithm::Jacobi, ..settings() }, "hybrid"),
+    ];
+    for (settings, word) in cases {
+        match Worlds::new(&model("ant"), 1, settings) {
+            Err(Error::Unsupported(text)) => assert!(text.contains(word), "{text}"),
+            other => panic!("{word}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn snapshots_and_resets_are_those_of_the_device() {
+    if !adapter() {
+        return;
+    }
+    let model = model("quadruped");
+    let mut worlds = worlds(&model, 4, Backend::Gpu);
+    worlds.step(40).expect("steps");
+    let kept = worlds.save();
+    worlds.step(20).expect("steps");
+    let after = bits(&worlds);
+    worlds.load(&kept).expect("a snapshot");
+    worlds.step(20).expect("steps");
+    assert_eq!(after, bits(&worlds), "a snapshot goes on as the worlds did");
+    worlds.reset(Mask::List(&[1]), 0).expect("a reset");
+    assert_eq!(worlds.positions()[model.nq()..2 * model.nq()], model.q0);
+    worlds.step(60).expect("steps");
+    let mut fresh = self::worlds(&model, 4, Backend::Gpu);
+    fresh.step(60).expect("steps");
+    let (nq, all) = (model.nq(), worlds.positions());
+    assert_eq!(all[nq..2 * nq], fresh.positions()[nq..2 * nq], "a world that was reset remembers nothing");
+}
+
+#[test]
+fn watched_worlds_and_parameters_are_seen() {
+    if !adapter() {
+        return;
+    }
+    let model = model("quadruped");
+    let (mut cpu, mut gpu) = (worlds(&model, 3, Backend::Cpu), worlds(&model, 3, Backend::Gpu));
+    for worlds in [&mut cpu, &mut gpu] {
+        worlds.watch(1, true).expect("a world");
+        let gravity = [0.0, 0.0, -3.0];
+        worlds
+            .set_parameter(delassus::worlds::Parameter::Gravity, Mask::List(&[2]), &gravity[..])
+            .expect("a parameter");
+        worlds.step(60).expect("steps");
+    }
+    assert_eq!(cpu.contacts(1).map(<[_]>::len), gpu.contacts(1).map(<[_]>::len));
+    assert!(gpu.contacts(1).is_some_and(|contacts| !contacts.is_empty()));
+    let height = |worlds: &Worlds, world: usize| worlds.positions()[world * model.nq() + 2];
+    assert!((height(&cpu, 2) - height(&gpu, 2)).abs() < 1e-3);
+    assert!(height(&gpu, 2) > height(&gpu, 0) + 1e-3, "less gravity, higher");
+}
