@@ -220,9 +220,9 @@ pub fn islands<R: Pack>(
             }
             let b = &mut out.blocks[block as usize];
             if with_friction {
-                b.contact_count += 1
+                b.contact_count += 1;
             } else {
-                b.scalar_count += 1
+                b.scalar_count += 1;
             }
             if slot < patch_slots {
                 for i in 0..PATCH_ROWS {

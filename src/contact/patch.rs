@@ -132,7 +132,7 @@ impl<R: Pack> NearPatch<R> {
         for k in 0..KEPT {
             let point = &mut points[k];
             let vertex = present[k].and(disc.lanes.not());
-            point.gap = point.gap - R::select(vertex, margin, zero);
+            point.gap -= R::select(vertex, margin, zero);
             let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
             let overlap = -(point.gap.max(zero) + closing);
             *deepest = R::select(vertex, deepest.max(overlap), *deepest);
@@ -140,9 +140,9 @@ impl<R: Pack> NearPatch<R> {
         }
         if disc.lanes.any() {
             // no point of the disc comes down by more than its centre and R |ω × n|
-            disc.lowest = disc.lowest - margin;
+            disc.lowest -= margin;
             let point = &mut points[0];
-            point.gap = point.gap - R::select(disc.lanes, margin, zero);
+            point.gap -= R::select(disc.lanes, margin, zero);
             let turn = (db.shift.angular - da.shift.angular).cross(point.normal).norm();
             let closing = point.normal.dot(db.at(point.position) - da.at(point.position)) - disc.radius * turn;
             let overlap = -(disc.lowest.max(zero) + closing);

@@ -408,8 +408,8 @@ impl<R: Pack> Block<R> {
             if rows.is_patch {
                 for k in 0..4 {
                     if rows.normal[k] == j {
-                        slip[0] = slip[0] - e[0] * slopes.centre[k][1] * w[2];
-                        slip[1] = slip[1] + e[1] * slopes.centre[k][0] * w[2];
+                        slip[0] -= e[0] * slopes.centre[k][1] * w[2];
+                        slip[1] += e[1] * slopes.centre[k][0] * w[2];
                     }
                 }
             }
