@@ -216,9 +216,16 @@ fn tiny<R: Scalar>() -> f64 {
 /// `|s − P(s − y/scale)| scale`, P onto the ball `|s| ≤ radius`: the natural map of one block, m/s.
 #[inline(always)]
 pub fn natural_map<R: Pack>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
-    let p: [R; 3] = std::array::from_fn(|k| s[k] - y[k] / scale);
+    // loops, not closures, which packs of lanes would call one by one
+    let mut p = [R::zero(); 3];
+    for k in 0..3 {
+        p[k] = s[k] - y[k] / scale;
+    }
     let factor = shortening(length(p), radius);
-    scale * length(std::array::from_fn(|k| s[k] - factor * p[k]))
+    for k in 0..3 {
+        p[k] = s[k] - factor * p[k];
+    }
+    scale * length(p)
 }
 
 /// What takes a vector of this length into the ball: `min(1, radius / length)`.
@@ -282,7 +289,7 @@ pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R) -
         lambda = R::select(beyond, lambda + rise.max(zero), lambda);
     }
     let factor = R::select(zero.lt(radius), shortening(length(x), safe), zero);
-    x.map(|x| x * factor)
+    [x[0] * factor, x[1] * factor, x[2] * factor]
 }
 
 #[cfg(test)]
