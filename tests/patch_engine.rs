@@ -9,7 +9,7 @@ use common::data;
 use delassus::ecp::{Shape as EcpShape, State};
 use delassus::model::{Geom, Joint, JointKind, Model, ModelBuilder, Shape, solid_inertia};
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::worlds::WorldStatus;
+use delassus::worlds::{Start, WorldStatus};
 use delassus::{Backend, Impacts, Mask, Precision, Settings, Worlds};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use patch::Scenario;
@@ -373,6 +373,34 @@ fn what_has_no_patches_says_what_to_do() {
     ] {
         let error = Worlds::new(&model, 1, wrong).unwrap_err().to_string();
         assert!(error.contains("patch") && error.contains("cone"), "{error}");
+    }
+}
+
+#[test]
+fn robots_with_flat_feet_and_the_pile_are_solved() {
+    for (name, steps) in [("biped", 150), ("humanoid", 60), ("boxes", 150)] {
+        let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+        let model = Model::from_mjcf_file(path).unwrap();
+        let count = 16;
+        let settings = Settings { friction: FrictionLaw::Patch, ..Settings::default() };
+        let mut worlds = Worlds::new(&model, count, settings).unwrap();
+        worlds.set_start(Start { position_noise: 0.02, velocity_noise: 0.02, ..Start::default() }).unwrap();
+        worlds.reset(Mask::All, 3).unwrap();
+        let (mut contacts, mut residuals) = (0, Vec::new());
+        for k in 0..steps {
+            let control: Vec<f64> =
+                (0..count * model.nu()).map(|i| (i as f64 * 7.3 + f64::from(k / 5)).sin()).collect();
+            worlds.set_control(&control).unwrap();
+            for report in worlds.step(1).unwrap() {
+                assert!(report.status == WorldStatus::Solved, "{name}, step {k}: {report:?}");
+                contacts += report.contact_count;
+                residuals.push(report.residual);
+            }
+        }
+        residuals.sort_by(f64::total_cmp);
+        let p99 = residuals[residuals.len() * 99 / 100];
+        println!("{name}: {contacts} contacts, residual {p99:.1e} m/s (99 %)");
+        assert!(contacts > 500 && p99 <= 1e-5, "{name}: {contacts} contacts, {p99}");
     }
 }
 

@@ -31,6 +31,8 @@ const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
     (lcp::Solver::Newton, 200, 1.0),
     (lcp::Solver::Auto, 200, 1.0),
 ];
+/// Each of these but the last may spend one part in so many of what is left of the world's budget: what has no answer takes as much as it gets.
+const GIVE_WAY_PARTS: u64 = 8;
 
 /// What became of a world's blocks in a step, after the batched solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,17 +129,17 @@ impl<R: Pack> Worker<R> {
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
         }
-        let solution = self.solve_exactly((lcp::Solver::Auto, 200), &problem, &impulse, wanted, world);
+        let solution = self.solve_exactly((lcp::Solver::Auto, 200, 1), &problem, &impulse, wanted, world);
         let residual = self.certificate(q.tile, q.block, q.position).residual;
         if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
             self.replace(settings, q, &problem, &solution.impulse);
         }
     }
 
-    /// A solver in f64, within what is left of the world's budget.
+    /// A solver in f64: which, in how many steps, within one part in so many of what is left of the world's budget.
     fn solve_exactly(
         &mut self,
-        (solver, iterations): (lcp::Solver, usize),
+        (solver, iterations, parts): (lcp::Solver, usize, u64),
         problem: &Problem,
         start: &DVector<f64>,
         tolerance: f64,
@@ -145,7 +147,8 @@ impl<R: Pack> Worker<R> {
     ) -> lcp::Solution {
         let left = &mut self.mended[world].work_left;
         // Where all starts fail, long sweeps rarely help, and a rollout must go on.
-        let exact = lcp::SolveSettings { tolerance, iterations, work: Some(*left), ..lcp::SolveSettings::default() };
+        let work = Some(*left / parts);
+        let exact = lcp::SolveSettings { tolerance, iterations, work, ..lcp::SolveSettings::default() };
         let solution = lcp::solve(problem, solver, &exact, Some(start));
         *left = left.saturating_sub(solution.work);
         solution
@@ -158,13 +161,14 @@ impl<R: Pack> Worker<R> {
         if pushed.is_empty() {
             return false;
         }
-        for (solver, iterations, share) in GIVE_WAY {
+        for (k, (solver, iterations, share)) in GIVE_WAY.into_iter().enumerate() {
+            let parts = if k + 1 < GIVE_WAY.len() { GIVE_WAY_PARTS } else { 1 };
             // (W + ε) λ + b = w
             let mut soft = problem.clone();
             for &i in &pushed {
                 soft.delassus[(i, i)] *= 1.0 + share;
             }
-            let solution = self.solve_exactly((solver, iterations), &soft, &start, wanted, world);
+            let solution = self.solve_exactly((solver, iterations, parts), &soft, &start, wanted, world);
             if solution.status != lcp::SolveStatus::Solved {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! A problem with patches in the unknowns of Newton's method, over lanes: what misses its laws, and the Jacobian of that.
 
 use super::super::project::scale;
+use super::add_product;
 use super::law::{PATCH_ROWS, Rows, Shape, project_disc_cone};
 use super::rounds::Room;
 use crate::lane::{Mask, Pack, PackMask, Scalar};
@@ -27,6 +28,8 @@ pub(super) struct Block<R> {
     pub shapes: Vec<R>,
     /// 1/ρ of every row, 1/kg, shape \[row\].
     pub scale: Vec<R>,
+    /// ρ of every row, kg, shape \[row\].
+    pub rho: Vec<R>,
 }
 
 /// Where a tile stands: unknowns and what follows from them, shape \[row\] each.
@@ -166,6 +169,7 @@ impl<R: Pack> Block<R> {
             bounds: Vec::new(),
             shapes: Vec::new(),
             scale: Vec::new(),
+            rho: Vec::new(),
         }
     }
 
@@ -203,6 +207,10 @@ impl<R: Pack> Block<R> {
                 self.scale[row] = a;
             }
         }
+        self.rho.clear();
+        for scale in &self.scale {
+            self.rho.push(R::one() / *scale);
+        }
     }
 
     /// The first scalar row that belongs to no patch.
@@ -211,11 +219,9 @@ impl<R: Pack> Block<R> {
         3 * self.room.contacts + PATCH_ROWS * self.room.patches
     }
 
-    /// All that follows from the unknowns of `p`.
+    /// z of x.
     #[inline(always)]
-    pub fn evaluate(&self, p: &mut Point<R>) {
-        let (n, zero) = (self.room.row_count(), R::zero());
-        let Point { x, z, w, defect, .. } = p;
+    pub fn impulses(&self, x: &[R], z: &mut [R]) {
         z.copy_from_slice(x);
         for c in 0..self.room.patches {
             let (rows, shape) = self.rows(c);
@@ -225,13 +231,30 @@ impl<R: Pack> Block<R> {
                 z[row] = f[k];
             }
         }
-        for i in 0..n {
-            let mut sum = self.bias[i];
-            for (a, z) in self.delassus[i * n..(i + 1) * n].iter().zip(&*z) {
-                sum = a.mul_add(*z, sum);
+    }
+
+    /// x of z.
+    #[inline(always)]
+    pub fn unknowns(&self, z: &[R], x: &mut [R]) {
+        x.copy_from_slice(z);
+        for c in 0..self.room.patches {
+            let (rows, shape) = self.rows(c);
+            let centre = shape.pressure(rows.normals(z)).centre;
+            let s = shape.scaled(rows.frictions(z), centre);
+            for (k, row) in rows.friction().into_iter().enumerate() {
+                x[row] = s[k];
             }
-            w[i] = sum;
         }
+    }
+
+    /// All that follows from the unknowns of `p`.
+    #[inline(always)]
+    pub fn evaluate(&self, p: &mut Point<R>) {
+        let (n, zero) = (self.room.row_count(), R::zero());
+        self.impulses(&p.x, &mut p.z);
+        let Point { x, z, w, defect, .. } = p;
+        w.copy_from_slice(&self.bias);
+        add_product(&self.delassus, z, w);
         let (mut residual, mut sum) = (zero, zero);
         for c in 0..self.room.contacts {
             let (rows, shape) = self.rows(c);
@@ -290,7 +313,7 @@ impl<R: Pack> Block<R> {
     /// The Jacobian of F/ρ by x/ρ at `p`, row-major. `shift`: added to the diagonals of friction.
     #[inline(always)]
     pub fn jacobian(&self, p: &Point<R>, shift: R, out: &mut [R]) {
-        let (n, zero, one) = (self.room.row_count(), R::zero(), R::one());
+        let (n, zero) = (self.room.row_count(), R::zero());
         let normal_shift = shift.max(R::constant(normal_shift::<R>()));
         let (x, z, w) = (&p.x, &p.z, &p.w);
         out.copy_from_slice(&self.delassus);
@@ -346,10 +369,9 @@ impl<R: Pack> Block<R> {
             }
             row[i] = R::select(bound, d, normal_shift.mul_add(d, row[i]));
         }
-        for j in 0..n {
-            let rho = one / self.scale[j];
-            for i in 0..n {
-                out[i * n + j] = out[i * n + j] * rho;
+        for row in out.chunks_exact_mut(n) {
+            for (entry, rho) in row.iter_mut().zip(&self.rho) {
+                *entry = *entry * *rho;
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::super::project::is_finite;
 use super::super::residual::{contact_residual, row_residual, write_report};
 use super::super::{Header, LAW_CONE};
-use super::PatchTile;
 use super::law::{Rows, Shape};
+use super::{PatchTile, add_product};
 use crate::lane::{Mask, Pack, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 
@@ -20,18 +20,21 @@ pub(super) fn certify<R: Pack>(header: &Header, tile: &PatchTile<'_, R>, velocit
     velocity.resize(2 * n, zero);
     let (w, size) = velocity.split_at_mut(n);
     let z = &*tile.one.impulse;
-    let mut finite = R::Mask::splat(true);
-    for i in 0..n {
-        let row = &tile.one.delassus[i * n..(i + 1) * n];
-        let (mut u, mut sum) = (tile.one.bias[i], tile.one.bias[i].abs());
-        for j in 0..n {
-            u = row[j].mul_add(z[j], u);
-            sum += (row[j] * z[j]).abs();
+    w.copy_from_slice(tile.one.bias);
+    add_product(tile.one.delassus, z, w);
+    for (size, bias) in size.iter_mut().zip(tile.one.bias) {
+        *size = bias.abs();
+    }
+    for (column, z) in tile.one.delassus.chunks_exact(n.max(1)).zip(z) {
+        for (size, a) in size.iter_mut().zip(column) {
+            *size += (*a * *z).abs();
         }
-        (w[i], size[i]) = (u, sum);
-        finite = finite.and(is_finite(sum));
     }
     let (w, size) = (&*w, &*size);
+    let mut finite = R::Mask::splat(true);
+    for size in size {
+        finite = finite.and(is_finite(*size));
+    }
     let (mut largest, mut magnitude) = (zero, zero);
     for c in 0..tile.contacts {
         let rows = Rows::new(c, tile.contacts, tile.patches);

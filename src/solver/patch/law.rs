@@ -203,8 +203,8 @@ impl<R: Pack> Shape<R> {
         let (mut worst, mut sum) = (zero, zero);
         for k in 0..4 {
             // D |λ − max(0, λ − w/D)|
-            let d = scale(normal[k]);
-            let error = (z[k] - (z[k] - w[k] / d).max(zero)).abs() * d;
+            let own = z[k] * scale(normal[k]);
+            let error = R::select(own.lt(w[k]), own, w[k]).abs();
             let error = R::select(self.disc, zero, error);
             (worst, sum) = (error.max(worst), sum + error);
         }

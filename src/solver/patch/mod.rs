@@ -138,6 +138,16 @@ impl<R: Pack> Task for Newton<'_, R> {
     }
 }
 
+/// w ← w + W z, column by column, as W is symmetric: sums row by row would wait for every addition.
+#[inline(always)]
+fn add_product<R: Pack>(delassus: &[R], z: &[R], w: &mut [R]) {
+    for (column, z) in delassus.chunks_exact(z.len().max(1)).zip(z) {
+        for (w, a) in w.iter_mut().zip(column) {
+            *w = a.mul_add(*z, *w);
+        }
+    }
+}
+
 /// A certificate with nothing in it.
 #[inline(always)]
 fn no_report<R: Pack>() -> [R; REPORT_LEN] {

@@ -12,12 +12,12 @@
 
 use super::super::cpu::OneTile;
 use super::super::project::is_finite;
-use super::super::{Header, REPORT_LEN, REPORT_LIVE, goal};
+use super::super::{REPORT_LEN, REPORT_LIVE};
 use super::PatchTile;
 use super::block::{Block, Point};
 use super::law::PATCH_LEN;
 use super::rounds::{Room, Start};
-use super::sweeps::Carried;
+use super::sweeps::{Carried, make_feasible};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// Halvings of a step.
@@ -26,6 +26,10 @@ const HALVINGS: usize = 8;
 const ENOUGH: f64 = 0.9;
 /// Added to the diagonal of the friction rows where the system is not regular without; tried in turn.
 const SHIFTS: [f64; 4] = [0.0, 1e-7, 1e-5, 1e-3];
+/// Least share of its diagonal that is added to the Jacobian of steps with sweeps: with less, impulses that are not unique jump, and rows with them.
+const LEAST_DELTA: f64 = 3e-4;
+/// Sweeps after such a step.
+const SWEEPS_AFTER: u32 = 10;
 /// Newton aims this far below the tolerance: points are certified by another form of their law.
 const AIM: f64 = 0.3;
 
@@ -63,6 +67,53 @@ fn eliminate<R: Pack>(a: &mut [R], b: &mut [R]) {
         }
         b[i] = sum * inverse(a[i * n + i]);
     }
+}
+
+/// Sweeps over the blocks of some lanes from the unknowns of `p`, brought into what the laws allow.
+#[inline(always)]
+fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Carried<R>, p: &mut Point<R>) {
+    block.impulses(&p.x, &mut p.z);
+    let mut report = [R::zero(); REPORT_LEN];
+    report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
+    let mut tile = PatchTile {
+        contacts: block.room.contacts,
+        patches: block.room.patches,
+        shapes: &block.shapes,
+        one: OneTile {
+            delassus: &block.delassus,
+            friction: &block.friction,
+            bounds: &block.bounds,
+            bias: &block.bias,
+            impulse: &mut p.z,
+            report: &mut report,
+        },
+    };
+    make_feasible(&mut tile);
+    carried.start(&tile);
+    carried.sweep(count, &mut tile);
+    block.unknowns(&p.z, &mut p.x);
+}
+
+/// The length of the step from `now` with the least merit, of the halves, quarters and so on of the full one; `trial`: room.
+#[inline(always)]
+fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask, trial: &mut Point<R>) -> R {
+    let (mut length, mut best) = (R::constant(0.5), R::constant(0.5));
+    let (mut least, mut falling) = (R::constant(f64::INFINITY), lanes);
+    for _ in 0..HALVINGS {
+        if !falling.any() {
+            break;
+        }
+        for (i, x) in trial.x.iter_mut().enumerate() {
+            *x = (-length).mul_add(step[i], now.x[i]);
+        }
+        block.evaluate(trial);
+        let better = falling.and(trial.merit.lt(least));
+        (least, best) = (R::select(better, trial.merit, least), R::select(better, length, best));
+        // once it is better than nothing, it gets worse again with less
+        falling = falling.and(better.or(least.lt(now.merit).not()));
+        length = length * R::constant(0.5);
+    }
+    best
 }
 
 /// One tile of blocks with what Newton needs.
@@ -127,10 +178,9 @@ impl<R: Pack> NewtonTile<R> {
         self.tolerance = R::constant(f64::INFINITY);
     }
 
-    /// The residual that `lane` has to reach; `floor`: that of its certificate, m/s.
-    pub fn set_goal(&mut self, lane: usize, header: &Header, floor: R::Scalar) {
-        let wanted = goal(R::Scalar::from_f64(f64::from(header.tolerance)), floor);
-        self.tolerance.set(lane, wanted * R::Scalar::from_f64(AIM));
+    /// The residual at which `lane` will be certified, m/s.
+    pub fn set_goal(&mut self, lane: usize, goal: R::Scalar) {
+        self.tolerance.set(lane, goal * R::Scalar::from_f64(AIM));
     }
 
     /// Solves from where the round starts. Returns the steps of every lane, the lanes that have not reached their tolerance, and those that end nearer to
@@ -139,15 +189,19 @@ impl<R: Pack> NewtonTile<R> {
     pub fn run(&mut self, start: Start, most: usize) -> (R, R::Mask, R::Mask) {
         let (n, zero) = (self.block.room.row_count(), R::zero());
         self.block.find_scales();
-        self.start_at_impulse();
+        self.block.unknowns(&self.impulse, &mut self.now.x);
         self.block.evaluate(&mut self.now);
         let before = self.now.residual;
         let mut steps = zero;
         match start {
             Start::Here => {}
+            Start::Swept => {
+                let (taken, unsolved) = self.solve_swept(most);
+                self.impulse.copy_from_slice(&self.now.z);
+                return (taken, unsolved, self.now.residual.lt(before));
+            }
             Start::Sweeps(count) => {
-                self.sweep(count);
-                self.start_at_impulse();
+                sweep(&self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
             }
             Start::Friction(shares) => {
                 self.now.x.fill(zero);
@@ -183,42 +237,71 @@ impl<R: Pack> NewtonTile<R> {
         (steps + taken, unsolved, self.now.residual.lt(before))
     }
 
-    /// x of z.
+    /// The same with a Jacobian that stays well away from singular, and sweeps after every step: they find which rows act, the step how much. What the full step and its
+    /// sweeps reach counts, or else what a shorter one and its sweeps do.
+    ///
+    /// ```text
+    /// δ = δ₀;  until it is solved:
+    ///   full step of the Jacobian with δ on its diagonal, sweeps; where that does not help, the best of shorter steps, sweeps
+    ///   accept if the merit is below the largest of the last three:  δ ← max(δ/10, δ₀) after a full step, min(1, 2 δ) after a shorter one
+    ///   else:  δ ← min(1, 10 δ), sweeps
+    /// ```
     #[inline(always)]
-    fn start_at_impulse(&mut self) {
-        let (block, x) = (&self.block, &mut self.now.x);
-        x.copy_from_slice(&self.impulse);
-        for c in 0..block.room.patches {
-            let (rows, shape) = block.rows(c);
-            let centre = shape.pressure(rows.normals(&self.impulse)).centre;
-            let s = shape.scaled(rows.frictions(&self.impulse), centre);
-            for (k, row) in rows.friction().into_iter().enumerate() {
-                x[row] = s[k];
+    fn solve_swept(&mut self, most: usize) -> (R, R::Mask) {
+        let (zero, one) = (R::zero(), R::one());
+        let Self { block, now, trial, next, best, jacobian, step, carried, .. } = self;
+        let n = block.room.row_count();
+        best.take(R::Mask::splat(true), now);
+        let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
+        let (mut delta, mut steps) = (R::constant(LEAST_DELTA), zero);
+        let mut merits = [now.merit; 3];
+        for k in 0..most {
+            if !live.any() {
+                break;
             }
+            steps += R::select(live, one, zero);
+            block.jacobian(now, delta, jacobian);
+            step.copy_from_slice(&now.defect);
+            eliminate(jacobian, step);
+            for i in 0..n {
+                step[i] = step[i] * block.rho[i];
+            }
+            let most_allowed = merits[0].max(merits[1]).max(merits[2]);
+            let (mut length, mut shorter) = (one, R::Mask::splat(false));
+            // the full step, where that does not help shorter ones, where nothing does sweeps from where it stands
+            let mut wanting = live;
+            for attempt in 0..3 {
+                if !wanting.any() {
+                    break;
+                }
+                if attempt == 1 {
+                    length = shorten(block, now, step, wanting, trial);
+                } else if attempt == 2 {
+                    length = zero;
+                }
+                for i in 0..n {
+                    trial.x[i] = (-length).mul_add(step[i], now.x[i]);
+                }
+                sweep(block, SWEEPS_AFTER, wanting, carried, trial);
+                block.evaluate(trial);
+                let first = R::Mask::splat(attempt == 0).or(trial.merit.lt(next.merit));
+                let better = wanting.and(first);
+                next.take(better, trial);
+                shorter = shorter.or(better.and(R::Mask::splat(attempt == 1)));
+                let limit = if attempt == 0 { R::constant(ENOUGH) * now.merit } else { most_allowed };
+                wanting = wanting.and(next.merit.lt(limit).not());
+            }
+            // what is still wanting takes the sweeps, if they help at all, and regularizes more
+            let accepted = live.and(next.merit.lt(most_allowed));
+            let after = R::select(shorter, delta + delta, (R::constant(0.1) * delta).max(R::constant(LEAST_DELTA)));
+            delta = R::select(wanting, R::constant(10.0) * delta, after).min(one);
+            now.take(accepted, next);
+            merits[k % 3] = R::select(accepted, now.merit, merits[k % 3]);
+            best.take(now.residual.lt(best.residual), now);
+            live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
         }
-    }
-
-    /// Sweeps over all lanes, from z to z.
-    #[inline(always)]
-    fn sweep(&mut self, count: u32) {
-        let Self { block, impulse, carried, .. } = self;
-        let mut report = [R::zero(); REPORT_LEN];
-        report[REPORT_LIVE] = R::one();
-        let mut tile = PatchTile {
-            contacts: block.room.contacts,
-            patches: block.room.patches,
-            shapes: &block.shapes,
-            one: OneTile {
-                delassus: &block.delassus,
-                friction: &block.friction,
-                bounds: &block.bounds,
-                bias: &block.bias,
-                impulse,
-                report: &mut report,
-            },
-        };
-        carried.start(&tile);
-        carried.sweep(count, &mut tile);
+        now.take(R::Mask::splat(true), best);
+        (steps, self.tolerance.lt(now.residual).or(is_finite(now.residual).not()))
     }
 
     /// At most `most` Newton steps on all lanes from the unknowns of `now`, which holds the best point afterwards. Returns the steps of every lane, and the lanes that
@@ -242,7 +325,7 @@ impl<R: Pack> NewtonTile<R> {
             eliminate(jacobian, step);
             // the columns of the Jacobian were scaled by ρ
             for i in 0..n {
-                step[i] = step[i] / block.scale[i];
+                step[i] = step[i] * block.rho[i];
             }
             next.merit = R::constant(f64::INFINITY);
             let (mut length, mut searching) = (one, live);

@@ -1,13 +1,14 @@
-//! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the contacts that do nothing. Where a
-//! block is solved changes no bit of it.
+//! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the contacts that do nothing. In f64,
+//! whatever the worlds are kept in: what is left to Newton is what rounding troubles. Where a block is solved changes no bit of it.
 
 use super::super::cpu::{Blocks, Which};
-use super::super::{Header, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings};
+use super::super::{Header, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings, goal};
 use super::certificate::certify;
 use super::law::{PATCH_LEN, PATCH_ROWS, Rows, Shape};
 use super::newton::NewtonTile;
-use super::{PatchTile, no_report};
-use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
+use super::{PatchTile, add_product, no_report};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
+use std::marker::PhantomData;
 
 /// Room for contacts, the first of which are patches, and for scalar rows that belong to no patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +31,8 @@ impl Room {
 pub(super) enum Start {
     /// At the answer so far.
     Here,
+    /// There too, with sweeps after every step.
+    Swept,
     /// After so many sweeps from there.
     Sweeps(u32),
     /// From no impulse on, with these shares of the friction in turn.
@@ -43,8 +46,9 @@ type Round = (Start, usize, bool);
 
 /// The first rounds go on from the answer so far. Where that leads astray, sweeps find other acting rows, friction that is added by and by those of most, and contacts
 /// that give way less and less those of others.
-const ROUNDS: [Round; 7] = [
-    (Start::Here, 6, true),
+const ROUNDS: [Round; 8] = [
+    (Start::Swept, 8, true),
+    (Start::Swept, 12, false),
     (Start::Here, 20, false),
     (Start::Sweeps(20), 20, false),
     (Start::Friction(&[1e-9, 0.1, 0.3, 0.6]), 50, false),
@@ -53,11 +57,11 @@ const ROUNDS: [Round; 7] = [
     (Start::Friction(&[1e-9, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), 50, false),
 ];
 /// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
-const POSITION_ROUNDS: usize = 3;
+const POSITION_ROUNDS: usize = 4;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 3;
 /// Larger blocks are solved one by one, rows: the system of a whole pack leaves the cache.
-const LARGEST: usize = 120;
+const LARGEST: usize = 48;
 
 /// The blocks that take part in a round, and the tiles that they are gathered in.
 #[derive(Debug, Clone)]
@@ -67,9 +71,9 @@ pub(super) struct Gathering<R: Pack> {
     kept: Vec<u32>,
     /// Rows of the block at hand, and of the gathered tile.
     rows: Vec<(usize, usize)>,
-    together: NewtonTile<R>,
+    together: NewtonTile<R::Exact>,
     /// A single block.
-    alone: NewtonTile<R::Scalar>,
+    alone: NewtonTile<f64>,
     /// Room of the certificate.
     sums: Vec<R>,
 }
@@ -128,15 +132,16 @@ pub(super) fn newton<R: Pack>(
         parts.sort_unstable_by_key(Part::by_size);
         let mut rest = &parts[..];
         while !rest.is_empty() {
-            let (count, room) = together(rest, R::LANES);
+            let (count, room) = together(rest, R::Exact::LANES);
             let (blocks, others) = rest.split_at(count);
             rest = others;
-            if const { R::LANES > 1 } && (blocks.len() <= FEW || room.row_count() > LARGEST) {
+            if const { R::Exact::LANES > 1 } && (blocks.len() <= FEW || room.row_count() > LARGEST) {
                 for part in blocks {
                     let Gathering { kept, rows, alone, .. } = gathering;
                     alone.clear(part.room);
                     gather(settings, all, which, (0, part), (kept, rows), alone);
-                    let (steps, unsolved, better) = level.run(Alone::<R> { newton: alone, round });
+                    let (steps, unsolved, better) =
+                        level.run(Alone::<R::Exact> { newton: alone, round, lanes: PhantomData });
                     put_back(all, which, (0, part), rows, alone, (steps, better || !unsolved));
                 }
             } else {
@@ -145,13 +150,13 @@ pub(super) fn newton<R: Pack>(
                 for (lane, part) in blocks.iter().enumerate() {
                     gather(settings, all, which, (lane, part), (kept, rows), together);
                 }
-                let (steps, unsolved, better) = together.run(round.0, round.1);
+                let (steps, unsolved, better) = level.run(Together { newton: together, round });
                 for (lane, part) in blocks.iter().enumerate() {
                     let tiles = all.tiles(part.group);
                     let size = (tiles.size.contact_count, tiles.patch_count);
                     find_rows(part, kept, size, room, rows);
                     let keep = better.get(lane) || !unsolved.get(lane);
-                    put_back(all, which, (lane, part), rows, together, (steps.get(lane), keep));
+                    put_back(all, which, (lane, part), rows, together, (steps.get(lane).to_f64(), keep));
                 }
             }
         }
@@ -174,15 +179,31 @@ pub(super) fn newton<R: Pack>(
     }
 }
 
-/// [`NewtonTile::run`] on a block by itself, to the same bits as in a lane.
-struct Alone<'a, R: Pack> {
-    newton: &'a mut NewtonTile<R::Scalar>,
+/// [`NewtonTile::run`] on some blocks.
+struct Together<'a, E: Pack> {
+    newton: &'a mut NewtonTile<E>,
     round: Round,
 }
 
-impl<R: Pack> Task for Alone<'_, R> {
-    const COMPILED: Compiled = R::COMPILED;
-    type Output = (R::Scalar, bool, bool);
+impl<E: Pack> Task for Together<'_, E> {
+    const COMPILED: Compiled = E::COMPILED;
+    type Output = (E, E::Mask, E::Mask);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.newton.run(self.round.0, self.round.1)
+    }
+}
+
+/// The same on a block by itself, to the same bits as in a lane of E.
+struct Alone<'a, E: Pack> {
+    newton: &'a mut NewtonTile<f64>,
+    round: Round,
+    lanes: PhantomData<E>,
+}
+
+impl<E: Pack> Task for Alone<'_, E> {
+    const COMPILED: Compiled = E::COMPILED;
+    type Output = (f64, bool, bool);
     #[inline(always)]
     fn run(self) -> Self::Output {
         self.newton.run(self.round.0, self.round.1)
@@ -221,14 +242,9 @@ fn choose<R: Pack>(all: &mut dyn Blocks<R>, which: Which, acting: bool, gatherin
                 continue;
             }
             let n = one.row_count();
-            sums.resize(n, zero);
-            for i in 0..n {
-                let mut w = one.one.bias[i];
-                for (a, z) in one.one.delassus[i * n..(i + 1) * n].iter().zip(&*one.one.impulse) {
-                    w = a.mul_add(*z, w);
-                }
-                sums[i] = w;
-            }
+            sums.clear();
+            sums.extend_from_slice(one.one.bias);
+            add_product(one.one.delassus, one.one.impulse, sums);
             for lane in (0..R::LANES).filter(|&lane| live.get(lane)) {
                 let first = kept.len();
                 let mut room = Room::default();
@@ -302,7 +318,7 @@ fn find_rows(part: &Part, kept: &[u32], size: (usize, usize), room: Room, rows: 
 
 /// Copies the kept rows of a block into a lane of `newton`.
 #[inline(always)]
-fn gather<R: Pack, N: Pack<Scalar = R::Scalar>>(
+fn gather<R: Pack, N: Pack>(
     settings: &SolveSettings,
     all: &mut dyn Blocks<R>,
     which: Which,
@@ -320,26 +336,33 @@ fn gather<R: Pack, N: Pack<Scalar = R::Scalar>>(
         let from_row = &tile.one.delassus[i * n..(i + 1) * n];
         let to_row = &mut block.delassus[to * width..(to + 1) * width];
         for &(j, to) in &*rows {
-            to_row[to].set(lane, from_row[j].get(from_lane));
+            to_row[to].set(lane, exact(from_row[j].get(from_lane)));
         }
-        block.bias[to].set(lane, tile.one.bias[i].get(from_lane));
-        newton.impulse[to].set(lane, tile.one.impulse[i].get(from_lane));
+        block.bias[to].set(lane, exact(tile.one.bias[i].get(from_lane)));
+        newton.impulse[to].set(lane, exact(tile.one.impulse[i].get(from_lane)));
         if i >= tile.first_scalar() {
             for side in 0..2 {
                 let bound = tile.one.bounds[2 * (i - 3 * tile.contacts) + side].get(from_lane);
-                block.bounds[2 * (to - 3 * room.contacts) + side].set(lane, bound);
+                block.bounds[2 * (to - 3 * room.contacts) + side].set(lane, exact(bound));
             }
         }
     }
     for (k, &c) in kept[part.first..part.first + part.room.contacts].iter().enumerate() {
         let (c, patches) = (c as usize, part.room.patches);
         let to = if k < patches { k } else { k - patches + room.patches };
-        block.friction[to].set(lane, tile.one.friction[c].get(from_lane));
+        block.friction[to].set(lane, exact(tile.one.friction[c].get(from_lane)));
         for i in 0..if k < patches { PATCH_LEN } else { 0 } {
-            block.shapes[to * PATCH_LEN + i].set(lane, tile.shapes[c * PATCH_LEN + i].get(from_lane));
+            block.shapes[to * PATCH_LEN + i].set(lane, exact(tile.shapes[c * PATCH_LEN + i].get(from_lane)));
         }
     }
-    newton.set_goal(lane, &header, tile.one.report[REPORT_FLOOR].get(from_lane));
+    let floor = tile.one.report[REPORT_FLOOR].get(from_lane);
+    let goal = goal(R::Scalar::from_f64(f64::from(header.tolerance)), floor);
+    newton.set_goal(lane, exact(goal));
+}
+
+#[inline(always)]
+fn exact<S: Scalar, E: Scalar>(x: S) -> E {
+    E::from_f64(x.to_f64())
 }
 
 /// The size of a tile's blocks.
@@ -350,20 +373,21 @@ fn all_size<R: Pack>(tile: &PatchTile<'_, R>) -> super::super::BlockSize {
 
 /// Writes down the steps of a block, and its answer if that is to be kept.
 #[inline(always)]
-fn put_back<R: Pack, N: Pack<Scalar = R::Scalar>>(
+fn put_back<R: Pack, N: Pack>(
     all: &mut dyn Blocks<R>,
     which: Which,
     (lane, part): (usize, &Part),
     rows: &[(usize, usize)],
     newton: &NewtonTile<N>,
-    (steps, keep): (R::Scalar, bool),
+    (steps, keep): (f64, bool),
 ) {
     let tile = PatchTile::of(all.tiles(part.group), which, part.tile);
     let taken = &mut tile.one.report[REPORT_NEWTON_STEPS];
-    taken.set(part.lane, taken.get(part.lane) + steps);
+    taken.set(part.lane, taken.get(part.lane) + R::Scalar::from_f64(steps));
     if keep {
         for &(from, to) in rows {
-            tile.one.impulse[from].set(part.lane, newton.impulse[to].get(lane));
+            let impulse = newton.impulse[to].get(lane).to_f64();
+            tile.one.impulse[from].set(part.lane, R::Scalar::from_f64(impulse));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::residual::{contact_residual, row_residual};
 use super::super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
-use super::{PatchTile, no_report};
+use super::{PatchTile, add_product, no_report};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::{least_on_ball, length};
 
@@ -42,15 +42,12 @@ impl<R: Pack> Carried<R> {
     #[inline(always)]
     pub fn start(&mut self, tile: &PatchTile<'_, R>) {
         let n = tile.row_count();
-        self.velocity.resize(n, R::zero());
+        self.velocity.clear();
+        self.velocity.extend_from_slice(tile.one.bias);
+        add_product(tile.one.delassus, tile.one.impulse, &mut self.velocity);
         self.step.resize(n, R::zero());
         self.scaled.clear();
         for i in 0..n {
-            let mut w = tile.one.bias[i];
-            for (a, x) in tile.one.delassus[i * n..(i + 1) * n].iter().zip(&*tile.one.impulse) {
-                w = a.mul_add(*x, w);
-            }
-            self.velocity[i] = w;
             self.step[i] = inverse(tile.diagonal(i));
         }
         for c in 0..tile.patches {
@@ -64,6 +61,9 @@ impl<R: Pack> Carried<R> {
     /// z_i ← z_i + change where `live`, w ← w + W_i change
     #[inline(always)]
     fn push(&mut self, tile: &mut PatchTile<'_, R>, i: usize, change: R) {
+        if !R::zero().lt(change.abs()).any() {
+            return;
+        }
         let n = tile.row_count();
         tile.one.impulse[i] += change;
         for (w, a) in self.velocity.iter_mut().zip(&tile.one.delassus[i * n..(i + 1) * n]) {
@@ -155,7 +155,7 @@ impl<R: Pack> Carried<R> {
             }
         }
         let radius = tile.one.friction[c] * pressure.sum;
-        let best = least_on_ball(&d, g, radius, R::constant(16.0 * R::Scalar::EPSILON));
+        let best = least_on_ball(&d, g, radius, R::constant(16.0 * R::Scalar::EPSILON), live);
         let new = shape.impulses(best, centre);
         for k in 0..3 {
             let rough = live.and(zero.lt(shape.ellipsoid[k]));
@@ -204,7 +204,7 @@ fn block<R: Pack>(tile: &PatchTile<'_, R>, rows: [usize; 3]) -> [[R; 3]; 3] {
 
 /// Projects the first guess onto what the laws allow; a guess that is not finite counts as 0.
 #[inline(always)]
-fn make_feasible<R: Pack>(tile: &mut PatchTile<'_, R>) {
+pub(super) fn make_feasible<R: Pack>(tile: &mut PatchTile<'_, R>) {
     let (n, zero, one) = (tile.row_count(), R::zero(), R::one());
     let first_scalar = tile.first_scalar();
     let impulse = &mut *tile.one.impulse;
