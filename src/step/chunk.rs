@@ -346,7 +346,7 @@ impl<R: Pack> Worker<R> {
                     impulse: [0, 1, 2].map(|i| w.impulse[3 * slot + i].get(lane).to_f64()),
                     patch: None,
                 };
-                record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, point) } else { point });
+                record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });
             }
         }
     }

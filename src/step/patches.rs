@@ -321,7 +321,12 @@ fn asinh<R: Pack>(x: R) -> R {
 }
 
 /// What is recorded of the patch in `slot` of one world; `point`: of its first vertex.
-pub(super) fn patch_record<R: Pack>(posed: &Posed<R>, slot: usize, lane: usize, point: ContactRecord) -> ContactRecord {
+pub(super) fn patch_record<R: Pack>(
+    posed: &Posed<R>,
+    slot: usize,
+    lane: usize,
+    point: &ContactRecord,
+) -> ContactRecord {
     let contacts = &posed.contacts;
     let more = &contacts.patches[slot];
     let get = |x: R| x.get(lane).to_f64();
@@ -344,5 +349,11 @@ pub(super) fn patch_record<R: Pack>(posed: &Posed<R>, slot: usize, lane: usize, 
         disc: is_disc.then(|| get(more.arm)),
     };
     let [_, f_t, f_o] = point.impulse;
-    ContactRecord { position, gap: get(more.lowest), impulse: [get(sum), f_t, f_o], patch: Some(patch), ..point }
+    ContactRecord {
+        position,
+        gap: get(more.lowest),
+        impulse: [get(sum), f_t, f_o],
+        patch: Some(patch),
+        ..point.clone()
+    }
 }

@@ -141,10 +141,8 @@ pub fn reserve<R: Pack>(
     places.block.clear();
     for b in &islands.blocks {
         let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
-        places.block.push(match patches {
-            true => batch.add_patched(size, b.patch_count),
-            false => batch.add_island(size, b.dof_count),
-        });
+        let place = if patches { batch.add_patched(size, b.patch_count) } else { batch.add_island(size, b.dof_count) };
+        places.block.push(place);
     }
     places.slot.clear();
     places.together.clear();

@@ -193,7 +193,7 @@ impl<R: Pack> Block<R> {
             for k in 0..rows.normal_count() {
                 diagonal[k] = self.delassus[rows.normal[k] * n + rows.normal[k]];
             }
-            let disc = shape.disc_scale(diagonal);
+            let disc = Shape::disc_scale(diagonal);
             for k in 0..rows.normal_count().min(3) {
                 let scale = &mut self.scale[rows.normal[k]];
                 *scale = R::select(shape.disc, disc, *scale);

@@ -125,7 +125,7 @@ impl<R: Pack> Shape<R> {
     /// s = (f_t/e_t, f_o/e_o, τ_r/e_r) with τ_r = τ − d_t f_o + d_o f_t; 0 along an axis without friction.
     #[inline(always)]
     pub fn scaled(&self, f: [R; 3], centre: [R; 2]) -> [R; 3] {
-        let at_ecp = self.at_ecp(f, centre);
+        let at_ecp = Self::at_ecp(f, centre);
         let mut s = [R::zero(); 3];
         for k in 0..3 {
             let rough = R::zero().lt(self.ellipsoid[k]);
@@ -136,7 +136,7 @@ impl<R: Pack> Shape<R> {
 
     /// (f_t, f_o, τ_r)
     #[inline(always)]
-    pub fn at_ecp(&self, f: [R; 3], centre: [R; 2]) -> [R; 3] {
+    pub fn at_ecp(f: [R; 3], centre: [R; 2]) -> [R; 3] {
         [f[0], f[1], centre[1].mul_add(f[0], f[2] - centre[0] * f[1])]
     }
 
@@ -190,7 +190,7 @@ impl<R: Pack> Shape<R> {
 
     /// What of a disc's rows gives their scale, 1/kg: the mean of their diagonal.
     #[inline(always)]
-    pub fn disc_scale(&self, diagonal: [R; 4]) -> R {
+    pub fn disc_scale(diagonal: [R; 4]) -> R {
         scale((diagonal[0] + diagonal[1] + diagonal[2]) * R::constant(1.0 / 3.0))
     }
 
@@ -209,7 +209,7 @@ impl<R: Pack> Shape<R> {
             (worst, sum) = (error.max(worst), sum + error);
         }
         if self.disc.any() {
-            let d = self.disc_scale(normal);
+            let d = Self::disc_scale(normal);
             let p = project_disc_cone([z[0] - w[0] / d, z[1] - w[1] / d, z[2] - w[2] / d]);
             let error = d * length([z[0] - p[0], z[1] - p[1], z[2] - p[2]]);
             let error = R::select(self.disc, error, zero);
@@ -219,7 +219,7 @@ impl<R: Pack> Shape<R> {
         let (s, y) = (self.scaled(f, pressure.centre), self.slip(u, pressure.centre));
         let error = natural_map(s, y, mu * pressure.sum, a);
         (worst, sum) = (error.max(worst), sum + error);
-        let at_ecp = self.at_ecp(f, pressure.centre);
+        let at_ecp = Self::at_ecp(f, pressure.centre);
         for k in 0..3 {
             // along an axis without friction: √(a W_kk) |f_k|
             let rough = zero.lt(self.ellipsoid[k]);
