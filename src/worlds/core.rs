@@ -32,6 +32,7 @@ impl<R: Pack> Field<R> {
         if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
     }
     /// Entry `k` of a world.
+    #[cfg(feature = "gpu")]
     pub fn of(&self, k: usize, world: usize) -> R::Scalar {
         self.tile(world / R::LANES)[k].get(world % R::LANES)
     }
