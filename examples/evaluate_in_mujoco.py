@@ -1,10 +1,13 @@
 """Runs a policy of examples/ppo.py in gymnasium's own MuJoCo environment, and here: does it hold up where it was not trained?
 
 pip install 'delassus[torch]' mujoco
-python examples/evaluate_in_mujoco.py runs/Hopper-0.pt --episodes 20
+python examples/evaluate_in_mujoco.py runs/Hopper-0.pt --episodes 20 --page
+
+With --page, the first worlds here can be looked at: runs/Hopper-0.html.
 """
 
 import argparse
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -30,14 +33,17 @@ def load(path):
     return saved["task"], act
 
 
-def returns(envs, act, count, seed):
-    """Returns of the first episode of every environment."""
+def returns(envs, act, count, seed, page=None):
+    """Returns of the first episode of every environment; page: where the first of them are shown."""
     observation, _ = envs.reset(seed=seed)
+    recording = envs.unwrapped.worlds.record(page, worlds=range(min(3, count))) if page else None
     total, running = np.zeros(count), np.ones(count, bool)
     while running.any():
         observation, reward, terminated, truncated, _ = envs.step(act(observation).astype(np.float32))
         total += reward * running
         running &= ~(terminated | truncated)
+    if recording is not None:
+        recording.close()
     envs.close()
     return total
 
@@ -47,6 +53,9 @@ def main():
     p.add_argument("policies", nargs="+")
     p.add_argument("--episodes", type=int, default=20)
     p.add_argument("--seed", type=int, default=1000)
+    p.add_argument(
+        "--page", action="store_true", help="write what the first three worlds here did, as a page for a browser"
+    )
     a = p.parse_args()
     torch.set_num_threads(1)
     for path in a.policies:
@@ -54,7 +63,8 @@ def main():
         here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes)
         there = gymnasium.make_vec(f"{task}-v5", num_envs=a.episodes, vectorization_mode="sync")
         for where, envs in (("delassus", here), ("MuJoCo", there)):
-            r = returns(envs, act, a.episodes, a.seed)
+            page = Path(path).with_suffix(".html") if a.page and envs is here else None
+            r = returns(envs, act, a.episodes, a.seed, page)
             print(
                 f"{path}  {task} in {where:<9} {r.mean():8.1f} ± {r.std():6.1f}  (worst {r.min():.1f}, {a.episodes} episodes)"
             )

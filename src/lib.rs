@@ -28,6 +28,7 @@ mod step;
 #[cfg(feature = "gpu")]
 mod resident;
 pub mod worlds;
+pub mod recording;
 
 pub use error::{Error, Result};
 pub use model::{Integrator, Model, ModelBuilder};

@@ -10,8 +10,8 @@
 
 use crate::dynamics::{Dynamics, bias_force, mass_matrix};
 use crate::error::{Error, Result};
-use crate::kinematics::{Kinematics, kinematics};
-use crate::model::Model;
+use crate::kinematics::{Kinematics, kinematics, quaternion, rotation_vector};
+use crate::model::{JointKind, Model};
 use crate::spatial::Vec3;
 use nalgebra::{DMatrix, DVector, Vector3};
 
@@ -84,6 +84,46 @@ pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
         body_pos: k.body_pose.iter().map(|pose| array(pose.position)).collect(),
         body_quat: k.body_quat.iter().map(|r| [r.w, r.v.x, r.v.y, r.v.z]).collect(),
     })
+}
+
+/// Energy of a state, J.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Energy {
+    /// Kinetic energy ½ vᵀ M v, armature included.
+    pub kinetic: f64,
+    /// Energy of what moves in the gravity field, zero at height zero.
+    pub gravity: f64,
+    /// Energy of the springs of joints.
+    pub springs: f64,
+}
+
+/// Energy of a state whose shapes and model have been checked, under a world's own `gravity`, shape \[3\], and `mass_scale`, shape \[body\].
+pub(crate) fn energy(model: &Model, gravity: &[f64], mass_scale: &[f64], q: &[f64], v: &[f64]) -> Energy {
+    let (mut k, mut d) = (Kinematics::<f64>::new(model), Dynamics::<f64>::new(model));
+    kinematics(model, q, &mut k);
+    mass_matrix(model, mass_scale, &k, &mut d);
+    let mut energy = Energy::default();
+    // T = ½ vᵀ M v, of which the packed M holds one triangle
+    for (i, dof) in model.dofs.iter().enumerate() {
+        for (p, &j) in dof.ancestors.iter().enumerate() {
+            energy.kinetic += if i == j { 0.5 } else { 1.0 } * d.mass_matrix[dof.row_start + p] * v[i] * v[j];
+        }
+    }
+    // V = −Σ m g·x
+    let gravity = Vector3::from_column_slice(gravity);
+    for (b, body) in model.bodies.iter().enumerate().filter(|(_, body)| body.tree.is_some()) {
+        let com = Vector3::from(array(k.body_pose[b].point(Vec3::constant(&body.com))));
+        energy.gravity -= mass_scale[b] * body.mass * gravity.dot(&com);
+    }
+    // ½ k |x|², x the stretch, or the rotation of a ball joint
+    for joint in model.joints.iter().filter(|joint| joint.stiffness > 0.0) {
+        let x = match joint.kind {
+            JointKind::Hinge | JointKind::Slide => q[joint.q_start] - joint.spring_reference,
+            JointKind::Ball | JointKind::Free => rotation_vector(quaternion(q, joint.q_start)).norm(),
+        };
+        energy.springs += 0.5 * joint.stiffness * x * x;
+    }
+    energy
 }
 
 fn array(v: Vec3<f64>) -> [f64; 3] {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 25] = [
+const MODULES: [&str; 26] = [
     "error",
     "lane",
     "machine",
@@ -29,6 +29,7 @@ const MODULES: [&str; 25] = [
     "step",
     "resident",
     "worlds",
+    "recording",
     "cli",
 ];
 

@@ -136,6 +136,25 @@ fn a_record_holds_what_happened() {
 }
 
 #[test]
+fn a_record_is_a_page_where_its_name_says_so() {
+    let path = folder("page").join("boxes.html");
+    let out =
+        good(&format!("rollout m/boxes.xml --worlds 3 --steps 60 --record {} --record-worlds 0,2", path.display()));
+    assert!(out.contains("boxes.html"), "{out}");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    // Nothing is fetched from elsewhere.
+    assert!(!page.contains("src=") && !page.contains("http"));
+    let scene = page.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
+    let scene: Value = serde_json::from_str(scene).unwrap();
+    assert_eq!((&scene["name"], &scene["worlds"]), (&"boxes".into(), &serde_json::json!([0, 2])));
+    // 0.3 s at 30 moments a second, the start included: ten f32, in groups of three bytes.
+    assert_eq!(scene["times"].as_str().unwrap().len(), (10 * 4_usize).div_ceil(3) * 4);
+    assert!(refused("rollout m/boxes.xml --worlds 1 --record x.rrd", 2).contains("worlds.record"));
+    assert!(refused("rollout m/boxes.xml --worlds 1 --record x.jsonl --record-fps 10", 2).contains("FILE.html"));
+}
+
+#[test]
 fn the_seed_decides_the_rollout() {
     let rollout = |seed: u64, name: &str| {
         let path = folder(name).join("out.jsonl");
@@ -223,6 +242,7 @@ fn wrong_usage_is_told_apart() {
         "solve x.jsonl --iterations 0",
         "bench m/ant.xml --worlds 0",
         "rollout m/ant.xml --record-worlds 1",
+        "rollout m/ant.xml --record x.html --record-fps 0",
         "rollout m/ant.xml --worlds 2 --record /dev/null --record-worlds 2",
         "solve x.jsonl --solver magic",
         "fly",

@@ -10,8 +10,20 @@
 """
 
 from delassus._core import Error, Model, __version__
+from delassus.recording import Recording
 from delassus.records import CONTACT, REPORT, Status
 from delassus.settings import Settings
 from delassus.worlds import Observer, Worlds
 
-__all__ = ["CONTACT", "REPORT", "Error", "Model", "Observer", "Settings", "Status", "Worlds", "__version__"]
+__all__ = [
+    "CONTACT",
+    "REPORT",
+    "Error",
+    "Model",
+    "Observer",
+    "Recording",
+    "Settings",
+    "Status",
+    "Worlds",
+    "__version__",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus import _core
 from delassus.quantities import Quantity
+from delassus.recording import Recording
 from delassus.records import CONTACT, REPORT
 from delassus.settings import Settings
 
@@ -59,6 +61,9 @@ class Worlds:
         except (TypeError, OverflowError) as error:
             raise ValueError(f"settings: {_reason(error)}") from error
         self._reports = np.zeros(self.count, REPORT)
+        self._recordings: list[Recording] = []
+        self.closed = False
+        """Whether ``close`` was called."""
 
     def __repr__(self) -> str:
         return f"Worlds({self.count} of {self.model!r})"
@@ -77,6 +82,7 @@ class Worlds:
     def close(self) -> None:
         """Frees the memory of the worlds; using them afterwards is a ValueError."""
         self._core.close()
+        self.closed = True
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -124,6 +130,8 @@ class Worlds:
                 raise ValueError(f"out: must be an array of dtype REPORT and shape ({self.count},)")
             reports = _writable(out)
         self._core.step(substeps, reports.view(np.uint8))
+        for recording in self._recordings:
+            recording._see()
         return reports
 
     @property
@@ -226,6 +234,30 @@ class Worlds:
         if found is None:
             raise ValueError(f"world {world} is not watched: call watch({world}) before the step")
         return found.view(CONTACT)
+
+    def record(
+        self, path: str | PathLike[str] | None = None, *, worlds: Sequence[int] = (0,), fps: float | None = 30.0
+    ) -> Recording:
+        """Records a few worlds from now on, to be looked at::
+
+            with worlds.record("ant.html", worlds=[0, 1]) as recording:
+                for _ in range(300):
+                    worlds.step(policy(look()), substeps=5)
+
+        A moment is kept after a call of ``step`` (not between its substeps) when one is due. Recorded worlds are watched; on the backend gpu
+        they are stepped by the CPU.
+
+        Args:
+            path: where it is written when it is closed: ``.html``, a page for any browser, or ``.rrd``, for the viewer of rerun; None: nowhere.
+            worlds: indices of the worlds; a few, since all of their moments are kept in memory.
+            fps: moments a second of simulated time at most; None: one after every call of ``step``.
+
+        Raises:
+            ValueError: there is no such world, or the name ends in something else.
+            OSError: the file cannot be written.
+            ImportError: rerun is not installed (``pip install 'delassus[rerun]'``).
+        """
+        return Recording(self, path, worlds, fps)
 
     def _index(self, world: int) -> int:
         if not isinstance(world, int | np.integer) or not 0 <= world < self.count:

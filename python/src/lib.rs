@@ -6,6 +6,7 @@ mod array;
 mod model;
 mod quantities;
 mod record;
+mod recording;
 mod settings;
 mod worlds;
 
@@ -22,6 +23,8 @@ mod _core {
     use super::model::Model;
     #[pymodule_export]
     use super::quantities::Quantities;
+    #[pymodule_export]
+    use super::recording::Recording;
     #[pymodule_export]
     use super::worlds::Worlds;
 

@@ -1,7 +1,7 @@
 //! `delassus.Model`.
 
 use crate::array::exception;
-use delassus::model::ReadOptions;
+use delassus::model::{ReadOptions, Shape};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,6 +28,9 @@ pub struct Model {
     #[pyo3(get)]
     lenient: bool,
 }
+
+/// Corners and triangles.
+type MeshArrays<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<u32>>);
 
 fn is_text(source: &str) -> bool {
     source.trim_start().starts_with('<')
@@ -171,6 +174,34 @@ impl Model {
     #[getter]
     fn joint_v(&self) -> Vec<usize> {
         self.model.joints.iter().map(|j| j.v_start).collect()
+    }
+    /// Shape of every geom: "plane", "sphere", "capsule", "ellipsoid", "cylinder", "box" or "mesh", shape [geom].
+    #[getter]
+    fn geom_shape(&self) -> Vec<&'static str> {
+        self.model.geoms.iter().map(|g| g.shape.name()).collect()
+    }
+    /// Lengths of every geom as MJCF's `size`, m, shape [geom, 3]: radius and half length, half axes, or half edges; 0 for planes and meshes.
+    #[getter]
+    fn geom_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows: Vec<Vec<f64>> = self.model.geoms.iter().map(|g| g.shape.size().to_vec()).collect();
+        if rows.is_empty() {
+            return Ok(PyArray2::zeros(py, [0, 3], false));
+        }
+        Ok(PyArray2::from_vec2(py, &rows)?)
+    }
+    /// Index of the body of every geom, shape [geom].
+    #[getter]
+    fn geom_body(&self) -> Vec<usize> {
+        self.model.geoms.iter().map(|g| g.body).collect()
+    }
+    /// Convex hull of a geom of shape "mesh": corners (m), shape [corner, 3], and triangles, counter-clockwise seen from outside, shape [triangle, 3].
+    fn geom_mesh<'py>(&self, py: Python<'py>, geom: usize) -> PyResult<MeshArrays<'py>> {
+        let Some(Shape::Hull(hull)) = self.model.geoms.get(geom).map(|g| &g.shape) else {
+            return Err(PyValueError::new_err(format!("geom: {geom} is no geom of shape \"mesh\"")));
+        };
+        let vertices: Vec<Vec<f64>> = hull.vertices.iter().map(|v| v.as_slice().to_vec()).collect();
+        let triangles: Vec<Vec<u32>> = hull.triangles.iter().map(|t| t.map(|i| i as u32).to_vec()).collect();
+        Ok((PyArray2::from_vec2(py, &vertices)?, PyArray2::from_vec2(py, &triangles)?))
     }
     /// Names of the bodies; the first is the world, and what has no name is "".
     #[getter]

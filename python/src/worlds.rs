@@ -65,7 +65,7 @@ fn check_finite(argument: &str, numbers: Numbers<'_>, columns: usize) -> PyResul
 
 impl Worlds {
     /// Does `work` with the worlds; they are another thread's while that one steps them.
-    fn with<T>(&self, work: impl FnOnce(&mut delassus::Worlds) -> PyResult<T>) -> PyResult<T> {
+    pub fn with<T>(&self, work: impl FnOnce(&mut delassus::Worlds) -> PyResult<T>) -> PyResult<T> {
         let mut held = match self.worlds.try_lock() {
             Ok(held) => held,
             // What a panic left is state of worlds whose reports say how it is.

@@ -1,10 +1,14 @@
 """Harnesses that are installed take the environments as they are; scripts/test-python --full installs them."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 
 import delassus.gym  # noqa: F401  (registers delassus/…)
+from conftest import MODELS
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -89,3 +93,11 @@ def test_torchrl():
     env = libs.GymWrapper(envs(autoreset_mode="SameStep"))
     rolled = env.rollout(5)
     assert rolled["observation"].shape[:2] == (8, 5)
+
+
+def test_ray():
+    pytest.importorskip("ray")
+    example = [sys.executable, MODELS.parent / "ray_rollouts.py", "--worlds", "16", "--steps", "20", "--rounds", "1"]
+    said = subprocess.run(example, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert "2 workers on 2 nodes" in said and "solved: 100" in said
+    assert "the same seed on 2 nodes: the same bits" in said

@@ -2,6 +2,7 @@
 
 use super::failure::{Failure, Outcome};
 use delassus::lcp::{Problem, file};
+use delassus::recording::Recording;
 use delassus::worlds::{BlockRecord, ContactRecord, WorldReport, WorldStatus};
 use delassus::{Model, Worlds};
 use serde::Serialize;
@@ -10,9 +11,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file that is written line by line.
+/// A file that is written bit by bit.
 #[derive(Debug)]
-struct Lines {
+pub struct Lines {
     path: PathBuf,
     writer: BufWriter<File>,
 }
@@ -156,28 +157,75 @@ struct StepLine<'a> {
     report: ReportLine,
 }
 
-/// Writes one object a step for chosen worlds.
+/// Moments a second of a page, if nothing else is asked for.
+const FPS: f64 = 30.0;
+
+/// Writes down chosen worlds.
 #[derive(Debug)]
-pub struct Recorder {
-    lines: Lines,
-    chosen: Vec<usize>,
+pub enum Recorder {
+    /// One object a step.
+    Lines(StepLines),
+    /// A page to look at, written at the end.
+    Page(Lines, Box<Recording>),
 }
 
 impl Recorder {
-    /// Creates the file and watches the chosen worlds.
-    pub fn new(path: &Path, chosen: &[usize], worlds: &mut Worlds) -> Outcome<Self> {
-        for &world in chosen {
-            if world >= worlds.world_count() {
-                let message = format!("--record-worlds: there is no world {world}, only {}", worlds.world_count());
-                return Err(Failure::Usage(message));
-            }
-            worlds.watch(world, true)?;
+    /// Creates the file, whose name says what it will be, and watches the chosen worlds.
+    pub fn new(path: &Path, chosen: &[usize], fps: Option<f64>, worlds: &mut Worlds) -> Outcome<Self> {
+        if let Some(world) = chosen.iter().find(|world| **world >= worlds.world_count()) {
+            let message = format!("--record-worlds: there is no world {world}, only {}", worlds.world_count());
+            return Err(Failure::Usage(message));
         }
-        Ok(Self { lines: Lines::create(path)?, chosen: chosen.to_vec() })
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match ending.as_str() {
+            "html" => {
+                let recording = Recording::start(worlds, chosen, Some(fps.unwrap_or(FPS)))?;
+                return Ok(Self::Page(Lines::create(path)?, Box::new(recording)));
+            }
+            "rrd" => {
+                let message = "--record: files of rerun are written from Python: worlds.record(\"x.rrd\")";
+                return Err(Failure::Usage(message.into()));
+            }
+            _ if fps.is_some() => {
+                let message = "--record-fps: goes with --record FILE.html; JSON lines hold every step";
+                return Err(Failure::Usage(message.into()));
+            }
+            _ => {}
+        }
+        chosen.iter().try_for_each(|world| worlds.watch(*world, true))?;
+        Ok(Self::Lines(StepLines { lines: Lines::create(path)?, chosen: chosen.to_vec() }))
     }
 
     /// Writes the chosen worlds after step `step`.
     pub fn record(&mut self, step: u64, worlds: &Worlds) -> Outcome {
+        match self {
+            Self::Lines(lines) => lines.record(step, worlds),
+            Self::Page(_, recording) => Ok(recording.see(worlds)?),
+        }
+    }
+
+    /// Sees to it that everything is in the file.
+    pub fn finish(self) -> Outcome {
+        match self {
+            Self::Lines(lines) => lines.lines.finish(),
+            Self::Page(mut lines, recording) => {
+                let written = lines.writer.write_all(recording.page().as_bytes());
+                written.map_err(|e| Failure::file("write", &lines.path, &e))?;
+                lines.finish()
+            }
+        }
+    }
+}
+
+/// Writes one object a step for chosen worlds.
+#[derive(Debug)]
+pub struct StepLines {
+    lines: Lines,
+    chosen: Vec<usize>,
+}
+
+impl StepLines {
+    fn record(&mut self, step: u64, worlds: &Worlds) -> Outcome {
         let (model, (q, v)) = (worlds.model(), worlds.state());
         let (nq, nv) = (model.nq(), model.nv());
         for &world in &self.chosen {
@@ -198,11 +246,6 @@ impl Recorder {
                 .map_err(|e| Failure::file("write", path, &e))?;
         }
         Ok(())
-    }
-
-    /// Sees to it that everything is in the file.
-    pub fn finish(self) -> Outcome {
-        self.lines.finish()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::failure::Outcome;
 use super::options::{BatchOptions, ModelOptions, StepOptions};
-use super::parse::{BACKENDS, INTEGRATORS, PRECISIONS, name_of};
+use super::parse::{BACKENDS, INTEGRATORS, PRECISIONS, name_of, positive};
 use super::record::{Dump, Recorder};
 use super::run::Run;
 use super::table::{facts, grouped, percent, short};
@@ -24,6 +24,7 @@ in a pass of its own. Median, 99th percentile (both to 2 %) and worst are over a
 Examples:
   delassus rollout examples/models/ant.xml --worlds 4096 --steps 200 --control random
   delassus rollout examples/models/quadruped.xml --keyframe stand --noise 0.02 --json
+  delassus rollout examples/models/boxes.xml --worlds 1 --record boxes.html
   delassus rollout examples/models/boxes.xml --worlds 1 --precision f64 --record boxes.jsonl
   delassus rollout examples/models/humanoid.xml --solver jacobi --no-fallback --dump-failed hard.jsonl")]
 pub struct Arguments {
@@ -33,12 +34,16 @@ pub struct Arguments {
     batch: BatchOptions,
     #[command(flatten)]
     step: StepOptions,
-    /// Write one JSON object a step for chosen worlds: world, step, time, q, v, contacts and the report.
+    /// Write down chosen worlds. FILE.html: a page that shows them in a browser; any other name: one JSON object a step and world, with world,
+    /// step, time, q, v, contacts and the report.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Worlds to record.
     #[arg(long, value_name = "W,…", value_delimiter = ',', default_value = "0", requires = "record")]
     record_worlds: Vec<usize>,
+    /// Moments a second of simulated time in a page [default: 30].
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true, requires = "record")]
+    record_fps: Option<f64>,
     /// Write every contact problem that missed its tolerance, for `delassus solve`. Slows the rollout down.
     #[arg(long, value_name = "FILE")]
     dump_failed: Option<PathBuf>,
@@ -74,7 +79,7 @@ pub fn run(a: &Arguments) -> Outcome {
     let model = a.model.load()?;
     let mut run = Run::new(&model, a.batch.or(1024, Precision::F32), &a.step, 1000)?;
     let mut recorder = match &a.record {
-        Some(path) => Some(Recorder::new(path, &a.record_worlds, &mut run.worlds)?),
+        Some(path) => Some(Recorder::new(path, &a.record_worlds, a.record_fps, &mut run.worlds)?),
         None => None,
     };
     let mut dump = a.dump_failed.as_deref().map(Dump::new).transpose()?;

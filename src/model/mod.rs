@@ -284,6 +284,18 @@ impl Shape {
             Self::Hull(_) => "mesh",
         }
     }
+    /// Its lengths in the order of MJCF's `size`, m, 0 where there are fewer: radius and half length, half axes, or half edges; nothing for planes and
+    /// meshes.
+    pub fn size(&self) -> [f64; 3] {
+        match self {
+            Self::Plane | Self::Hull(_) => [0.0; 3],
+            Self::Sphere { radius } => [*radius, 0.0, 0.0],
+            Self::Capsule { radius, half_length } | Self::Cylinder { radius, half_length } => {
+                [*radius, *half_length, 0.0]
+            }
+            Self::Ellipsoid { radii: v } | Self::Box { half: v } => (*v).into(),
+        }
+    }
     /// Radius of the smallest sphere about the origin of the geom that holds the shape, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {
         match self {

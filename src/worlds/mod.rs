@@ -233,6 +233,10 @@ impl Worlds {
     pub fn model(&self) -> &Model {
         &self.model
     }
+    /// The model, to be kept.
+    pub(crate) fn shared_model(&self) -> &Arc<Model> {
+        &self.model
+    }
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings

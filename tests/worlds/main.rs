@@ -15,6 +15,7 @@ mod arrays;
 mod meaning;
 mod motion;
 mod observe;
+mod recording;
 mod snapshots;
 
 fn text(name: &str) -> String {
