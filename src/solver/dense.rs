@@ -2,7 +2,7 @@
 
 use super::block_lu::{BLOCK, factor, solve};
 use super::cpu::OneTile;
-use super::newton::{Guess, Matrix, Mode, tests};
+use super::newton::{Guess, Matrix, Mode, NewtonTile, tests};
 use super::pgs::pgs;
 use super::project::scale;
 use super::{BlockSize, Header};
@@ -118,8 +118,15 @@ impl<R: Pack> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    fn solve(tile: &mut NewtonTile<R, Self>, header: &Header, most: usize) -> (R, R::Mask) {
+        tile.solve_damped(header, most)
+    }
+
+    #[inline(always)]
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
         pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+        velocity.copy_from_slice(tile.bias);
+        self.add_product(tile.impulse, velocity);
     }
 }
 

@@ -26,6 +26,7 @@ mod project;
 mod residual;
 mod rounds;
 mod settings;
+mod swept;
 #[cfg(test)]
 mod tests;
 mod warm_start;
