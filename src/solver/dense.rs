@@ -2,7 +2,7 @@
 
 use super::block_lu::{BLOCK, factor, solve};
 use super::cpu::OneTile;
-use super::newton::{Guess, Matrix, Mode, NewtonTile, tests};
+use super::newton::{Guess, Matrix, Mode, tests};
 use super::pgs::pgs;
 use super::project::scale;
 use super::{BlockSize, Header};
@@ -115,11 +115,6 @@ impl<R: Pack> Matrix<R> for Dense<R> {
         self.right[..x.len()].copy_from_slice(x);
         solve(&self.system, &mut self.right);
         x.copy_from_slice(&self.right[..x.len()]);
-    }
-
-    #[inline(always)]
-    fn solve(tile: &mut NewtonTile<R, Self>, header: &Header, most: usize) -> (R, R::Mask) {
-        tile.solve_damped(header, most)
     }
 
     #[inline(always)]

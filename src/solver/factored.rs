@@ -13,7 +13,7 @@
 use super::block_lu::{BLOCK, factor_sparse, solve_rows};
 use super::cpu::OneTile;
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
-use super::newton::{Guess, Matrix, Mode, NewtonTile, expand, tests};
+use super::newton::{Guess, Matrix, Mode, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
@@ -505,11 +505,6 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
                 x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
             }
         }
-    }
-
-    #[inline(always)]
-    fn solve(tile: &mut NewtonTile<S, Self>, header: &Header, most: usize) -> (S, bool) {
-        tile.solve_swept(header, most)
     }
 
     #[inline(always)]

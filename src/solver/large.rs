@@ -9,18 +9,20 @@ use super::warm_start::warm_start;
 use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings};
 use crate::lane::{Compiled, Level, Pack, Scalar, Task};
 
-/// Rounds of Newton, of all rows of a block. What the first does not solve within a few steps, alternating directions mostly bring near: they cost little here, two products and two
-/// triangles a step.
-const ROUNDS: [Round; 6] = [
-    Round { steps: 8, acting: false, start: Start::Here },
-    Round { steps: 10, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
+/// Steps of the first round, [`NewtonTile::solve_swept`].
+const SWEPT_STEPS: usize = 8;
+/// The rounds after it, of damped Newton on all rows of a block. Alternating directions cost little here, two products and two triangles a step; with a small ρ they go
+/// far where W is weak, as between contacts that wedge each other.
+const ROUNDS: [Round; 8] = [
+    Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
+    Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-4 } },
     Round { steps: 40, acting: false, start: Start::Split { steps: 200, rho: 3e-3 } },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 200, rho: 1e-6 } },
+    Round { steps: 20, acting: false, start: Start::Split { steps: 200, rho: 1e-7 } },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
 ];
-/// Sweeps before the first step.
-const FIRST_SWEEPS: u32 = 4;
 
 /// Memory for one block by itself.
 #[derive(Debug, Clone)]
@@ -139,7 +141,7 @@ impl<R: Pack> Task for Solve<'_, R> {
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
         warm_start(&header, one.friction, one.bounds, one.impulse, one.report);
         whole.residual(&header, &mut one);
-        for (number, round) in ROUNDS.iter().enumerate() {
+        for round in [None].into_iter().chain(ROUNDS.iter().map(Some)) {
             if one.report[REPORT_LIVE] <= R::Scalar::from_f64(0.0) {
                 break;
             }
@@ -151,37 +153,22 @@ impl<R: Pack> Task for Solve<'_, R> {
             }
             newton.load(&one);
             newton.set_goal(0, &header, one.report, 0);
-            let (steps, unsolved) = if number == 0 {
-                newton.scale();
-                begin(newton, &header, *factored && which == Which::Position, one.report);
-                let answer = newton.go_on(&header, round.steps);
-                newton.unscale();
-                answer
-            } else {
-                newton.run_scaled(&header, round)
+            let (steps, unsolved) = match round {
+                None => {
+                    newton.scale();
+                    let follows = *factored && which == Which::Position;
+                    let answer = newton.solve_swept(&header, SWEPT_STEPS, follows, one.report);
+                    newton.unscale();
+                    answer
+                }
+                Some(round) => newton.run_scaled(&header, round),
             };
-            *factored = steps > R::Scalar::from_f64(0.0);
+            *factored = round.is_none() && steps > R::Scalar::from_f64(0.0);
             one.report[REPORT_NEWTON_STEPS] += steps;
-            if round.keeps(unsolved) {
+            if round.is_none_or(|round| round.keeps(unsolved)) {
                 one.impulse.copy_from_slice(&newton.impulse);
                 whole.residual(&header, &mut one);
             }
         }
     }
-}
-
-/// What comes before the first step: some sweeps; where the last system is that of the velocity problem, the position problem first takes a step with its factors.
-#[inline(always)]
-fn begin<S: Scalar>(newton: &mut NewtonTile<S, Factored<S>>, header: &Header, follows: bool, report: &mut [S]) {
-    if follows {
-        newton.update_velocity();
-        let merit = newton.natural_map().0;
-        newton.point(true);
-        if newton.merit_along(S::one()).lt(merit) {
-            newton.step(S::one());
-            newton.project();
-        }
-    }
-    newton.sweep(header, FIRST_SWEEPS, true);
-    report[REPORT_SWEEPS] += S::from_f64(f64::from(FIRST_SWEEPS));
 }

@@ -35,7 +35,7 @@ pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 pub(super) const ENOUGH: f64 = 0.1;
 
 /// W of a tile of blocks, in one form or another.
-pub(super) trait Matrix<R: Pack>: Sized {
+pub(super) trait Matrix<R: Pack> {
     /// Makes room for blocks of `size`, all zero.
     fn clear(&mut self, size: BlockSize);
     /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
@@ -48,8 +48,6 @@ pub(super) trait Matrix<R: Pack>: Sized {
     fn shift(&mut self, rho: R);
     /// x ← (W + ρ I)⁻¹ x, after [`Matrix::shift`].
     fn solve_shifted(&mut self, x: &mut [R]);
-    /// At most `most` Newton steps on all lanes. Returns the steps of every lane, and the lanes that have not reached their tolerance.
-    fn solve(tile: &mut NewtonTile<R, Self>, header: &Header, most: usize) -> (R, R::Mask);
     /// [`pgs`](super::pgs()) sweeps over the live lanes, the tile brings no W; and u = W y + b afterwards, of all lanes.
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]);
 }
@@ -96,7 +94,7 @@ pub(super) struct NewtonTile<R, W> {
     pub tolerance: R,
     /// u = W y + b, shape \[row\].
     pub velocity: Vec<R>,
-    /// Proximal term δ of the last system, in units of the mean diagonal.
+    /// Proximal term δ, in units of the mean diagonal.
     pub delta: R,
     modes: Vec<Mode<R>>,
     /// Where a scalar row is free (1 or 0), shape \[scalar\].
@@ -283,7 +281,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             for (part, &whole) in self.friction.iter_mut().zip(&self.whole_friction) {
                 *part = whole * R::constant(share);
             }
-            let (taken, left) = W::solve(self, header, round.steps);
+            let (taken, left) = self.solve(header, round.steps);
             (steps, unsolved) = (steps + taken, left);
         }
         self.unscale();
@@ -355,7 +353,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// At most `most` Newton steps on all lanes, each as long as lowers the merit, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
     /// not.
     #[inline(always)]
-    pub(super) fn solve_damped(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
+    fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
         let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
         let (one, ten) = (R::one(), R::constant(10.0));
         self.update_velocity();

@@ -13,82 +13,85 @@
 //! ```
 //!
 //! A full step guesses all modes at once and may be far worse than y until sweeps have settled what it got wrong: so it is judged after them, and against more
-//! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them.
+//! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them; with δ₀ the way is long where W is weak but not zero: what
+//! some steps do not solve is left to other rounds.
 
-use super::Header;
 use super::factored::Factored;
 use super::newton::{ENOUGH, NewtonTile, SHORTER};
 use super::project::{is_finite, project_cone, project_interval};
+use super::{Header, REPORT_SWEEPS};
 use crate::lane::{Real, Scalar};
 
 /// Sweeps after a step, and instead of one that brought nothing.
 const SWEEPS: u32 = 6;
-const SWEEPS_INSTEAD: u32 = 5;
+/// Sweeps before the first step, where no factors stand for one.
+const FIRST_SWEEPS: u32 = 4;
 /// δ₀: the first proximal term, and the least, in units of the mean diagonal.
 const LEAST_DELTA: f64 = 3e-4;
 
 impl<S: Scalar> NewtonTile<S, Factored<S>> {
-    /// At most `most` Newton steps, until the tolerance is reached. Returns the steps, and whether it is not.
+    /// At most `most` Newton steps, until the tolerance is reached. `follows`: the factors of the last system still stand, and a step with them takes the place of the
+    /// first sweeps. Returns the steps with factors of their own, and whether the tolerance is not reached; `report` counts the first sweeps.
     #[inline(always)]
-    pub(super) fn solve_swept(&mut self, header: &Header, most: usize) -> (S, bool) {
-        self.update_velocity();
-        self.go_on(header, most)
-    }
-
-    /// [`Self::solve_swept`] where u is that of y already.
-    #[inline(always)]
-    pub(super) fn go_on(&mut self, header: &Header, most: usize) -> (S, bool) {
+    pub(super) fn solve_swept(&mut self, header: &Header, most: usize, follows: bool, report: &mut [S]) -> (S, bool) {
         let (one, ten, least_delta) = (S::one(), S::constant(10.0), S::constant(LEAST_DELTA));
+        let first_sweeps = if follows { 0 } else { FIRST_SWEEPS };
+        self.sweep(header, first_sweeps, true);
+        report[REPORT_SWEEPS] += S::from_f64(f64::from(first_sweeps));
         let (mut merit, residual) = self.natural_map();
         let mut recent = [merit, S::zero(), S::zero()];
         let mut live = self.unfinished(residual);
-        let mut steps = S::zero();
-        self.delta = least_delta;
-        for _ in 0..most {
-            if !live {
-                break;
+        let (mut steps, mut delta) = (0, least_delta);
+        let mut known = follows;
+        while live && steps < most {
+            if !known {
+                self.guess_modes();
+                self.delta = delta;
+                steps += 1;
             }
-            self.guess_modes();
-            self.point(false);
-            steps += one;
+            self.point(known);
+            known = false;
             let (full, residual) = self.natural_map_ahead();
             if is_finite(residual) && !self.unfinished(residual) {
                 self.step(one);
-                return (steps, false);
+                live = false;
+                break;
             }
             let length = self.length(full, merit);
             self.before.clone_from(&self.impulse);
-            let (mut now, mut residual) = self.step_and_sweep(header, length);
-            let mut whole = !length.lt(one);
-            if !whole {
-                self.candidate.clone_from(&self.impulse);
-                self.candidate_velocity.clone_from(&self.velocity);
+            // this length; the full one, where it is another; and where neither helps, none
+            let highest = Real::max(Real::max(recent[0], recent[1]), recent[2]);
+            let mut best = (S::constant(f64::INFINITY), residual, S::zero());
+            for length in [length, one, S::zero()] {
+                let none = length <= S::zero();
+                if if none { best.0.lt(highest) } else { length <= best.2 } {
+                    continue;
+                }
                 self.impulse.copy_from_slice(&self.before);
-                let other = self.step_and_sweep(header, one);
-                if other.0.lt(now) {
-                    (now, residual, whole) = (other.0, other.1, true);
-                } else {
-                    self.impulse.copy_from_slice(&self.candidate);
-                    self.velocity.copy_from_slice(&self.candidate_velocity);
+                self.step(length);
+                self.project();
+                self.sweep(header, SWEEPS, true);
+                let (merit, residual) = self.natural_map();
+                if none || merit.lt(best.0) {
+                    best = (merit, residual, length);
+                    self.candidate.clone_from(&self.impulse);
+                    self.candidate_velocity.clone_from(&self.velocity);
                 }
             }
-            if now.lt(Real::max(Real::max(recent[0], recent[1]), recent[2])) {
-                self.delta = if whole {
-                    Real::max(self.delta / ten, least_delta)
-                } else {
-                    Real::min(self.delta * S::constant(2.0), one)
-                };
+            self.impulse.copy_from_slice(&self.candidate);
+            self.velocity.copy_from_slice(&self.candidate_velocity);
+            delta = if best.2 <= S::zero() {
+                Real::min(delta * ten, one)
+            } else if best.2 < one {
+                Real::min(delta * S::constant(2.0), one)
             } else {
-                self.impulse.copy_from_slice(&self.before);
-                self.sweep(header, SWEEPS_INSTEAD, true);
-                (now, residual) = self.natural_map();
-                self.delta = Real::min(self.delta * ten, one);
-            }
-            merit = now;
-            recent = [now, recent[0], recent[1]];
-            live = self.unfinished(residual);
+                Real::max(delta / ten, least_delta)
+            };
+            merit = best.0;
+            recent = [merit, recent[0], recent[1]];
+            live = self.unfinished(best.1);
         }
-        (steps, live)
+        (S::from_f64(steps as f64), live)
     }
 
     /// Whether a residual is above the tolerance, and finite.
@@ -114,18 +117,9 @@ impl<S: Scalar> NewtonTile<S, Factored<S>> {
         chosen
     }
 
-    /// y ← project(y + length · direction), swept. Returns the natural map, see [`Self::natural_map`].
-    #[inline(always)]
-    fn step_and_sweep(&mut self, header: &Header, length: S) -> (S, S) {
-        self.step(length);
-        self.project();
-        self.sweep(header, SWEEPS, true);
-        self.natural_map()
-    }
-
     /// y ← y + length · direction
     #[inline(always)]
-    pub(super) fn step(&mut self, length: S) {
+    fn step(&mut self, length: S) {
         for (y, d) in self.impulse.iter_mut().zip(&self.direction) {
             *y = d.mul_add(length, *y);
         }
@@ -133,7 +127,7 @@ impl<S: Scalar> NewtonTile<S, Factored<S>> {
 
     /// y ← its nearest feasible impulses.
     #[inline(always)]
-    pub(super) fn project(&mut self) {
+    fn project(&mut self) {
         let contacts = self.size.contact_count;
         for (y, friction) in self.impulse.as_chunks_mut::<3>().0.iter_mut().zip(&self.friction) {
             *y = project_cone(*y, *friction);

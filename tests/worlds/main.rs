@@ -103,7 +103,7 @@ fn impossible_batches_are_refused() {
         (Settings { compliance: -1.0, ..default() }, "compliance: must be"),
         (Settings { check_every: 0, ..default() }, "check_every: must be at least 1"),
         (Settings { contact_capacity: Some(0), ..default() }, "contact_capacity: must be at least 1"),
-        (Settings { backend: Backend::Gpu, ..default() }, "use hybrid, cpu or auto"),
+        (Settings { backend: Backend::Gpu, precision: Precision::F64, ..default() }, "use backend cpu for f64"),
         (Settings { backend: Backend::Hybrid, precision: Precision::F64, ..default() }, "use backend cpu for f64"),
     ] {
         let found = new(2, settings);
