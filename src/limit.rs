@@ -97,6 +97,16 @@ pub(crate) struct Approach<R> {
     pub speed: R,
 }
 
+impl<R: Real> Approach<R> {
+    /// Whether the limit acts: the free motion towards it, turned around by impulses, may reach it within Δt. `slack`: see [`limits`].
+    #[inline(always)]
+    pub fn acts(&self, dt: R, slack: f64) -> R::Mask {
+        // g + Δt min(u, 0) < Δt (|v| + slack)
+        let reach = dt * (self.speed + R::constant(slack));
+        dt.mul_add(self.closing.min(R::zero()), self.gap).lt(reach)
+    }
+}
+
 /// How the joint of `row` stands to it at q, v and the free velocity.
 #[inline(always)]
 pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], free_velocity: &[R]) -> Approach<R> {
@@ -158,11 +168,10 @@ pub fn limits<R: Pack>(
             out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
             continue;
         }
-        let Approach { gap, direction, closing, speed } = approach(model, *row, q, v, free_velocity);
-        let reach = dt * (speed + R::constant(slack));
-        let lanes = dt.mul_add(closing.min(R::zero()), gap).lt(reach).bits() & worlds;
+        let near = approach(model, *row, q, v, free_velocity);
+        let lanes = near.acts(dt, slack).bits() & worlds;
         if lanes != 0 {
-            out.near.push(Near { row: index, lanes, gap, direction });
+            out.near.push(Near { row: index, lanes, gap: near.gap, direction: near.direction });
         }
     }
     out.place();

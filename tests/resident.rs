@@ -6,7 +6,9 @@
 mod common;
 
 use delassus::gpu::{DeviceChoice, Gpu};
+use delassus::model::Frame;
 use delassus::solver::Algorithm;
+use delassus::worlds::Quantity;
 use delassus::{Backend, Error, Impacts, Integrator, Mask, Model, Precision, Settings, WorldStatus, Worlds};
 
 fn adapter() -> bool {
@@ -225,6 +227,8 @@ fn watched_worlds_and_parameters_are_seen() {
     let (mut cpu, mut gpu) = (worlds(&model, 3, Backend::Cpu), worlds(&model, 3, Backend::Gpu));
     for worlds in [&mut cpu, &mut gpu] {
         worlds.watch(1, true).expect("a world");
+        // parameters may change after the first step too
+        worlds.step(1).expect("a step");
         let gravity = [0.0, 0.0, -3.0];
         worlds
             .set_parameter(delassus::worlds::Parameter::Gravity, Mask::List(&[2]), &gravity[..])
@@ -236,4 +240,41 @@ fn watched_worlds_and_parameters_are_seen() {
     let height = |worlds: &Worlds, world: usize| worlds.positions()[world * model.nq() + 2];
     assert!((height(&cpu, 2) - height(&gpu, 2)).abs() < 1e-3);
     assert!(height(&gpu, 2) > height(&gpu, 0) + 1e-3, "less gravity, higher");
+}
+
+#[test]
+fn forces_are_those_of_the_worlds_on_the_device() {
+    if !adapter() {
+        return;
+    }
+    let (model, count) = (model("ant"), 3);
+    let torso = [Quantity::Contact(Frame::Body(1)), Quantity::CentralContact(1)];
+    let feet: Vec<Quantity> = (0..model.geoms.len()).map(|g| Quantity::Contact(Frame::Geom(g))).collect();
+    let forces = |backend: Backend, feel: bool, quantities: &[Quantity]| {
+        let mut worlds = worlds(&model, count, backend);
+        worlds.feel_contacts(feel);
+        worlds
+            .set_state(Mask::All, &model.q0.repeat(count), &Random(2).many(count * model.nv(), 0.3))
+            .expect("a state");
+        let size: usize = quantities.iter().map(|q| q.len(&model)).sum();
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            worlds.step(30).expect("steps");
+            let mut out = vec![0.0f64; count * size];
+            worlds.observe_into(quantities, &mut out[..]).expect("forces");
+            all.extend(out);
+        }
+        all
+    };
+    let felt: Vec<Quantity> = torso.into_iter().chain(feet).collect();
+    let (cpu, gpu) = (forces(Backend::Cpu, true, &felt), forces(Backend::Gpu, true, &felt));
+    assert!(cpu.iter().any(|x| *x != 0.0), "nothing is felt");
+    assert_eq!(cpu, gpu, "worlds that feel are stepped by the CPU");
+    let limit = [Quantity::LimitForce];
+    let (cpu, gpu) = (forces(Backend::Cpu, false, &limit), forces(Backend::Gpu, false, &limit));
+    let largest = cpu.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    assert!(largest > 0.1, "no limit acts");
+    for (a, b) in cpu.iter().zip(&gpu) {
+        assert!((a - b).abs() <= 0.02 * largest, "{a} and {b} N m, of {largest}");
+    }
 }

@@ -16,12 +16,6 @@ struct Header {
 @group(0) @binding(5) var<storage, read_write> rows: array<f32>;
 @group(0) @binding(6) var<storage, read> tables: array<f32>;
 
-// Why a world halts: its state stays as before the step, and the CPU takes it on from there.
-const NOT_SOLVED = 1.0;
-const NO_ROOM = 2.0;
-const NO_FORMULA = 3.0;
-const NOT_FINITE = 4.0;
-
 // Whether there is such a world, and it has not halted.
 fn runs(w: u32) -> bool {
     if (w >= header.world_count) {
@@ -30,6 +24,7 @@ fn runs(w: u32) -> bool {
     return state[(OUTCOME + HALT) * header.stride + w] == 0.0;
 }
 
+// The state of the world stays as before the step, and the CPU takes it on from there. `why`: NOT_SOLVED, NO_ROOM, NO_FORMULA or NOT_FINITE.
 fn halt(w: u32, why: f32) {
     state[(OUTCOME + HALT) * header.stride + w] = why;
 }

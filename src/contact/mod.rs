@@ -308,10 +308,9 @@ pub fn collide<R: Pack>(
             if kept.any() {
                 // Margins thicken the surfaces.
                 let point = Candidate { gap: point.gap - margin, ..*point };
-                let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
-                let overlap = -(point.gap.max(R::zero()) + closing);
+                let [overlap, gap] = moved(point.gap, point.normal, da.at(point.position), db.at(point.position));
                 deepest = R::select(kept, deepest.max(overlap), deepest);
-                let gap = R::select(kept, point.gap + closing.min(R::zero()), R::constant(f64::INFINITY));
+                let gap = R::select(kept, gap, R::constant(f64::INFINITY));
                 candidates.push(Near { pair: index, point, gap });
             }
         }
@@ -331,6 +330,14 @@ pub fn collide<R: Pack>(
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
     }
+}
+
+/// What the free motion of both geoms makes of a gap: the overlap after it, and the gap after its part towards it, to first order.
+#[inline(always)]
+pub(crate) fn moved<R: Real>(gap: R, normal: Vec3<R>, shift_a: Vec3<R>, shift_b: Vec3<R>) -> [R; 2] {
+    // c = n · (s_b − s_a);  overlap = −(max(g, 0) + c);  g' = g + min(c, 0)
+    let closing = normal.dot(shift_b - shift_a);
+    [-(gap.max(R::zero()) + closing), gap + closing.min(R::zero())]
 }
 
 /// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.

@@ -4,7 +4,7 @@
 //! are called as they are.
 
 use super::layout::{Layout, PointFormula};
-use crate::contact::{ROUNDING, Shapes, may_touch, pierced, points};
+use crate::contact::{ROUNDING, Shapes, may_touch, moved, pierced, points};
 use crate::dynamics::{Response, TileParameters, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::lane::{Mask, Program, Real, record};
@@ -16,7 +16,8 @@ use crate::solver::formulas::{
 };
 use crate::spatial::{Mat3, Motion, Pose, Vec3, vec3};
 use crate::step::{
-    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, frame_of, free_motion, solve_rows, span, targets,
+    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, frame_of, free_motion, solve_rows,
+    span, targets,
 };
 
 /// The recorded formulas of a model.
@@ -145,11 +146,9 @@ fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response
     let free = &response.free_velocity;
     for row in &plan.joint_rows {
         let near = approach(model, *row, q, v, free);
-        // as `limits`: a limit acts that the free motion, turned around, may reach
-        let reach = dt * (near.speed + R::constant(plan.settings.contact_speed));
         let acts = match row {
             JointRow::DryFriction(_) => R::one(),
-            _ => R::select(dt.mul_add(near.closing.min(R::zero()), near.gap).lt(reach), R::one(), R::zero()),
+            _ => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
         };
         let (start, count) = span(model, *row);
         let mut y = vec![R::zero(); layout.nv];
@@ -172,14 +171,10 @@ fn equality_rows<R: Real>(
 ) {
     let mut all = Equalities::default();
     equalities(&plan.model, &plan.equalities, q, &scratch.kinematics, &mut all);
-    // −β e/Δt
-    let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
-    let push = R::constant(plan.settings.push_speed);
     for (i, error) in all.error.iter().enumerate() {
         let y = all.jacobian[i * layout.nv..(i + 1) * layout.nv].to_vec();
         let u = dot(&y, &response.free_velocity);
-        let bias = [u, u + (share * *error).max(-push).min(push)];
-        scalar_row(plan, layout, response, R::one(), bias, y, out);
+        scalar_row(plan, layout, response, R::one(), [u, u - equality_target(plan, *error)], y, out);
     }
 }
 
@@ -239,11 +234,10 @@ fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
     for point in &found {
         let kept = point.gap.lt(x[30]);
         let gap = point.gap - x[32];
-        let closing = point.normal.dot(shift_b(point.position) - shift_a(point.position));
+        let moved = moved(gap, point.normal, shift_a(point.position), shift_b(point.position));
         put(point.position, &mut out);
         put(point.normal, &mut out);
-        let (zero, overlap) = (R::zero(), -(gap.max(R::zero()) + closing));
-        out.extend([gap, point.feature, R::select(kept, R::one(), zero), overlap, gap + closing.min(zero)]);
+        out.extend([gap, point.feature, R::select(kept, R::one(), R::zero()), moved[0], moved[1]]);
     }
     let lost =
         if shapes == Shapes::CapsuleBox { R::select(pierced(&found, x[24]), R::one(), R::zero()) } else { R::zero() };

@@ -373,7 +373,7 @@ impl Layout {
 /// What became of a world in this call: [`HALT`], substeps done, then the worst of them, as [`crate::WorldReport`] has it: residual, floor, overlap, sweeps; contacts and rows of the
 /// last one, contacts found at most.
 pub(super) const OUTCOME_LEN: usize = 11;
-/// Why a world halted; 0 while it goes on.
+/// Why a world halted, see [`NOT_SOLVED`] and those after it; 0 while it goes on.
 pub(super) const HALT: usize = 0;
 pub(super) const DONE: usize = 1;
 pub(super) const RESIDUAL: usize = 2;
@@ -386,3 +386,14 @@ pub(super) const FOUND: usize = 8;
 pub(super) const NEWTON_STEPS: usize = 9;
 /// 1 where the next step starts from no impulses.
 pub(super) const FORGET: usize = 10;
+
+/// Why a world halts: its problem is left unsolved.
+pub(super) const NOT_SOLVED: f32 = 1.0;
+/// It has more contacts than there is room for.
+pub(super) const NO_ROOM: f32 = 2.0;
+/// A pair of geoms is near that has no formula here.
+pub(super) const NO_FORMULA: f32 = 3.0;
+/// The new state would not be finite, or faster than the speed limit.
+pub(super) const NOT_FINITE: f32 = 4.0;
+/// The host asked for it.
+pub(super) const ASKED: f32 = 5.0;

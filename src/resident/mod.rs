@@ -59,31 +59,23 @@ pub(crate) struct Resident {
 /// What the device tells of a world after some substeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// Substeps done; it halted if they are fewer than asked for.
-    pub done: u32,
-    /// Why it halted, if it did.
-    pub why: Option<Halt>,
-    /// The certificate of what was done.
+    /// The certificate of the substeps done; it halted if they are fewer than asked for.
     pub report: WorldReport,
+    /// Whether it halted for want of room for its contacts.
+    pub no_room: bool,
 }
 
-/// Why a world halted.
+/// What the host gives the device, in the order of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Halt {
-    /// Its problem is left unsolved by the sweeps.
-    Unsolved,
-    /// It has more contacts than there is room for.
-    NoRoom,
-    /// A pair of geoms is near that has no formula here.
-    NoFormula,
-    /// The new state would not be finite, or faster than the speed limit.
-    OutOfBounds,
-    /// The host asked for it.
-    Asked,
+pub(crate) enum Given {
+    Control,
+    /// Generalized force from outside.
+    External,
+    Gravity,
+    MassScale,
+    GainScale,
+    Friction,
 }
-
-/// The number by which the host says that a world is to stay as it is.
-const ASKED: f32 = 9.0;
 
 /// Why `plan` cannot run on a device, if it cannot.
 pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
@@ -193,23 +185,19 @@ impl Resident {
         &self.chain.device().info().name
     }
 
-    /// Writes what the host gives: control, outside force, gravity, mass scale, gain scale, friction, as `number` of component and world has them.
-    pub fn give(&self, number: impl Fn(usize, usize) -> f32) {
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let all = columns(self.layout.given_len(), self.stride(set), worlds, &number);
-            self.chain.write(set, GIVEN, 0, &all);
-        }
-    }
-
-    /// The components that [`Resident::give`] takes: control, outside force, gravity, mass scale, gain scale, friction.
-    pub fn given(&self) -> [Range<usize>; 6] {
+    /// Writes what the host gives, as `number` of component and world has it.
+    pub fn give(&self, what: Given, number: impl Fn(usize, usize) -> f32) {
         let l = &self.layout;
         let starts =
             [Layout::CONTROL, l.external(), l.gravity(), l.mass_scale(), l.gain_scale(), l.friction(), l.given_len()];
-        [0, 1, 2, 3, 4, 5].map(|k| starts[k]..starts[k + 1])
+        let [first, end] = [starts[what as usize], starts[what as usize + 1]];
+        for (set, worlds) in self.sets.iter().enumerate() {
+            let all = columns(end - first, self.stride(set), worlds, &number);
+            self.chain.write(set, GIVEN, first * self.stride(set), &all);
+        }
     }
 
-    /// Writes q and v, as `number` of component (q, then v) and world has them, and forgets what the worlds of `forget` remember.
+    /// Writes q and v, as `number` of component (q, then v) and world has them.
     pub fn write_state(&self, number: impl Fn(usize, usize) -> f32) {
         for (set, worlds) in self.sets.iter().enumerate() {
             let all = columns(self.layout.nq + self.layout.nv, self.stride(set), worlds, &number);
@@ -220,7 +208,7 @@ impl Resident {
     /// Begins a call of `step`: the worlds that `stay` are not stepped, those that `forget` start from no impulses.
     pub fn begin(&self, stay: impl Fn(usize) -> bool, forget: impl Fn(usize) -> bool) {
         let start = |k: usize, world: usize| match k {
-            layout::HALT if stay(world) => ASKED,
+            layout::HALT if stay(world) => layout::ASKED,
             layout::FORGET if forget(world) => 1.0,
             _ => 0.0,
         };
@@ -302,10 +290,7 @@ impl Resident {
         Ok(())
     }
 
-    /// Writes what all worlds remember, as `memory` has it. Room grows where a world remembers more contacts than there is room for.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed.
+    /// Writes what all worlds remember, as `memory` has it.
     pub fn write_memory(&self, memory: impl Fn(usize) -> Vec<Remembered>) {
         let l = &self.layout;
         for (set, worlds) in self.sets.iter().enumerate() {
@@ -341,14 +326,6 @@ fn columns(components: usize, stride: usize, worlds: &Range<usize>, number: &imp
 
 fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
     let count = |k: usize| number(k) as u32;
-    let why = match number(layout::HALT) {
-        0.0 => None,
-        1.0 => Some(Halt::Unsolved),
-        2.0 => Some(Halt::NoRoom),
-        3.0 => Some(Halt::NoFormula),
-        4.0 => Some(Halt::OutOfBounds),
-        _ => Some(Halt::Asked),
-    };
     let (sweeps, newton_steps) = (count(layout::SWEEPS), count(layout::NEWTON_STEPS));
     let report = WorldReport {
         steps: count(layout::DONE),
@@ -363,7 +340,7 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
         capacity_needed: number(layout::FOUND) as usize,
         ..WorldReport::default()
     };
-    Outcome { done: count(layout::DONE), why, report }
+    Outcome { report, no_room: number(layout::HALT) == layout::NO_ROOM }
 }
 
 impl Layout {

@@ -197,6 +197,10 @@ fn common(plan: &Plan, l: &Layout) -> String {
         let _ = writeln!(out, "const {name} = {value}u;");
     }
     for (name, value) in [
+        ("NOT_SOLVED", layout::NOT_SOLVED.into()),
+        ("NO_ROOM", layout::NO_ROOM.into()),
+        ("NO_FORMULA", layout::NO_FORMULA.into()),
+        ("NOT_FINITE", layout::NOT_FINITE.into()),
         ("TOLERANCE", settings.tolerance()),
         ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
         ("CONTRACTS", CONTRACTS),

@@ -10,19 +10,19 @@ use super::layout::{Layout, PointFormula, SCALAR_HEAD};
 use crate::lane::Program;
 use std::fmt::Write;
 
-/// An array in a buffer: name, first component, and the components that are taken.
-struct From<'a> {
+/// Numbers that a formula takes from an array.
+struct Taken<'a> {
     /// Expression of the component `k`.
     at: Box<dyn Fn(usize) -> String + 'a>,
     len: usize,
 }
 
-fn from<'a>(len: usize, at: impl Fn(usize) -> String + 'a) -> From<'a> {
-    From { at: Box::new(at), len }
+fn from<'a>(len: usize, at: impl Fn(usize) -> String + 'a) -> Taken<'a> {
+    Taken { at: Box::new(at), len }
 }
 
 /// The expressions of arrays one after another.
-fn inputs(all: &[From<'_>]) -> Vec<String> {
+fn inputs(all: &[Taken<'_>]) -> Vec<String> {
     all.iter().flat_map(|a| (0..a.len).map(|k| (a.at)(k))).collect()
 }
 

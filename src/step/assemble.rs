@@ -502,16 +502,22 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
-    let push = R::constant(plan.settings.push_speed);
     let infinity = R::constant(f64::INFINITY);
     for (i, &error) in posed.equalities.error.iter().enumerate() {
         let row = 3 * contact_slots + limit_slots + i;
-        // The velocity that takes the error out: −β e/Δt
-        let position_bias = rows.position_bias(row, -(share * error).max(-push).min(push));
+        let position_bias = rows.position_bias(row, equality_target(plan, error));
         let (bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
         scalar_row(&posed.places, batch, contact_slots + limit_slots + i, [-infinity, infinity], bias, guess);
     }
+}
+
+/// Position target of an equality: the velocity that takes its error e out.
+#[inline(always)]
+pub(crate) fn equality_target<R: Real>(plan: &Plan, error: R) -> R {
+    // −β e/Δt, at most the push speed either way
+    let share = R::constant(plan.settings.stabilization.clamp(0.0, 1.0) / plan.dt);
+    let push = R::constant(plan.settings.push_speed);
+    -(share * error).max(-push).min(push)
 }
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.

@@ -14,7 +14,7 @@ mod settings;
 mod warm;
 
 #[cfg(feature = "gpu")]
-pub(crate) use assemble::{Approach, Pace, targets};
+pub(crate) use assemble::{Approach, Pace, equality_target, targets};
 pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};

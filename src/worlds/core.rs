@@ -31,6 +31,10 @@ impl<R: Pack> Field<R> {
     pub fn tile(&self, tile: usize) -> &[R] {
         if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
     }
+    /// Entry `k` of a world.
+    pub fn of(&self, k: usize, world: usize) -> R::Scalar {
+        self.tile(world / R::LANES)[k].get(world % R::LANES)
+    }
     fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
         if self.values.len() == self.len && tile_count > 1 {
             self.values = self.values.repeat(tile_count);
@@ -64,8 +68,8 @@ pub(super) struct Core<R: Pack> {
     pub reports: Vec<WorldReport>,
     pub watched: Vec<Option<Vec<ContactRecord>>>,
     /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
-    felt: Vec<f64>,
-    felt_len: usize,
+    pub felt: Vec<f64>,
+    pub felt_len: usize,
     observers: Mutex<Vec<Observer<R>>>,
     pub solver: Solver<R>,
     pub threads: Threads,
@@ -135,6 +139,8 @@ impl<R: Pack> Core<R> {
     ) -> Result<()> {
         let model = &*self.plan.model;
         let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
+        let there = if quantities.contains(&Quantity::LimitForce) { self.memory_there() } else { None };
+        let memory = there.as_ref().unwrap_or(&self.memory);
         let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
         let chunks = out.par_chunks_mut((tiles * R::LANES * size).max(1)).enumerate();
         self.threads.each(chunks, |(c, out)| {
@@ -151,7 +157,7 @@ impl<R: Pack> Core<R> {
                     v: &self.v[tile * nv..(tile + 1) * nv],
                     parameters: self.parameters(tile),
                     control: &control[worlds.start * nu..worlds.end * nu],
-                    memory: &self.memory[tile],
+                    memory: &memory[tile],
                     felt: if self.felt_len > 1 { &self.felt[felt] } else { &[] },
                     reports: &self.reports[worlds],
                 };
@@ -162,6 +168,17 @@ impl<R: Pack> Core<R> {
             }
             self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
         })
+    }
+
+    /// What the worlds remember, shape `[tile]`, if that is not what stands here but on a device.
+    fn memory_there(&self) -> Option<Vec<Memory<R>>> {
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &self.solver {
+            let mut memory = self.memory.clone();
+            on.read_memory(&mut memory);
+            return Some(memory);
+        }
+        None
     }
 
     fn field(&self, parameter: Parameter) -> &Field<R> {
@@ -175,7 +192,7 @@ impl<R: Pack> Core<R> {
 }
 
 /// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
-fn feel_all<R: Pack>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
+pub(super) fn feel_all<R: Pack>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
     if felt_len > 1 {
         for (contacts, felt) in chunk.watched.iter().zip(felt.chunks_exact_mut(felt_len)) {
             feel(contacts.as_deref().unwrap_or_default(), felt);
@@ -337,6 +354,10 @@ impl<R: Pack> Engine for Core<R> {
             Parameter::GainScale => &mut self.gain_scale,
         };
         field.set(tiles, world, values);
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            on.parameter_changed();
+        }
     }
 
     fn set_contact_capacity(&mut self, capacity: Option<usize>) {

@@ -1,13 +1,14 @@
 //! The step on a device, and the CPU's part in it: the worlds that halt there are taken on from where they stand.
 
 use super::BlockRecord;
-use super::core::Core;
+use super::backends::software;
+use super::core::{Core, feel_all};
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::gpu::{Device, DeviceChoice};
 use crate::lane::{Pack, Scalar};
 use crate::report::WorldReport;
-use crate::resident::{Halt, Resident};
+use crate::resident::{Given, Resident};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
 use std::sync::{Mutex, PoisonError};
 
@@ -19,6 +20,8 @@ pub(super) struct OnDevice<R: Pack> {
     workers: Mutex<Vec<Worker<R>>>,
     /// Whether the device has to be told q, v and memory before it steps.
     state_is_new: bool,
+    /// Whether it has to be told the parameters.
+    parameters_are_new: bool,
     /// Whether the memory of the worlds is that of the device, rather than what the host has.
     memory_is_there: bool,
     /// What the device was read to remember, shape `[world]`, since it last stepped.
@@ -36,14 +39,13 @@ impl<R: Pack> OnDevice<R> {
             return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
         }
         let device = Device::new(&DeviceChoice::Any)?;
-        if device.info().is_software() {
-            notes.push(format!("{} is a software driver: right answers, no speed", device.info().name));
-        }
+        notes.extend(software(device.info()));
         let resident = Resident::new(plan, device, world_count)?;
         Ok(Self {
             resident: Some(Box::new(resident)),
             workers: Mutex::new(Vec::new()),
             state_is_new: true,
+            parameters_are_new: true,
             memory_is_there: false,
             read: Mutex::new(None),
             seconds: Mutex::default(),
@@ -78,6 +80,11 @@ impl<R: Pack> OnDevice<R> {
         self.state_is_new = true;
     }
 
+    /// The host has changed a parameter of a world.
+    pub fn parameter_changed(&mut self) {
+        self.parameters_are_new = true;
+    }
+
     /// The host wants a world to forget its impulses.
     pub fn forget(&mut self, world: usize) {
         self.forgets[world] = true;
@@ -101,12 +108,17 @@ impl<R: Pack> OnDevice<R> {
     }
 
     /// Makes `memory`, shape `[tile]`, that of the worlds.
-    pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
+    pub fn read_memory(&self, memory: &mut [Memory<R>]) {
         for world in 0..self.forgets.len() {
             if let Some(all) = self.memory_of(world) {
                 memory[world / R::LANES].set(world % R::LANES, &all);
             }
         }
+    }
+
+    /// Makes `memory`, shape `[tile]`, that of the worlds, which the device has to be told before it steps.
+    pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
+        self.read_memory(memory);
         self.memory_is_there = false;
         self.state_is_new = true;
         self.forgets.fill(false);
@@ -125,6 +137,9 @@ struct Gathered<R: Pack> {
     memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
+    /// Shape `[world][felt_len]`, see [`Core`].
+    felt: Vec<f64>,
+    felt_len: usize,
 }
 
 /// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
@@ -168,17 +183,19 @@ impl<R: Pack> Core<R> {
                 resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
             }
         }
-        let parts = resident.given();
-        resident.give(|k, world| {
-            let (tile, lane) = (world / R::LANES, world % R::LANES);
-            let fields = [&self.gravity, &self.mass_scale, &self.gain_scale, &self.friction];
-            match parts.iter().position(|part| part.contains(&k)) {
-                Some(0) => control[world * nu + k] as f32,
-                Some(1) => external[world * nv + k - parts[1].start] as f32,
-                Some(p) => fields[p - 2].tile(tile)[k - parts[p].start].get(lane).to_f64() as f32,
-                None => 0.0,
+        resident.give(Given::Control, |u, world| control[world * nu + u] as f32);
+        resident.give(Given::External, |d, world| external[world * nv + d] as f32);
+        if on.parameters_are_new {
+            for (what, field) in [
+                (Given::Gravity, &self.gravity),
+                (Given::MassScale, &self.mass_scale),
+                (Given::GainScale, &self.gain_scale),
+                (Given::Friction, &self.friction),
+            ] {
+                resident.give(what, |k, world| field.of(k, world).to_f64() as f32);
             }
-        });
+        }
+        // what feels its contacts is watched, and who watches a world or its blocks sees them on the CPU
         let stays = |world: usize| see.is_some() || self.watched[world].is_some();
         resident.begin(stays, |world| on.forgets[world]);
         if self.plan.profile {
@@ -187,7 +204,7 @@ impl<R: Pack> Core<R> {
             resident.step(substeps)?;
         }
         let can_grow = resident.can_grow();
-        (on.state_is_new, on.memory_is_there) = (false, true);
+        (on.state_is_new, on.parameters_are_new, on.memory_is_there) = (false, false, true);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let mut halted = Vec::new();
         let mut crowded = false;
@@ -196,14 +213,15 @@ impl<R: Pack> Core<R> {
             let (tile, lane) = (world / R::LANES, world % R::LANES);
             let x = |k: usize| R::Scalar::from_f64(f64::from(number(k)));
             // a world that never began stays as the host has it, to the bit
-            if outcome.done > 0 {
+            let done = outcome.report.steps;
+            if done > 0 {
                 (0..nq).for_each(|k| q[tile * nq + k].set(lane, x(k)));
                 (0..nv).for_each(|k| v[tile * nv + k].set(lane, x(nq + k)));
                 reports[world] = WorldReport { unsolved_in_a_row: 0, ..outcome.report };
             }
-            if outcome.done < substeps {
-                halted.push((outcome.done, world));
-                crowded |= outcome.why == Some(Halt::NoRoom) && can_grow;
+            if done < substeps {
+                halted.push((done, world));
+                crowded |= outcome.no_room && can_grow;
             }
         })?;
         for (forgets, report) in on.forgets.iter_mut().zip(&self.reports) {
@@ -216,6 +234,7 @@ impl<R: Pack> Core<R> {
         if crowded {
             let grown = on.resident.take().map(|resident| resident.grow(&self.plan)).transpose()?;
             on.resident = grown.map(Box::new);
+            on.parameters_are_new = true;
         }
         Ok(())
     }
@@ -267,6 +286,8 @@ impl<R: Pack> Core<R> {
             memory: vec![Memory::default(); tiles],
             reports: Vec::new(),
             watched: Vec::new(),
+            felt: vec![0.0; worlds.len() * self.felt_len],
+            felt_len: self.felt_len,
             worlds,
         };
         for (at, &world) in some.worlds.iter().enumerate() {
@@ -292,7 +313,7 @@ impl<R: Pack> Core<R> {
 
     fn put_back(&mut self, some: Gathered<R>) {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let Gathered { worlds, q, v, memory, reports, watched, .. } = some;
+        let Gathered { worlds, q, v, memory, reports, watched, felt, felt_len, .. } = some;
         for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
             carry(&q, at, &mut self.q, *world, nq);
             carry(&v, at, &mut self.v, *world, nv);
@@ -300,6 +321,8 @@ impl<R: Pack> Core<R> {
             self.memory[world / R::LANES].set(world % R::LANES, &all);
             self.reports[*world] = WorldReport { halted: true, ..reports[at] };
             self.watched[*world] = watched;
+            self.felt[world * felt_len..(world + 1) * felt_len]
+                .copy_from_slice(&felt[at * felt_len..(at + 1) * felt_len]);
         }
     }
 }
@@ -341,6 +364,7 @@ impl<R: Pack> Gathered<R> {
             worker.begin(plan, &mut chunk, see);
             worker.solve(plan);
             worker.complete(plan, &mut chunk, see);
+            feel_all(&chunk, &mut self.felt, self.felt_len);
         }
     }
 }
