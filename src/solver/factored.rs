@@ -13,16 +13,18 @@
 use super::block_lu::{BLOCK, factor_sparse, solve_rows};
 use super::cpu::OneTile;
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
-use super::newton::{Guess, Matrix, Mode, expand, tests};
+use super::newton::{Guess, Mode, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::{BlockSize, Header, REPORT_LIVE, REPORT_SWEEPS};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Level, Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Factored<S> {
+    /// The instruction set that it is worked on with.
+    pub level: Level,
     factor: Factor<S>,
     /// The 3 × 3 block of W of every contact, and the diagonal of every scalar row, shape \[unit\].
     own: Vec<[[S; 3]; 3]>,
@@ -46,7 +48,7 @@ pub(super) struct Factored<S> {
     /// Its right-hand side and solution, shape \[column\].
     solution: Vec<S>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
-    unknown: Vec<S>,
+    pub unknown: Vec<S>,
     inverse: Vec<S>,
     right: Vec<S>,
     row: Vec<S>,
@@ -63,6 +65,7 @@ impl<S: Scalar> Factored<S> {
     /// Loads what another one has loaded.
     #[inline(always)]
     pub fn load_from(&mut self, other: &Self) {
+        self.level = other.level;
         self.factor.copy_from(&other.factor);
         self.own.clone_from(&other.own);
         self.step.clear();
@@ -365,9 +368,10 @@ impl<S: Scalar> Factored<S> {
     }
 }
 
-impl<S: Scalar> Matrix<S> for Factored<S> {
+/// What Newton asks of a matrix, see [`Matrix`](super::newton::Matrix).
+impl<S: Scalar> Factored<S> {
     #[inline(always)]
-    fn clear(&mut self, size: BlockSize) {
+    pub fn clear(&mut self, size: BlockSize) {
         for array in [&mut self.unknown, &mut self.inverse, &mut self.right, &mut self.row] {
             array.clear();
             array.resize(size.row_count(), S::zero());
@@ -375,7 +379,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
+    pub fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
         for k in 0..self.factor.unit_count() {
             let (i, rows, own) = (self.factor.row(k), self.factor.rows(k), &self.own[k]);
             let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * S::constant(1.0 / 3.0) } else { own[0][0] };
@@ -393,7 +397,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn add_product(&mut self, x: &[S], out: &mut [S]) {
+    pub fn add_product(&mut self, x: &[S], out: &mut [S]) {
         self.find_velocity(x);
         for unit in 0..self.factor.unit_count() {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
@@ -402,8 +406,9 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         }
     }
 
+    /// Leaves the unknowns in `unknown`.
     #[inline(always)]
-    fn unknowns(&mut self, guess: &Guess<'_, S>) -> &[S] {
+    pub fn find_unknowns(&mut self, guess: &Guess<'_, S>) {
         let (contacts, count) = (self.factor.size.contact_count, self.factor.unit_count());
         let (delta, n) = (guess.delta, self.unknown.len());
         // x = Lᵀ y, and y there: R x + c
@@ -473,12 +478,11 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             }
         }
         (self.row, self.right) = (there, r);
-        &self.unknown
     }
 
     /// (W + ρ I)⁻¹ = E⁻¹ − E⁻¹ Y (I + Yᵀ E⁻¹ Y)⁻¹ Yᵀ E⁻¹,   E = ρ I + ε
     #[inline(always)]
-    fn shift(&mut self, rho: S) {
+    pub fn factor_shifted(&mut self, rho: S) {
         self.weight.clear();
         for unit in 0..self.factor.unit_count() {
             let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
@@ -492,7 +496,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn solve_shifted(&mut self, x: &mut [S]) {
+    pub fn solve_shifted(&mut self, x: &mut [S]) {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
@@ -508,7 +512,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
+    pub fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
         self.find_velocity(tile.impulse);
         self.find_steps(header.law);
         let live = S::zero().lt(tile.report[REPORT_LIVE]);

@@ -3,7 +3,7 @@
 use super::cpu::{OneTile, Tiles, Which};
 use super::factor::Factor;
 use super::factored::Factored;
-use super::newton::{Matrix, NewtonTile};
+use super::newton::NewtonTile;
 use super::rounds::{Round, Start};
 use super::warm_start::warm_start;
 use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings};
@@ -64,6 +64,7 @@ pub(super) fn solve_large<R: Pack>(
     settings: &SolveSettings,
     block: &mut LargeBlock<R::Scalar>,
 ) {
+    block.whole.level = level;
     let (size, factors) = (tiles.size, std::mem::take(&mut tiles.factors));
     for (index, factor) in factors.iter_mut().enumerate() {
         factor.compress();

@@ -21,6 +21,7 @@ mod jacobi;
 mod large;
 mod newton;
 mod pgs;
+mod pieces;
 mod problems;
 mod project;
 mod residual;
