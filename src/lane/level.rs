@@ -35,14 +35,15 @@ impl Compiled {
     }
 }
 
-/// The instruction set that the lanes run on. Every level gives the same bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The instruction set that the lanes run on. Every level gives the same bits. The default runs everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     /// x86-64 with AVX-512 (F, DQ, BW, VL) and FMA.
     Avx512,
     /// x86-64 with AVX2 and FMA.
     Avx2,
     /// Whatever the compiler targets (SSE2 on x86-64, NEON on aarch64). On x86-64 without FMA it is slow, but right.
+    #[default]
     Baseline,
 }
 

@@ -118,8 +118,10 @@ impl<R: Pack> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
         pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+        velocity.copy_from_slice(tile.bias);
+        self.add_product(tile.impulse, velocity);
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Factor<S> {
     /// Number of columns that any row touches, and the number of each among them, shape \[strip\]\[column\].
     column_count: usize,
     columns: Vec<u32>,
+    /// The number of the first column of every strip, if those that any row touches are the first of the strip, shape \[strip\].
+    first: Vec<u32>,
     /// What number a strip gets in [`Factor::compress`].
     number: Vec<u32>,
 }
@@ -70,6 +72,7 @@ impl<S: Scalar> Factor<S> {
         self.strip_count = other.strip_count;
         self.column_count = other.column_count;
         self.columns.clone_from(&other.columns);
+        self.first.clone_from(&other.first);
     }
 
     /// Number of units.
@@ -97,7 +100,7 @@ impl<S: Scalar> Factor<S> {
         if unit < contacts { 3 * unit } else { 2 * contacts + unit }
     }
 
-    /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose entries are [`Factor::put`] next. `compliance`: ε, m/s per
+    /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose strips are [`Factor::put`] next. `compliance`: ε, m/s per
     /// N·s.
     #[inline(always)]
     pub fn start(&mut self, unit: usize, compliance: S) {
@@ -109,25 +112,18 @@ impl<S: Scalar> Factor<S> {
         };
     }
 
-    /// Adds a column to the unit that was started last: its entries of Y, one a row, 1/√kg for linear rows; a scalar row has the first only.
-    /// Columns must come in ascending order.
+    /// Adds a strip to the unit that was started last: its columns that the unit touches, one bit each, and its entries of Y, one strip a row, 1/√kg for linear rows; a scalar
+    /// row has the first only. Strips must come in ascending order.
     #[inline(always)]
-    pub fn put(&mut self, unit: usize, column: usize, entries: [S; 3]) {
-        let (strip, lane, rows) = (column / STRIP, column % STRIP, self.rows(unit));
-        if self.units[unit].strip_count == 0 || self.strips.last() != Some(&(strip as u32)) {
-            self.strips.push(strip as u32);
-            self.entries.resize(self.entries.len() + rows, [S::from_f64(0.0); STRIP]);
-            self.units[unit].strip_count += 1;
-            if self.strip_count <= strip {
-                self.strip_count = strip + 1;
-                self.touched.resize(self.strip_count, 0);
-            }
+    pub fn put(&mut self, unit: usize, strip: usize, touched: u8, entries: &[[S; STRIP]; 3]) {
+        self.strips.push(strip as u32);
+        self.entries.extend_from_slice(&entries[..self.rows(unit)]);
+        self.units[unit].strip_count += 1;
+        if self.strip_count <= strip {
+            self.strip_count = strip + 1;
+            self.touched.resize(self.strip_count, 0);
         }
-        self.touched[strip] |= 1 << lane;
-        let first = self.entries.len() - rows;
-        for (strip, x) in self.entries[first..].iter_mut().zip(entries) {
-            strip[lane] = x;
-        }
+        self.touched[strip] |= touched;
     }
 
     /// Strips of a unit, and its entries, shape \[strip\]\[row\].
@@ -168,10 +164,18 @@ impl<S: Scalar> Factor<S> {
         (column != NONE).then_some(column as usize)
     }
 
+    /// The number of the first column of a strip among those that any row touches, if these are the first of the strip; after [`Factor::compress`].
+    #[inline(always)]
+    pub(super) fn neighbours(&self, strip: usize) -> Option<usize> {
+        let first = self.first[strip];
+        (first != NONE).then_some(first as usize)
+    }
+
     /// Leaves out the strips that no row touches, and numbers the columns.
     pub(super) fn compress(&mut self) {
         self.number.clear();
         self.columns.clear();
+        self.first.clear();
         let (mut strips, mut columns) = (0, 0);
         for strip in 0..self.strip_count {
             self.number.push(strips as u32);
@@ -179,6 +183,7 @@ impl<S: Scalar> Factor<S> {
             if touched != 0 {
                 self.touched[strips] = touched;
                 strips += 1;
+                self.first.push(if touched & (touched.wrapping_add(1)) == 0 { columns as u32 } else { NONE });
                 for lane in 0..STRIP {
                     let used = touched >> lane & 1 == 1;
                     self.columns.push(if used { columns as u32 } else { NONE });
@@ -208,4 +213,39 @@ impl<S: Scalar> Factor<S> {
         }
         w
     }
+}
+
+/// sum + x y
+#[inline(always)]
+pub(super) fn add_strip<S: Scalar>(mut sum: Strip<S>, x: &Strip<S>, y: &Strip<S>) -> Strip<S> {
+    for lane in 0..STRIP {
+        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
+    }
+    sum
+}
+
+/// sum + x₀ y₀ + x₁ y₁ + x₂ y₂
+#[inline(always)]
+pub(super) fn add_strips<S: Scalar>(sum: Strip<S>, x: &[Strip<S>; 3], y: [S; 3]) -> Strip<S> {
+    add_strip(add_strip(add_strip(sum, &x[0], &[y[0]; STRIP]), &x[1], &[y[1]; STRIP]), &x[2], &[y[2]; STRIP])
+}
+
+/// |x|
+#[inline(always)]
+pub(super) fn sizes<S: Scalar>(x: &Strip<S>) -> Strip<S> {
+    let mut sizes = *x;
+    for x in &mut sizes {
+        *x = x.abs();
+    }
+    sizes
+}
+
+/// Sum of a strip.
+#[inline(always)]
+pub(super) fn total<S: Scalar>(x: &Strip<S>) -> S {
+    let mut half = [S::zero(); STRIP / 2];
+    for k in 0..STRIP / 2 {
+        half[k] = x[k] + x[k + STRIP / 2];
+    }
+    (half[0] + half[2]) + (half[1] + half[3])
 }

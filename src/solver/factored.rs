@@ -10,22 +10,33 @@
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
-use super::block_lu::{BLOCK, factor_sparse, solve};
-use super::cpu::{OneTile, Stages};
-use super::factor::{Factor, STRIP, Strip};
-use super::newton::{Guess, Matrix, Mode, expand, tests};
+use super::block_lu::{BLOCK, factor_sparse, solve_rows};
+use super::cpu::OneTile;
+use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
+use super::newton::{Guess, Mode, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::{BlockSize, Header, REPORT_LIVE, REPORT_SWEEPS};
-use crate::lane::{Real, Scalar};
+use crate::lane::{Level, Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Factored<S> {
+    /// The instruction set that it is worked on with.
+    pub level: Level,
     factor: Factor<S>,
     /// The 3 × 3 block of W of every contact, and the diagonal of every scalar row, shape \[unit\].
     own: Vec<[[S; 3]; 3]>,
+    /// What a sweep multiplies velocities with, see [`contact_steps`]; a scalar row has the first only, shape \[unit\].
+    step: Vec<[S; 3]>,
+    /// The units in the order of sweeps, lot by lot: units of one lot share no strip, so that none waits for the one just before it.
+    order: Vec<u32>,
+    /// What is counted for that: the lots that touch a strip, one bit each, shape \[strip\]; the lot of a unit, shape \[unit\]; where the next unit of a lot goes, shape
+    /// \[lot\].
+    taken: Vec<u64>,
+    lot: Vec<u32>,
+    place: Vec<u32>,
     /// z = Yᵀ λ, shape \[strip\].
     velocity: Vec<Strip<S>>,
     /// Σ|terms of z|, shape \[strip\].
@@ -36,12 +47,8 @@ pub(super) struct Factored<S> {
     system: Vec<S>,
     /// Its right-hand side and solution, shape \[column\].
     solution: Vec<S>,
-    /// What units of the same strips add to it, shape \[column\]\[strip\].
-    patch: Vec<Strip<S>>,
-    /// K Y of a unit, shape \[strip\]\[row\].
-    product: Vec<Strip<S>>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
-    unknown: Vec<S>,
+    pub unknown: Vec<S>,
     inverse: Vec<S>,
     right: Vec<S>,
     row: Vec<S>,
@@ -58,8 +65,10 @@ impl<S: Scalar> Factored<S> {
     /// Loads what another one has loaded.
     #[inline(always)]
     pub fn load_from(&mut self, other: &Self) {
+        self.level = other.level;
         self.factor.copy_from(&other.factor);
         self.own.clone_from(&other.own);
+        self.step.clear();
     }
 
     /// The blocks on the diagonal of W.
@@ -68,24 +77,79 @@ impl<S: Scalar> Factored<S> {
         self.own.clear();
         for unit in 0..self.factor.unit_count() {
             let entries = self.factor.unit(unit).1;
-            let mut sums = [[[S::zero(); STRIP]; 3]; 3];
             let mut own = [[S::zero(); 3]; 3];
-            let rows = self.factor.rows(unit);
-            for y in entries.chunks_exact(rows) {
-                for i in 0..rows {
-                    for j in 0..=i {
-                        add_strip(&mut sums[i][j], &y[i], &y[j]);
+            if unit < self.factor.size.contact_count {
+                let mut sums = [[[S::zero(); STRIP]; 3]; 3];
+                for y in entries.as_chunks::<3>().0 {
+                    for i in 0..3 {
+                        for j in 0..=i {
+                            sums[i][j] = add_strip(sums[i][j], &y[i], &y[j]);
+                        }
                     }
                 }
-            }
-            for i in 0..rows {
-                for j in 0..=i {
-                    own[i][j] = total(&sums[i][j]);
-                    own[j][i] = own[i][j];
+                for i in 0..3 {
+                    for j in 0..=i {
+                        own[i][j] = total(&sums[i][j]);
+                        own[j][i] = own[i][j];
+                    }
                 }
+            } else {
+                let mut sum = [S::zero(); STRIP];
+                for y in entries {
+                    sum = add_strip(sum, y, y);
+                }
+                own[0][0] = total(&sum);
             }
             own[0][0] += self.factor.compliance(unit);
             self.own.push(own);
+        }
+    }
+
+    /// The steps of sweeps.
+    #[inline(always)]
+    fn find_steps(&mut self, law: u32) {
+        if self.step.len() == self.own.len() {
+            return;
+        }
+        let contacts = self.factor.size.contact_count;
+        for own in &self.own {
+            let contact = self.step.len() < contacts;
+            self.step.push(if contact { contact_steps(law, own) } else { [inverse(own[0][0]); 3] });
+        }
+        self.find_order();
+    }
+
+    /// The order of sweeps: every unit goes into the first lot that does not touch its strips; the last lot takes what no other takes.
+    #[inline(always)]
+    fn find_order(&mut self) {
+        self.taken.clear();
+        self.taken.resize(self.factor.strip_count(), 0);
+        self.lot.clear();
+        self.place.clear();
+        self.place.resize(u64::BITS as usize, 0);
+        for unit in 0..self.factor.unit_count() {
+            let strips = self.factor.unit(unit).0;
+            let mut taken = 0;
+            for &strip in strips {
+                taken |= self.taken[strip as usize];
+            }
+            let lot = taken.trailing_ones().min(u64::BITS - 1);
+            for &strip in strips {
+                self.taken[strip as usize] |= 1 << lot;
+            }
+            self.lot.push(lot);
+            // first how many units a lot has
+            self.place[lot as usize] += 1;
+        }
+        let mut start = 0;
+        for place in &mut self.place {
+            (*place, start) = (start, start + *place);
+        }
+        self.order.resize(self.lot.len(), 0);
+        for (unit, &lot) in self.lot.iter().enumerate() {
+            let place = &mut self.place[lot as usize];
+            self.order[*place as usize] = unit as u32;
+            *place += 1;
         }
     }
 
@@ -107,13 +171,12 @@ impl<S: Scalar> Factored<S> {
         if let [x0, x1, x2] = *impulse {
             for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
                 let z = &mut self.velocity[strip as usize];
-                for lane in 0..STRIP {
-                    z[lane] = y[2][lane].mul_add(x2, y[1][lane].mul_add(x1, y[0][lane].mul_add(x0, z[lane])));
-                }
+                *z = add_strips(*z, y, [x0, x1, x2]);
             }
         } else {
             for (&strip, y) in strips.iter().zip(entries) {
-                add_strip(&mut self.velocity[strip as usize], y, &[impulse[0]; STRIP]);
+                let z = &mut self.velocity[strip as usize];
+                *z = add_strip(*z, y, &[impulse[0]; STRIP]);
             }
         }
     }
@@ -128,30 +191,39 @@ impl<S: Scalar> Factored<S> {
         if unit < self.factor.size.contact_count {
             for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
                 let z = &self.velocity[strip as usize];
-                add_strip(&mut s0, &y[0], z);
-                add_strip(&mut s1, &y[1], z);
-                add_strip(&mut s2, &y[2], z);
+                s0 = add_strip(s0, &y[0], z);
+                s1 = add_strip(s1, &y[1], z);
+                s2 = add_strip(s2, &y[2], z);
             }
             let u0 = self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0));
             return [u0, bias[i + 1] + total(&s1), bias[i + 2] + total(&s2)];
         }
         for (&strip, y) in strips.iter().zip(entries) {
-            add_strip(&mut s0, y, &self.velocity[strip as usize]);
+            s0 = add_strip(s0, y, &self.velocity[strip as usize]);
         }
         [self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
     }
 
-    /// m = |Y|ᵀ |λ|: what the terms of z add up to.
+    /// z = Yᵀ λ, and m = |Y|ᵀ |λ|: what its terms add up to.
     #[inline(always)]
     fn find_magnitude(&mut self, impulse: &[S]) {
+        self.find_velocity(impulse);
         self.magnitude.clear();
         self.magnitude.resize(self.factor.strip_count(), [S::zero(); STRIP]);
         for unit in 0..self.factor.unit_count() {
             let (strips, entries) = self.factor.unit(unit);
-            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
-            for (k, y) in entries.iter().enumerate() {
-                let (strip, x) = (strips[k / rows] as usize, impulse[i + k % rows].abs());
-                add_strip(&mut self.magnitude[strip], &sizes(y), &[x; STRIP]);
+            let i = self.factor.row(unit);
+            if unit < self.factor.size.contact_count {
+                let x = [impulse[i].abs(), impulse[i + 1].abs(), impulse[i + 2].abs()];
+                for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                    let m = &mut self.magnitude[strip as usize];
+                    *m = add_strips(*m, &[sizes(&y[0]), sizes(&y[1]), sizes(&y[2])], x);
+                }
+            } else {
+                for (&strip, y) in strips.iter().zip(entries) {
+                    let m = &mut self.magnitude[strip as usize];
+                    *m = add_strip(*m, &sizes(y), &[impulse[i].abs(); STRIP]);
+                }
             }
         }
     }
@@ -160,14 +232,23 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     fn magnitude_of(&self, unit: usize, bias: &[S]) -> S {
         let (strips, entries) = self.factor.unit(unit);
-        let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
-        let mut largest = S::zero();
-        for row in 0..rows {
-            let mut sum = [S::zero(); STRIP];
-            for (k, &strip) in strips.iter().enumerate() {
-                add_strip(&mut sum, &sizes(&entries[k * rows + row]), &self.magnitude[strip as usize]);
+        let i = self.factor.row(unit);
+        let mut sums = [[S::zero(); STRIP]; 3];
+        if unit < self.factor.size.contact_count {
+            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                let m = &self.magnitude[strip as usize];
+                for row in 0..3 {
+                    sums[row] = add_strip(sums[row], &sizes(&y[row]), m);
+                }
             }
-            let sum = bias[i + row].abs() + total(&sum);
+        } else {
+            for (&strip, y) in strips.iter().zip(entries) {
+                sums[0] = add_strip(sums[0], &sizes(y), &self.magnitude[strip as usize]);
+            }
+        }
+        let mut largest = S::zero();
+        for (row, sum) in sums.iter().enumerate().take(self.factor.rows(unit)) {
+            let sum = bias[i + row].abs() + total(sum);
             // a maximum drops what is not a number; a sum does not
             largest = sum.mul_add(S::zero(), Real::max(sum, largest));
         }
@@ -179,89 +260,58 @@ impl<S: Scalar> Factored<S> {
     fn factor_system(&mut self) {
         let padded = self.factor.column_count().next_multiple_of(BLOCK);
         self.system.clear();
-        self.system.resize(padded * padded, S::zero());
+        // a strip may reach beyond the last column
+        self.system.resize(padded * padded + STRIP, S::zero());
         for i in 0..padded {
             self.system[i * padded + i] = S::one();
         }
-        let mut unit = 0;
-        while unit < self.factor.unit_count() {
-            // units of the same strips, mostly contacts of one pair, go together
-            let first = unit;
-            let count = self.factor.unit(first).0.len();
-            self.patch.clear();
-            self.patch.resize(STRIP * count * count, [S::zero(); STRIP]);
-            let mut any = false;
-            while unit < self.factor.unit_count() && self.factor.unit(unit).0 == self.factor.unit(first).0 {
-                if self.weight[unit] != [[S::zero(); 3]; 3] && count > 0 {
-                    self.add_to_patch(unit);
-                    any = true;
-                }
-                unit += 1;
-            }
-            if any {
-                self.add_patch(first, padded);
+        for unit in 0..self.factor.unit_count() {
+            if self.weight[unit] != [[S::zero(); 3]; 3] {
+                self.add_to_system(unit, padded);
             }
         }
-        factor_sparse(&mut self.system, padded);
+        factor_sparse(&mut self.system[..padded * padded], padded);
     }
 
-    /// Adds Y_cᵀ K Y_c of a unit to the patch.
+    /// Adds Y_cᵀ K Y_c of a unit to the system.
     #[inline(always)]
-    fn add_to_patch(&mut self, unit: usize) {
+    fn add_to_system(&mut self, unit: usize, padded: usize) {
         let (strips, entries) = self.factor.unit(unit);
-        let weight = &self.weight[unit];
-        self.product.clear();
+        let k = &self.weight[unit];
         if unit >= self.factor.size.contact_count {
-            for (k, y) in entries.iter().enumerate() {
-                for lane in 0..STRIP {
-                    let scaled = [y[lane] * weight[0][0]; STRIP];
-                    for (l, y) in entries.iter().enumerate() {
-                        add_strip(&mut self.patch[(k * STRIP + lane) * strips.len() + l], y, &scaled);
+            let zero = [S::zero(); STRIP];
+            for (&strip, y) in strips.iter().zip(entries) {
+                for (&other, x) in strips.iter().zip(entries) {
+                    for lane in 0..STRIP {
+                        let Some(row) = self.factor.column(strip as usize, lane) else { continue };
+                        let row = &mut self.system[row * padded..];
+                        add_to_row(
+                            &self.factor,
+                            row,
+                            other as usize,
+                            &[*x, zero, zero],
+                            [y[lane] * k[0][0], S::zero(), S::zero()],
+                        );
                     }
                 }
             }
             return;
         }
         let entries = entries.as_chunks::<3>().0;
-        // K Y_c
-        for y in entries {
-            for k in weight {
-                let mut x = [S::zero(); STRIP];
+        for (&other, y) in strips.iter().zip(entries) {
+            // K Y_c
+            let mut x = [[S::zero(); STRIP]; 3];
+            for i in 0..3 {
                 for lane in 0..STRIP {
-                    x[lane] = k[0].mul_add(y[0][lane], k[1].mul_add(y[1][lane], k[2] * y[2][lane]));
-                }
-                self.product.push(x);
-            }
-        }
-        let product = self.product.as_chunks::<3>().0;
-        for (k, y) in entries.iter().enumerate() {
-            for lane in 0..STRIP {
-                let (y0, y1, y2) = (y[0][lane], y[1][lane], y[2][lane]);
-                let patch = &mut self.patch[(k * STRIP + lane) * strips.len()..][..strips.len()];
-                for (out, x) in patch.iter_mut().zip(product) {
-                    for l in 0..STRIP {
-                        out[l] = y2.mul_add(x[2][l], y1.mul_add(x[1][l], y0.mul_add(x[0][l], out[l])));
-                    }
+                    x[i][lane] = k[i][0].mul_add(y[0][lane], k[i][1].mul_add(y[1][lane], k[i][2] * y[2][lane]));
                 }
             }
-        }
-    }
-
-    /// Adds the patch to the system, where the strips of `unit` are.
-    #[inline(always)]
-    fn add_patch(&mut self, unit: usize, padded: usize) {
-        let strips = self.factor.unit(unit).0;
-        for (k, &strip) in strips.iter().enumerate() {
-            for lane in 0..STRIP {
-                let Some(row) = self.factor.column(strip as usize, lane) else { continue };
-                let row = &mut self.system[row * padded..(row + 1) * padded];
-                for (l, &other) in strips.iter().enumerate() {
-                    let patch = &self.patch[(k * STRIP + lane) * strips.len() + l];
-                    for (lane, x) in patch.iter().enumerate() {
-                        if let Some(column) = self.factor.column(other as usize, lane) {
-                            row[column] += *x;
-                        }
-                    }
+            for (&strip, y) in strips.iter().zip(entries) {
+                for lane in 0..STRIP {
+                    let Some(row) = self.factor.column(strip as usize, lane) else { continue };
+                    let row = &mut self.system[row * padded..];
+                    let y = [y[0][lane], y[1][lane], y[2][lane]];
+                    add_to_row(&self.factor, row, other as usize, &x, y);
                 }
             }
         }
@@ -280,7 +330,7 @@ impl<S: Scalar> Factored<S> {
                 }
             }
         }
-        solve(&self.system, &mut self.solution);
+        solve_rows(&self.system, &mut self.solution);
         for (strip, z) in self.velocity.iter_mut().enumerate() {
             for (lane, z) in z.iter_mut().enumerate() {
                 if let Some(column) = self.factor.column(strip, lane) {
@@ -291,47 +341,10 @@ impl<S: Scalar> Factored<S> {
     }
 }
 
-impl<S: Scalar> Stages<S> for Factored<S> {
-    /// As stage `pgs`.
-    #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        if !S::zero().lt(tile.report[REPORT_LIVE]) {
-            return;
-        }
-        self.find_velocity(tile.impulse);
-        let contacts = self.factor.size.contact_count;
-        for _ in 0..header.sweep_count {
-            for unit in 0..self.factor.unit_count() {
-                let i = self.factor.row(unit);
-                let u = self.velocity_of(unit, tile.bias, tile.impulse);
-                if unit < contacts {
-                    let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
-                    let new = update_contact(
-                        header.law,
-                        u,
-                        old,
-                        &self.own[unit],
-                        contact_steps(header.law, &self.own[unit]),
-                        tile.friction[unit],
-                    );
-                    tile.impulse[i..i + 3].copy_from_slice(&new);
-                    self.push(unit, &[new[0] - old[0], new[1] - old[1], new[2] - old[2]]);
-                } else {
-                    let (old, s) = (tile.impulse[i], unit - contacts);
-                    let target = (-u[0]).mul_add(inverse(self.own[unit][0][0]), old);
-                    let new = project_interval(target, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
-                    tile.impulse[i] = new;
-                    self.push(unit, &[new - old]);
-                }
-            }
-        }
-        tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
-    }
-
+impl<S: Scalar> Factored<S> {
     /// As stage `residual`; the floor follows the terms of z and those of u.
     #[inline(always)]
-    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        self.find_velocity(tile.impulse);
+    pub fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
         self.find_magnitude(tile.impulse);
         let contacts = self.factor.size.contact_count;
         let (mut largest, mut magnitude, mut finite) = (S::zero(), S::zero(), true);
@@ -355,9 +368,10 @@ impl<S: Scalar> Stages<S> for Factored<S> {
     }
 }
 
-impl<S: Scalar> Matrix<S> for Factored<S> {
+/// What Newton asks of a matrix, see [`Matrix`](super::newton::Matrix).
+impl<S: Scalar> Factored<S> {
     #[inline(always)]
-    fn clear(&mut self, size: BlockSize) {
+    pub fn clear(&mut self, size: BlockSize) {
         for array in [&mut self.unknown, &mut self.inverse, &mut self.right, &mut self.row] {
             array.clear();
             array.resize(size.row_count(), S::zero());
@@ -365,7 +379,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
+    pub fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
         for k in 0..self.factor.unit_count() {
             let (i, rows, own) = (self.factor.row(k), self.factor.rows(k), &self.own[k]);
             let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * S::constant(1.0 / 3.0) } else { own[0][0] };
@@ -383,7 +397,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn add_product(&mut self, x: &[S], out: &mut [S]) {
+    pub fn add_product(&mut self, x: &[S], out: &mut [S]) {
         self.find_velocity(x);
         for unit in 0..self.factor.unit_count() {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
@@ -392,8 +406,9 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
         }
     }
 
+    /// Leaves the unknowns in `unknown`.
     #[inline(always)]
-    fn unknowns(&mut self, guess: &Guess<'_, S>) -> &[S] {
+    pub fn find_unknowns(&mut self, guess: &Guess<'_, S>) {
         let (contacts, count) = (self.factor.size.contact_count, self.factor.unit_count());
         let (delta, n) = (guess.delta, self.unknown.len());
         // x = Lᵀ y, and y there: R x + c
@@ -444,7 +459,9 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             self.weight.push(weight);
         }
         let r = u;
-        self.factor_system();
+        if !guess.known {
+            self.factor_system();
+        }
         self.solve_system(&there);
         // x ← x + E⁻¹(r − Lᵀ Y g)
         there.fill(S::zero());
@@ -461,12 +478,11 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
             }
         }
         (self.row, self.right) = (there, r);
-        &self.unknown
     }
 
     /// (W + ρ I)⁻¹ = E⁻¹ − E⁻¹ Y (I + Yᵀ E⁻¹ Y)⁻¹ Yᵀ E⁻¹,   E = ρ I + ε
     #[inline(always)]
-    fn shift(&mut self, rho: S) {
+    pub fn factor_shifted(&mut self, rho: S) {
         self.weight.clear();
         for unit in 0..self.factor.unit_count() {
             let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
@@ -480,7 +496,7 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn solve_shifted(&mut self, x: &mut [S]) {
+    pub fn solve_shifted(&mut self, x: &mut [S]) {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
@@ -496,37 +512,57 @@ impl<S: Scalar> Matrix<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        Stages::sweep(self, header, tile);
+    pub fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
+        self.find_velocity(tile.impulse);
+        self.find_steps(header.law);
+        let live = S::zero().lt(tile.report[REPORT_LIVE]);
+        let contacts = self.factor.size.contact_count;
+        for _ in 0..if live { header.sweep_count } else { 0 } {
+            for k in 0..self.order.len() {
+                let unit = self.order[k] as usize;
+                let i = self.factor.row(unit);
+                let u = self.velocity_of(unit, tile.bias, tile.impulse);
+                if unit < contacts {
+                    let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
+                    let new = update_contact(header.law, u, old, &self.own[unit], self.step[unit], tile.friction[unit]);
+                    tile.impulse[i..i + 3].copy_from_slice(&new);
+                    self.push(unit, &[new[0] - old[0], new[1] - old[1], new[2] - old[2]]);
+                } else {
+                    let (old, s) = (tile.impulse[i], unit - contacts);
+                    let target = (-u[0]).mul_add(self.step[unit][0], old);
+                    let new = project_interval(target, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
+                    tile.impulse[i] = new;
+                    self.push(unit, &[new - old]);
+                }
+            }
+        }
+        if live {
+            tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
+        }
+        for unit in 0..self.factor.unit_count() {
+            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
+            let u = self.velocity_of(unit, tile.bias, tile.impulse);
+            velocity[i..i + rows].copy_from_slice(&u[..rows]);
+        }
     }
 }
 
-/// sum ← sum + x y
+/// Adds y₀ x₀ + y₁ x₁ + y₂ x₂ to the columns of a strip in a row of the system.
 #[inline(always)]
-fn add_strip<S: Scalar>(sum: &mut Strip<S>, x: &Strip<S>, y: &Strip<S>) {
+fn add_to_row<S: Scalar>(factor: &Factor<S>, row: &mut [S], strip: usize, x: &[Strip<S>; 3], y: [S; 3]) {
+    // mostly the columns that rows touch are the first of the strip, and neighbours in the system: zeros are added to what follows them
+    if let Some(first) = factor.neighbours(strip)
+        && let Some(sum) = row[first..].first_chunk_mut::<STRIP>()
+    {
+        *sum = add_strips(*sum, x, y);
+        return;
+    }
+    let sum = add_strips([S::zero(); STRIP], x, y);
     for lane in 0..STRIP {
-        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
+        if let Some(column) = factor.column(strip, lane) {
+            row[column] += sum[lane];
+        }
     }
-}
-
-/// |x|
-#[inline(always)]
-fn sizes<S: Scalar>(x: &Strip<S>) -> Strip<S> {
-    let mut sizes = *x;
-    for x in &mut sizes {
-        *x = x.abs();
-    }
-    sizes
-}
-
-/// Sum of a strip.
-#[inline(always)]
-fn total<S: Scalar>(x: &Strip<S>) -> S {
-    let mut half = [S::zero(); STRIP / 2];
-    for k in 0..STRIP / 2 {
-        half[k] = x[k] + x[k + STRIP / 2];
-    }
-    (half[0] + half[2]) + (half[1] + half[3])
 }
 
 /// K = R E⁻¹ Lᵀ of a contact.

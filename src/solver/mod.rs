@@ -22,11 +22,13 @@ mod large;
 mod newton;
 mod patch;
 mod pgs;
+mod pieces;
 mod problems;
 mod project;
 mod residual;
 mod rounds;
 mod settings;
+mod swept;
 #[cfg(test)]
 mod tests;
 mod warm_start;

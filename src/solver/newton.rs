@@ -30,8 +30,9 @@ const FIRST_DELTA: f64 = 1e-4;
 const LEAST_SHARE: f64 = 1e-3;
 /// Over-relaxation α of alternating directions.
 const RELAXATION: f64 = 1.6;
-/// Shorter steps that are tried where the full one does not lower the merit enough.
-const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
+/// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
+pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
+pub(super) const ENOUGH: f64 = 0.1;
 
 /// W of a tile of blocks, in one form or another.
 pub(super) trait Matrix<R: Pack> {
@@ -47,8 +48,8 @@ pub(super) trait Matrix<R: Pack> {
     fn shift(&mut self, rho: R);
     /// x ← (W + ρ I)⁻¹ x, after [`Matrix::shift`].
     fn solve_shifted(&mut self, x: &mut [R]);
-    /// [`pgs`](super::pgs()) sweeps; the tile brings no W.
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
+    /// [`pgs`](super::pgs()) sweeps over the live lanes, the tile brings no W; and u = W y + b afterwards, of all lanes.
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]);
 }
 
 /// The modes that are guessed, and the problem that they are guessed for.
@@ -62,6 +63,8 @@ pub(super) struct Guess<'a, R> {
     pub fixed: &'a [R],
     /// Proximal term δ.
     pub delta: R,
+    /// Whether modes and δ are those of the last system, so that its factors still stand.
+    pub known: bool,
     /// y, shape \[row\].
     pub impulse: &'a [R],
     /// b, shape \[row\].
@@ -86,17 +89,26 @@ pub(super) struct NewtonTile<R, W> {
     /// Bounds of the scalar rows, scaled, shape \[scalar\]\[2\].
     pub bounds: Vec<R>,
     /// √w_c of every row, m/s a unit of u; λ = y / √w_c, shape \[row\].
-    unit: Vec<R>,
+    pub unit: Vec<R>,
     /// Residual to reach, m/s.
-    tolerance: R,
+    pub tolerance: R,
     /// u = W y + b, shape \[row\].
-    velocity: Vec<R>,
+    pub velocity: Vec<R>,
+    /// Proximal term δ, in units of the mean diagonal.
+    pub delta: R,
     modes: Vec<Mode<R>>,
     /// Where a scalar row is free (1 or 0), shape \[scalar\].
     free: Vec<R>,
+    /// The bound that a scalar row is at, scaled, else 0, shape \[row\].
+    fixed: Vec<R>,
     /// y' − y, and W times it, shape \[row\].
-    direction: Vec<R>,
-    change: Vec<R>,
+    pub direction: Vec<R>,
+    pub change: Vec<R>,
+    /// y before a step, where sweeps follow it, shape \[row\].
+    pub before: Vec<R>,
+    /// y that a shorter step and sweeps led to, and its u, shape \[row\].
+    pub candidate: Vec<R>,
+    pub candidate_velocity: Vec<R>,
 }
 
 /// What a contact is taken to do: the entries of R and L that are not zero, and D; lacking unknowns have D = 1.
@@ -159,10 +171,15 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             unit: Vec::new(),
             tolerance: R::zero(),
             velocity: Vec::new(),
+            delta: R::zero(),
             modes: Vec::new(),
             free: Vec::new(),
+            fixed: Vec::new(),
             direction: Vec::new(),
             change: Vec::new(),
+            before: Vec::new(),
+            candidate: Vec::new(),
+            candidate_velocity: Vec::new(),
         }
     }
 
@@ -182,6 +199,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             (&mut self.unit, n),
             (&mut self.velocity, n),
             (&mut self.free, size.scalar_count),
+            (&mut self.fixed, n),
             (&mut self.direction, n),
             (&mut self.change, n),
         ] {
@@ -206,10 +224,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.impulse.copy_from_slice(tile.impulse);
     }
 
-    /// Scales what was gathered.
+    /// Scales all but W of what was gathered.
     #[inline(always)]
-    fn scale(&mut self) {
-        self.matrix.scale(self.size, &mut self.unit);
+    pub(super) fn scale(&mut self) {
         for (i, unit) in self.unit.iter().enumerate() {
             self.bias[i] = self.bias[i] * (R::one() / *unit);
             self.impulse[i] = self.impulse[i] * *unit;
@@ -224,7 +241,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// Turns y into λ, N·s.
     #[inline(always)]
-    fn unscale(&mut self) {
+    pub(super) fn unscale(&mut self) {
         for (y, unit) in self.impulse.iter_mut().zip(&self.unit) {
             *y = *y / *unit;
         }
@@ -240,6 +257,13 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// Solves from where the round starts. Returns the steps of every lane, and the lanes that have not reached their tolerance.
     #[inline(always)]
     pub fn run(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
+        self.matrix.scale(self.size, &mut self.unit);
+        self.run_scaled(header, round)
+    }
+
+    /// [`Self::run`] where W is scaled already.
+    #[inline(always)]
+    pub fn run_scaled(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
         self.scale();
         let mut shares: &[f64] = &[];
         match round.start {
@@ -315,17 +339,18 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
     }
 
-    /// Sweeps in some lanes.
+    /// Sweeps in some lanes; then u = W y + b in all.
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, sweep_count: u32, lanes: R::Mask) {
+    pub(super) fn sweep(&mut self, header: &Header, sweep_count: u32, lanes: R::Mask) {
         let mut report = [R::zero(); REPORT_LEN];
         report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
         let header = Header { sweep_count, ..*header };
-        let Self { matrix, bias, friction, bounds, impulse, .. } = self;
-        matrix.sweep(&header, &mut OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report });
+        let Self { matrix, bias, friction, bounds, impulse, velocity, .. } = self;
+        let mut tile = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
+        matrix.sweep(&header, &mut tile, velocity);
     }
 
-    /// At most `most` Newton steps on all lanes, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
+    /// At most `most` Newton steps on all lanes, each as long as lowers the merit, until each has reached its tolerance. Returns the steps of every lane, and the lanes that have
     /// not.
     #[inline(always)]
     fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
@@ -334,16 +359,16 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.update_velocity();
         let (mut merit, residual) = self.natural_map();
         let mut live = self.tolerance.lt(residual).and(is_finite(residual));
-        let mut delta = R::constant(FIRST_DELTA);
+        self.delta = R::constant(FIRST_DELTA);
         let mut steps = R::zero();
         for _ in 0..most {
             if !live.any() {
                 break;
             }
             self.guess_modes();
-            self.point(delta);
+            self.point(false);
             let mut best = (self.merit_along(one), one);
-            let enough = best.0.lt(merit * R::constant(0.1));
+            let enough = best.0.lt(merit * R::constant(ENOUGH));
             for length in SHORTER {
                 if !live.and(enough.not()).any() {
                     break;
@@ -359,13 +384,14 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 *y = R::select(moves, d.mul_add(best.1, *y), *y);
             }
             let full = moves.and(best.1.lt(one).not());
-            let grown = R::select(moves, delta * R::constant(2.0), delta * ten).min(one);
-            delta = R::select(full, (delta / ten).max(least_delta), grown);
+            let grown = R::select(moves, self.delta * R::constant(2.0), self.delta * ten).min(one);
+            self.delta = R::select(full, (self.delta / ten).max(least_delta), grown);
             steps += R::select(live, one, R::zero());
             if live.and(moves.not()).any() {
                 self.sweep(header, SWEEPS, live.and(moves.not()));
+            } else {
+                self.update_velocity();
             }
-            self.update_velocity();
             let (now, residual) = self.natural_map();
             merit = now;
             live = live.and(self.tolerance.lt(residual)).and(is_finite(residual));
@@ -375,30 +401,56 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// u = W y + b
     #[inline(always)]
-    fn update_velocity(&mut self) {
+    pub(super) fn update_velocity(&mut self) {
         self.velocity.copy_from_slice(&self.bias);
         self.matrix.add_product(&self.impulse, &mut self.velocity);
     }
 
     /// Sum of squares of the natural map, and the largest residual, m/s.
     #[inline(always)]
-    fn natural_map(&self) -> (R, R) {
-        let (mut merit, mut residual) = (R::zero(), R::zero());
+    pub(super) fn natural_map(&self) -> (R, R) {
+        let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
             let (y, u) = (&self.impulse[i..i + 3], &self.velocity[i..i + 3]);
             let square = contact_error([y[0], y[1], y[2]], [u[0], u[1], u[2]], self.friction[c]);
             merit += square;
-            residual = (square.sqrt() * self.unit[i]).max(residual);
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
             let error = row_error(self.impulse[i], self.velocity[i], self.bounds[2 * s], self.bounds[2 * s + 1]);
-            merit = error.mul_add(error, merit);
-            residual = (error.abs() * self.unit[i]).max(residual);
+            let square = error * error;
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
         // a maximum drops what is not a number; a sum does not
-        (merit, merit.mul_add(R::zero(), residual))
+        (merit, merit.mul_add(R::zero(), largest.sqrt()))
+    }
+
+    /// [`Self::natural_map`] at y + direction.
+    #[inline(always)]
+    pub(super) fn natural_map_ahead(&self) -> (R, R) {
+        let (mut merit, mut largest) = (R::zero(), R::zero());
+        for c in 0..self.size.contact_count {
+            let i = 3 * c;
+            let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
+            for k in 0..3 {
+                (y[k], u[k]) = self.along(i + k, R::one());
+            }
+            let square = contact_error(y, u, self.friction[c]);
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
+        }
+        for s in 0..self.size.scalar_count {
+            let i = 3 * self.size.contact_count + s;
+            let (y, u) = self.along(i, R::one());
+            let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
+            let square = error * error;
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
+        }
+        (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
     /// y and u of a row at y + a · direction.
@@ -409,7 +461,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// The merit at y + a · direction.
     #[inline(always)]
-    fn merit_along(&self, a: R) -> R {
+    pub(super) fn merit_along(&self, a: R) -> R {
         let mut merit = R::zero();
         for c in 0..self.size.contact_count {
             let i = 3 * c;
@@ -427,11 +479,10 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         merit
     }
 
-    /// What every contact and row does, from p = y − u. `direction` holds c, the rows at their bounds.
+    /// What every contact and row does, from p = y − u.
     #[inline(always)]
-    fn guess_modes(&mut self) {
+    pub(super) fn guess_modes(&mut self) {
         let (zero, one) = (R::zero(), R::one());
-        self.direction.fill(zero);
         for (c, mode) in self.modes.iter_mut().enumerate() {
             let i = 3 * c;
             let mut p = [zero; 3];
@@ -446,19 +497,20 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             let (lower, upper) = (self.bounds[2 * s], self.bounds[2 * s + 1]);
             let (above, below) = (lower.lt(p), p.lt(upper));
             self.free[s] = R::select(above.and(below), one, zero);
-            self.direction[i] = R::select(above, R::select(below, zero, upper), lower);
+            self.fixed[i] = R::select(above, R::select(below, zero, upper), lower);
         }
     }
 
-    /// direction = R x + c − y with the unknowns x of the modes, change = W · direction.
+    /// direction = R x + c − y with the unknowns x of the modes, change = W · direction. `known`: whether modes and δ are those of the last time.
     #[inline(always)]
-    fn point(&mut self, delta: R) {
+    pub(super) fn point(&mut self, known: bool) {
         let guess = Guess {
             size: self.size,
             modes: &self.modes,
             free: &self.free,
-            fixed: &self.direction,
-            delta,
+            fixed: &self.fixed,
+            delta: self.delta,
+            known,
             impulse: &self.impulse,
             bias: &self.bias,
         };
@@ -472,7 +524,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
-            self.direction[i] = self.free[s].mul_add(x[i], self.direction[i]) - self.impulse[i];
+            self.direction[i] = self.free[s].mul_add(x[i], self.fixed[i]) - self.impulse[i];
         }
         self.change.fill(R::zero());
         self.matrix.add_product(&self.direction, &mut self.change);

@@ -25,7 +25,7 @@ use crate::dynamics::TileParameters;
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
-use crate::solver::{Batch, Group};
+use crate::solver::{Batch, Group, STRIP};
 use crate::spatial::Vec3;
 
 /// Velocity u⁺ > 0 after an impact with coefficient e, for a contact at gap g that moves with u < 0 under the free acceleration a.
@@ -127,6 +127,18 @@ fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
     let mut dofs = rows.support(words, a);
     dofs.other = Some(&rows.support[b * words..(b + 1) * words]);
     let mut w = [[R::zero(); 3]; 3];
+    if count_a + count_b == 6 {
+        // two contacts with friction, the common case: loops of known length
+        for dof in dofs {
+            for i in 0..3 {
+                let y = rows.y[(row_a + i) * nv + dof];
+                for j in 0..3 {
+                    w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
+                }
+            }
+        }
+        return w;
+    }
     for dof in dofs {
         for i in 0..count_a {
             let y = rows.y[(row_a + i) * nv + dof];
@@ -202,12 +214,21 @@ fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
             factor.start(unit, R::Scalar::from_f64(compliance));
+            let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
             for dof in dofs {
-                let mut y = [R::Scalar::from_f64(0.0); 3];
-                for (i, y) in y.iter_mut().enumerate().take(p.count) {
-                    *y = rows.y[(first + i) * nv + dof].get(lane);
+                let column = plan.column[dof];
+                if column / STRIP != strip && touched != 0 {
+                    factor.put(unit, strip, touched, &entries);
+                    (touched, entries) = (0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
                 }
-                factor.put(unit, plan.column[dof], y);
+                strip = column / STRIP;
+                touched |= 1 << (column % STRIP);
+                for i in 0..p.count {
+                    entries[i][column % STRIP] = rows.y[(first + i) * nv + dof].get(lane);
+                }
+            }
+            if touched != 0 {
+                factor.put(unit, strip, touched, &entries);
             }
         }
     }
@@ -223,7 +244,11 @@ fn delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, _) = slot_rows(contact_slots, a);
-        let dense = if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
+        let dense =
+            places.lanes_with(lanes, a) & if any_factored { !factored_lanes(a, places, batch) } else { u32::MAX };
+        if dense == 0 {
+            continue;
+        }
         for b in 0..=a {
             let (row_b, _) = slot_rows(contact_slots, b);
             let shared = R::Mask::from_bits(islands.shared_lanes(lanes, row_a, row_b) & dense);

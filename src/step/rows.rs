@@ -391,12 +391,20 @@ fn times_impulse<R: Pack>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [
     z.fill(R::zero());
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
-        for dof in rows.support(words, slot) {
-            let mut sum = z[dof];
-            for row in start..start + count {
-                sum = rows.y[row * nv + dof].mul_add(impulse[row], sum);
+        if count == 3 {
+            // a loop of known length
+            let x = [impulse[start], impulse[start + 1], impulse[start + 2]];
+            for dof in rows.support(words, slot) {
+                let mut sum = z[dof];
+                for i in 0..3 {
+                    sum = rows.y[(start + i) * nv + dof].mul_add(x[i], sum);
+                }
+                z[dof] = sum;
             }
-            z[dof] = sum;
+            continue;
+        }
+        for dof in rows.support(words, slot) {
+            z[dof] = rows.y[start * nv + dof].mul_add(impulse[start], z[dof]);
         }
     }
 }

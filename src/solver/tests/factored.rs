@@ -55,13 +55,17 @@ impl Sparse {
             let contact = unit < contacts;
             let (first, rows) = if contact { (3 * unit, 3) } else { (2 * contacts + unit, 1) };
             factor.start(unit, R::Scalar::from_f64(if contact { *compliance } else { 0.0 }));
-            for column in 0..*columns {
-                let mut y = [0.0; 3];
-                for (i, y) in y.iter_mut().enumerate().take(rows) {
-                    *y = entries[(first + i) * columns + column];
+            for strip in 0..columns / STRIP {
+                let (mut touched, mut y) = (0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
+                for column in 0..STRIP {
+                    for i in 0..rows {
+                        let entry = entries[(first + i) * columns + STRIP * strip + column];
+                        y[i][column] = R::Scalar::from_f64(entry);
+                        touched |= u8::from(entry != 0.0) << column;
+                    }
                 }
-                if y != [0.0; 3] {
-                    factor.put(unit, column, y.map(R::Scalar::from_f64));
+                if touched != 0 {
+                    factor.put(unit, strip, touched, &y);
                 }
             }
         }
