@@ -1,10 +1,10 @@
 //! Stage 6, `islands`: contacts, limits and dry friction that share a moving tree share a block.
 //!
 //! World by world (lane by lane), union-find over the moving trees. Static bodies do not link. The rows of a tile are numbered: contact slot s
-//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); then come the joint slots, one row each, then the bilateral rows. For every row and every world
+//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); then come four more rows of every patch, then the joint slots, one row each, then the bilateral rows. For every row and every world
 //! this stage says which block the row belongs to and which row of the block it is.
 
-use crate::contact::Contacts;
+use crate::contact::{Contacts, PATCH_ROWS};
 use crate::equality::EqualityPlan;
 use crate::lane::Pack;
 use crate::limit::{JointRow, Limits};
@@ -60,6 +60,8 @@ pub struct IslandBlock {
     pub lane: usize,
     /// Contacts with friction.
     pub contact_count: usize,
+    /// How many of them, the first ones, are patches; their further rows are the first scalar rows.
+    pub patch_count: usize,
     /// Scalar rows.
     pub scalar_count: usize,
     /// Degrees of freedom of its trees.
@@ -168,7 +170,9 @@ pub fn islands<R: Pack>(
     let contact_slots = contacts.gap.len();
     out.blocks.clear();
     out.present.clear();
-    let equality_start = 3 * contact_slots + limits.gap.len();
+    let patch_slots = contacts.patches.len();
+    let limit_start = 3 * contact_slots + contacts.patch_rows();
+    let equality_start = limit_start + limits.gap.len();
     out.row_count = equality_start + plan.equality_trees.len();
     for array in [&mut out.row_block, &mut out.row_entry] {
         array.clear();
@@ -215,11 +219,24 @@ pub fn islands<R: Pack>(
                     if with_friction { (3 * b.contact_count + i) as u32 } else { SCALAR + b.scalar_count as u32 };
             }
             let b = &mut out.blocks[block as usize];
-            if with_friction { b.contact_count += 1 } else { b.scalar_count += 1 }
+            if with_friction {
+                b.contact_count += 1;
+            } else {
+                b.scalar_count += 1;
+            }
+            if slot < patch_slots {
+                for i in 0..PATCH_ROWS {
+                    let entry = (3 * contact_slots + PATCH_ROWS * slot + i) * lanes + lane;
+                    out.row_block[entry] = block;
+                    out.row_entry[entry] = SCALAR + (PATCH_ROWS * b.patch_count + i) as u32;
+                }
+                b.patch_count += 1;
+                b.scalar_count += PATCH_ROWS;
+            }
         }
         for slot in (0..limit_slots).filter(has_limit) {
             let tree = plan.joint_tree[out.joint_row[slot * lanes + lane] as usize] as usize;
-            add_scalar(out, tree, lane, (3 * contact_slots + slot) * lanes + lane);
+            add_scalar(out, tree, lane, (limit_start + slot) * lanes + lane);
         }
         for (i, trees) in plan.equality_trees.iter().enumerate() {
             // An equality between things that cannot move holds or not, whatever the step does.
@@ -248,18 +265,25 @@ pub fn worlds<R: Pack>(
 ) {
     let worlds = first_lanes(lane_count);
     let equality_count = plan.equality_trees.len();
-    out.row_count = 3 * contacts.gap.len() + limits.gap.len() + equality_count;
+    let patch_slots = contacts.patches.len();
+    out.row_count = 3 * contacts.gap.len() + contacts.patch_rows() + limits.gap.len() + equality_count;
     out.blocks.clear();
     out.present.clear();
     match part {
         Part::All => {
             out.present.extend(&contacts.slots.present);
+            for slot in 0..patch_slots {
+                out.present.extend([contacts.slots.present[slot]; PATCH_ROWS]);
+            }
             out.present.extend(&limits.slots.present);
             out.present.extend(std::iter::repeat_n(worlds, equality_count));
         }
         Part::Contacts(lanes) => {
             out.present.extend(contacts.slots.present.iter().zip(lanes).map(|(has, lanes)| has & lanes));
             let any = out.present.iter().fold(0, |any, bits| any | bits);
+            for slot in 0..patch_slots {
+                out.present.extend([out.present[slot]; PATCH_ROWS]);
+            }
             out.present.extend(std::iter::repeat_n(0, limits.gap.len()));
             out.present.extend(std::iter::repeat_n(any & worlds, equality_count));
         }
@@ -269,7 +293,8 @@ pub fn worlds<R: Pack>(
         let (contacts, scalars) = out.present.split_at(contacts.gap.len());
         let count = |slots: &[u32]| slots.iter().filter(|bits| **bits >> lane & 1 != 0).count();
         let (contact_count, scalar_count) = (count(contacts), count(scalars));
-        out.blocks.push(IslandBlock { lane, contact_count, scalar_count, dof_count: plan.tree_dofs[0] });
+        let (patch_count, dof_count) = (count(&contacts[..patch_slots]), plan.tree_dofs[0]);
+        out.blocks.push(IslandBlock { lane, contact_count, patch_count, scalar_count, dof_count });
     }
 }
 
@@ -287,7 +312,7 @@ fn block_of(out: &mut Islands, tree: usize, lane: usize) -> u32 {
     let root = find(&mut out.parent, tree);
     if out.block_of[root] == NO_ROW {
         out.block_of[root] = out.blocks.len() as u32;
-        out.blocks.push(IslandBlock { lane, contact_count: 0, scalar_count: 0, dof_count: 0 });
+        out.blocks.push(IslandBlock { lane, contact_count: 0, patch_count: 0, scalar_count: 0, dof_count: 0 });
     }
     out.block_of[root]
 }

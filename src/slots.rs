@@ -17,7 +17,7 @@ pub struct SlotPart {
 /// Who has what of the slots of a tile.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
-    /// Parts of the slots, in ascending order of origins.
+    /// Parts of the slots, in the order in which they were placed: ascending origins, of patches and then of points.
     pub parts: Vec<SlotPart>,
     /// The lanes that have each slot, one bit each, shape \[slot\].
     pub present: Vec<u32>,
@@ -75,6 +75,18 @@ impl Slots {
             self.present[slot] |= taken;
             rest &= !taken;
         }
+    }
+
+    /// Puts the slots behind those of `first`.
+    pub fn put_behind(&mut self, first: &Self) {
+        if first.is_empty() {
+            return;
+        }
+        let count = first.len();
+        self.parts.iter_mut().for_each(|part| part.slot += count as u32);
+        self.parts.splice(0..0, first.parts.iter().copied());
+        self.present.splice(0..0, first.present.iter().copied());
+        self.next.iter_mut().for_each(|next| *next += count as u32);
     }
 
     /// Whether there is no slot.

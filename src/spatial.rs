@@ -227,6 +227,19 @@ impl<R: Real> Mul for Quat<R> {
     }
 }
 
+/// A unit normal and two tangents, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
+#[inline(always)]
+pub fn tangent_frame<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
+    let sign = R::select(n.z.lt(R::zero()), R::constant(-1.0), R::one());
+    let a = -(R::one() / (sign + n.z));
+    let b = n.x * n.y * a;
+    [
+        n,
+        vec3((sign * n.x * n.x).mul_add(a, R::one()), sign * b, -(sign * n.x)),
+        vec3(b, (n.y * n.y).mul_add(a, sign), -n.y),
+    ]
+}
+
 /// A spatial velocity or acceleration about O: angular (rad/s), then linear (m/s).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Motion<R> {

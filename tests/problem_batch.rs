@@ -190,3 +190,28 @@ fn what_a_batch_cannot_hold_is_refused() {
     let left = solve_problems::<f64>(&[problem], &settings(1e-6, FrictionLaw::Cone), overflow).unwrap();
     assert_eq!((left[0].status, left[0].impulse[0]), (SolveStatus::NotFinite, 0.0));
 }
+
+#[test]
+fn the_patch_problems_of_the_data_are_one_batch() {
+    let Some(folder) = data() else { return };
+    let problems: Vec<Problem> =
+        read_file(folder.join("patch/problems.jsonl")).unwrap().into_iter().map(|record| record.problem).collect();
+    // relative to the gap speed of the vertices that a patch lacks, 1e3 m/s
+    let residual = |problem: &Problem, solution: &Solution| natural_map_residual(problem, &solution.impulse);
+    let auto = |tolerance: f64| SolveSettings {
+        algorithm: delassus::solver::Algorithm::Auto,
+        iterations: 200,
+        ..settings(tolerance, FrictionLaw::Patch)
+    };
+    let check = |name: &str, solutions: &[Solution], wanted: f64| {
+        let each = problems.iter().zip(solutions).map(|(problem, solution)| residual(problem, solution));
+        let (worst, unsolved) = each.fold((0.0f64, 0), |(w, n), r| (w.max(r), n + usize::from(r > wanted)));
+        for (problem, solution) in problems.iter().zip(solutions).filter(|(p, s)| residual(p, s) > wanted) {
+            println!("{name}: {}: {:.1e} m/s after {}", problem.name, residual(problem, solution), solution.iterations);
+        }
+        println!("{name}: {} problems, worst {worst:.1e} m/s, {unsolved} above {wanted:e}", problems.len());
+        assert_eq!(unsolved, 0, "{name}");
+    };
+    check("f64", &on_cpu::<F64x8>(&problems, &auto(5e-14)), 1e-10);
+    check("f32", &on_cpu::<F32x16>(&problems, &auto(5e-9)), 1e-5);
+}

@@ -56,7 +56,11 @@ impl Settings {
             threads: self.threads,
             dt: self.dt,
             integrator: self.integrator.map(integrator).transpose()?,
-            friction: named("friction", &self.friction, &[("cone", FrictionLaw::Cone), ("box", FrictionLaw::Box)])?,
+            friction: named(
+                "friction",
+                &self.friction,
+                &[("cone", FrictionLaw::Cone), ("box", FrictionLaw::Box), ("patch", FrictionLaw::Patch)],
+            )?,
             algorithm: named("solver", &self.solver, &solvers)?,
             tolerance: self.tolerance,
             iterations: self.iterations,

@@ -20,7 +20,8 @@ pub const ALGORITHMS: Names<Algorithm> =
 /// Names of impact laws.
 pub const IMPACTS: Names<Impacts> = &[("simultaneous", Impacts::Simultaneous), ("sequential", Impacts::Sequential)];
 /// Names of friction laws.
-pub const FRICTIONS: Names<FrictionLaw> = &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)];
+pub const FRICTIONS: Names<FrictionLaw> =
+    &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone), ("patch", FrictionLaw::Patch)];
 
 /// A parser of named values.
 pub fn choice<T: Copy + Send + Sync + 'static>(names: Names<T>) -> impl TypedValueParser<Value = T> {

@@ -54,10 +54,28 @@ struct ContactLine<'a> {
     tangents: [[f64; 3]; 2],
     gap: f64,
     impulse: [f64; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<PatchLine<'a>>,
+}
+
+/// What a patch has beside a point: torsion about the normal at its position, the equivalent contact point, and where it presses how much.
+#[derive(Serialize)]
+struct PatchLine<'a> {
+    torsion: f64,
+    vertices: Vec<[f64; 3]>,
+    pressure: &'a [f64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disc: Option<f64>,
 }
 
 impl<'a> ContactLine<'a> {
-    fn new(model: &'a Model, contact: &ContactRecord) -> Self {
+    fn new(model: &'a Model, contact: &'a ContactRecord) -> Self {
+        let patch = contact.patch.as_ref().map(|patch| PatchLine {
+            torsion: patch.torsion,
+            vertices: patch.vertices.iter().map(|&x| x.into()).collect(),
+            pressure: &patch.pressure,
+            disc: patch.disc,
+        });
         let [normal, t1, t2] = contact.frame.map(Into::into);
         Self {
             geoms: [contact.geom_a, contact.geom_b].map(|geom| GeomName::new(model, geom)),
@@ -66,6 +84,7 @@ impl<'a> ContactLine<'a> {
             tangents: [t1, t2],
             gap: contact.gap,
             impulse: contact.impulse,
+            patch,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod boxes;
 mod clip;
 mod convex;
+mod patch;
 mod plane;
 mod reduce;
 mod round;
@@ -21,6 +22,8 @@ use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3, vec3};
 use clip::{Point, Points};
 use convex::Solid;
+use patch::Disc;
+pub use patch::{More, NearPatch, PATCH_ROWS};
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use round::Rod;
 use std::marker::PhantomData;
@@ -28,9 +31,9 @@ use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
 ///
-/// Contacts of one world fill slots in the order of the model's pairs. Entries of lanes that have not got a slot are zero.
-#[derive(Debug, Clone, Default)]
-pub struct Contacts<R> {
+/// Contacts of one world fill slots in the order of the model's pairs, patches before points. Entries of lanes that have not got a slot are zero.
+#[derive(Debug, Clone)]
+pub struct Contacts<R: Real> {
     /// Which lanes have each slot, and of which pair the contact is.
     pub slots: Slots,
     /// Number of contacts found, kept or not, shape \[lane\].
@@ -43,6 +46,28 @@ pub struct Contacts<R> {
     pub gap: Vec<R>,
     /// Which point of the pair this is, stable from step to step: an integer below 2²⁴, shape \[slot\].
     pub feature: Vec<R>,
+    /// The rest of the patches, which have the first slots, shape \[patch slot\].
+    pub patches: Vec<More<R>>,
+    /// The patches that may touch in some worlds.
+    near_patches: Vec<NearPatch<R>>,
+    /// Room for the slots of points by themselves.
+    point_slots: Slots,
+}
+
+impl<R: Real> Default for Contacts<R> {
+    fn default() -> Self {
+        Self {
+            slots: Slots::default(),
+            found: Vec::new(),
+            position: Vec::new(),
+            normal: Vec::new(),
+            gap: Vec::new(),
+            feature: Vec::new(),
+            patches: Vec::new(),
+            near_patches: Vec::new(),
+            point_slots: Slots::default(),
+        }
+    }
 }
 
 /// A point that may be a contact in some worlds of the tile at hand.
@@ -61,6 +86,8 @@ impl<R: Pack> Contacts<R> {
         self.found.clear();
         self.found.resize(R::LANES, 0);
         self.truncate(0);
+        self.patches.clear();
+        self.near_patches.clear();
     }
     /// Keeps the first `slots` slots.
     fn truncate(&mut self, slots: usize) {
@@ -97,7 +124,7 @@ impl<R: Pack> Contacts<R> {
             while self.count(lane) > capacity {
                 let mut shallowest = None;
                 for slot in (0..self.gap.len()).filter(|slot| self.slots.has(*slot, lane)) {
-                    let gap = self.gap[slot].get(lane);
+                    let gap = self.lowest(slot).get(lane);
                     if shallowest.is_none_or(|(_, least)| gap >= least) {
                         shallowest = Some((slot, gap));
                     }
@@ -108,6 +135,9 @@ impl<R: Pack> Contacts<R> {
                 self.normal[slot].set(lane, Vec3::zero());
                 self.gap[slot].set(lane, R::Scalar::from_f64(0.0));
                 self.feature[slot].set(lane, R::Scalar::from_f64(0.0));
+                if let Some(more) = self.patches.get_mut(slot) {
+                    more.forget(lane);
+                }
             }
         }
     }
@@ -186,6 +216,22 @@ pub(crate) enum Kind {
     Nothing,
 }
 
+impl Kind {
+    /// Whether the pair may touch in more than one point.
+    fn spreads(&self) -> bool {
+        !matches!(
+            self,
+            Self::Lanes(
+                Shapes::PlaneSphere
+                    | Shapes::PlaneEllipsoid
+                    | Shapes::SphereSphere
+                    | Shapes::SphereCapsule
+                    | Shapes::SphereBox
+            ) | Self::Nothing
+        )
+    }
+}
+
 /// What [`collide`] needs to know of one pair.
 #[derive(Debug, Clone)]
 pub(crate) struct PairPlan {
@@ -204,6 +250,8 @@ pub(crate) struct PairPlan {
     pub bounding: f64,
     /// The smaller bounding radius, m.
     pub size: f64,
+    /// Whether its points stay together as a patch.
+    patch: bool,
 }
 
 /// Free motion of a geom within a step.
@@ -236,20 +284,35 @@ pub struct CollidePlan {
 }
 
 impl CollidePlan {
-    /// Prepares the pairs of `model`.
+    /// Prepares the pairs of `model`. All contacts are points.
     pub fn new(model: &Model) -> Self {
+        Self::prepare(model, false)
+    }
+    /// The same, but pairs with friction that may touch in more than one point, or have torsion in one (condim 4), are patches.
+    pub fn with_patches(model: &Model) -> Self {
+        Self::prepare(model, true)
+    }
+    /// Whether any pair is a patch.
+    pub fn has_patches(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.patch)
+    }
+    fn prepare(model: &Model, patches: bool) -> Self {
         let pairs = model.pairs.iter().map(|pair| {
             let (a, b) = (&model.geoms[pair.geom_a].shape, &model.geoms[pair.geom_b].shape);
             let (ra, rb) = (a.bounding_radius(), b.bounding_radius());
+            let kind = match (Shapes::of(a, b), a, b) {
+                (Some(shapes), ..) => Kind::Lanes(shapes),
+                (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
+                (None, Shape::Plane, _) => Kind::Nothing,
+                _ => Kind::Convex,
+            };
             PairPlan {
+                patch: patches
+                    && pair.condim > 1
+                    && (kind.spreads() || pair.torsion.is_some() || pair.ellipsoid.is_some()),
                 a: pair.geom_a,
                 b: pair.geom_b,
-                kind: match (Shapes::of(a, b), a, b) {
-                    (Some(shapes), ..) => Kind::Lanes(shapes),
-                    (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
-                    (None, Shape::Plane, _) => Kind::Nothing,
-                    _ => Kind::Convex,
-                },
+                kind,
                 lengths: [lengths(a), lengths(b)],
                 solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
                 margin: pair.margin,
@@ -302,6 +365,15 @@ pub fn collide<R: Pack>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
+        if pair.patch {
+            let (points, disc) = match &pair.kind {
+                Kind::Lanes(Shapes::PlaneCylinder) => plane::cylinder_patch(a, b, &pair.lengths[1]),
+                _ => (narrow(pair, a, b, near, threshold), Disc::none()),
+            };
+            let patch = NearPatch::new((index, margin), points, disc, threshold, [da, db], &mut deepest);
+            contacts.near_patches.extend(patch);
+            continue;
+        }
         let points = narrow(pair, a, b, near, threshold);
         for point in &points {
             let kept = point.gap.lt(threshold);
@@ -315,7 +387,11 @@ pub fn collide<R: Pack>(
             }
         }
     }
-    let mut slots = std::mem::take(&mut contacts.slots);
+    contacts.place_patches(reach + deepest);
+    let patches = std::mem::take(&mut contacts.slots);
+    let first = contacts.patches.len();
+    let mut slots = std::mem::take(&mut contacts.point_slots);
+    slots.clear(R::LANES);
     for near in &*candidates {
         slots.announce(near.gap.lt(reach + deepest).bits());
     }
@@ -323,10 +399,11 @@ pub fn collide<R: Pack>(
         let before = slots.parts.len();
         slots.place(*pair, gap.lt(reach + deepest).bits());
         for part in &slots.parts[before..] {
-            contacts.put(part.slot as usize, part.lanes, point);
+            contacts.put(first + part.slot as usize, part.lanes, point);
         }
     }
-    contacts.slots = slots;
+    slots.put_behind(&patches);
+    (contacts.slots, contacts.point_slots) = (slots, patches);
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
     }

@@ -152,16 +152,21 @@ pub(crate) struct Recorded(u32);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedMask(u32);
 
+// Nothing is inlined: a formula is thousands of operations, which run once, and would be compiled thousands of times.
 impl Mask for RecordedMask {
+    #[inline(never)]
     fn splat(bit: bool) -> Self {
         push_mask(Op::Bit(bit))
     }
+    #[inline(never)]
     fn and(self, other: Self) -> Self {
         push_mask(Op::And(self.0, other.0))
     }
+    #[inline(never)]
     fn or(self, other: Self) -> Self {
         push_mask(Op::Or(self.0, other.0))
     }
+    #[inline(never)]
     fn not(self) -> Self {
         push_mask(Op::Not(self.0))
     }
@@ -174,30 +179,35 @@ impl Default for Recorded {
 }
 impl Add for Recorded {
     type Output = Self;
+    #[inline(never)]
     fn add(self, b: Self) -> Self {
         push(Op::Add(self.0, b.0))
     }
 }
 impl Sub for Recorded {
     type Output = Self;
+    #[inline(never)]
     fn sub(self, b: Self) -> Self {
         push(Op::Sub(self.0, b.0))
     }
 }
 impl Mul for Recorded {
     type Output = Self;
+    #[inline(never)]
     fn mul(self, b: Self) -> Self {
         push(Op::Mul(self.0, b.0))
     }
 }
 impl Div for Recorded {
     type Output = Self;
+    #[inline(never)]
     fn div(self, b: Self) -> Self {
         push(Op::Div(self.0, b.0))
     }
 }
 impl Neg for Recorded {
     type Output = Self;
+    #[inline(never)]
     fn neg(self) -> Self {
         push(Op::Neg(self.0))
     }
@@ -206,33 +216,43 @@ assigning!(Recorded);
 
 impl Real for Recorded {
     type Mask = RecordedMask;
+    #[inline(never)]
     fn constant(x: f64) -> Self {
         push(Op::Constant((x as f32).to_bits()))
     }
+    #[inline(never)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         push(Op::MulAdd(self.0, a.0, b.0))
     }
+    #[inline(never)]
     fn sqrt(self) -> Self {
         push(Op::Sqrt(self.0))
     }
+    #[inline(never)]
     fn abs(self) -> Self {
         push(Op::Abs(self.0))
     }
+    #[inline(never)]
     fn min(self, other: Self) -> Self {
         push(Op::Min(self.0, other.0))
     }
+    #[inline(never)]
     fn max(self, other: Self) -> Self {
         push(Op::Max(self.0, other.0))
     }
+    #[inline(never)]
     fn sin_cos(self) -> (Self, Self) {
         (push(Op::Sin(self.0)), push(Op::Cos(self.0)))
     }
+    #[inline(never)]
     fn atan2(self, x: Self) -> Self {
         push(Op::Atan2(self.0, x.0))
     }
+    #[inline(never)]
     fn lt(self, other: Self) -> RecordedMask {
         push_mask(Op::Less(self.0, other.0))
     }
+    #[inline(never)]
     fn select(mask: RecordedMask, yes: Self, no: Self) -> Self {
         push(Op::Select(mask.0, yes.0, no.0))
     }

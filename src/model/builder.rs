@@ -72,6 +72,7 @@ impl Geom {
             orientation: UnitQuaternion::identity(),
             friction: [1.0, 0.005, 0.0001],
             condim: 3,
+            ellipsoid: None,
             contype: 1,
             conaffinity: 1,
             margin: 0.0,

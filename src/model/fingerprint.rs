@@ -108,6 +108,12 @@ impl Hash {
         self.index(kind);
         self.number(friction);
         self.index(pair.condim);
+        // what gives neither has the number that it always had
+        for numbers in [pair.ellipsoid.as_ref().map(|e| &e[..]), pair.torsion.as_ref().map(std::slice::from_ref)] {
+            if numbers.is_some() {
+                self.optional(numbers);
+            }
+        }
         self.number(pair.margin);
         self.optional(pair.restitution.as_ref().map(std::slice::from_ref));
     }

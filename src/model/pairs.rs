@@ -70,7 +70,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// The higher priority decides; at equal priority the larger friction, condim and restitution. Margins add up.
+/// The higher priority decides; at equal priority the larger friction (along each axis), condim and restitution. Margins add up.
 pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
         std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
@@ -83,5 +83,13 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
             (PairFriction::Larger, ga.condim.max(gb.condim), restitution)
         }
     };
-    CollisionPair { geom_a: a, geom_b: b, friction, condim, margin: ga.margin + gb.margin, restitution }
+    let (ellipsoid, torsion) = match (friction, ga.ellipsoid, gb.ellipsoid) {
+        (PairFriction::First, ellipsoid, _) => (ellipsoid, ga.friction[1]),
+        (PairFriction::Second, _, ellipsoid) => (ellipsoid, gb.friction[1]),
+        (_, Some(a), Some(b)) => (Some(std::array::from_fn(|k| f64::max(a[k], b[k]))), 0.0),
+        (_, a, b) => (a.or(b), ga.friction[1].max(gb.friction[1])),
+    };
+    let torsion = (condim > 3).then_some(torsion);
+    let margin = ga.margin + gb.margin;
+    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, restitution }
 }

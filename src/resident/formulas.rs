@@ -14,10 +14,9 @@ use crate::solver::formulas::{
     Mode, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual, tests,
     update_contact,
 };
-use crate::spatial::{Mat3, Motion, Pose, Vec3, vec3};
+use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
 use crate::step::{
-    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, frame_of, free_motion, solve_rows,
-    span, targets,
+    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, free_motion, solve_rows, span, targets,
 };
 
 /// The recorded formulas of a model.
@@ -252,7 +251,7 @@ fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let (model, nv) = (&*plan.model, layout.nv);
     let [position, normal, sign, reference, subspace, factor, inverse_root, free, v] =
         parts(x, layout.contact_row_lengths());
-    let frame = frame_of(triple(normal, 0));
+    let frame = tangent_frame(triple(normal, 0));
     let mut y = vec![vec![R::zero(); nv]; 3];
     for d in 0..nv {
         let s = Motion { angular: triple(subspace, 6 * d), linear: triple(subspace, 6 * d + 3) };

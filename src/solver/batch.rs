@@ -7,6 +7,7 @@
 
 use super::cpu::Scratch;
 use super::factor::Factor;
+use super::patch::{PATCH_LEN, PATCH_ROWS};
 use crate::lane::{Pack, Real};
 use bytemuck::{Pod, must_cast_slice};
 
@@ -28,18 +29,27 @@ impl BlockSize {
     ///
     /// It depends on the block alone, so a block is solved to the same bits whatever else is in the batch.
     pub fn class(self) -> Self {
-        // 0 1 2 3 4 6 8 12 16 24 32 48 …
-        let round = |n: usize| {
-            if n <= 4 {
-                return n;
-            }
-            let power = n.next_power_of_two();
-            if n <= power / 4 * 3 { power / 4 * 3 } else { power }
-        };
         // 0 2 4 8 16 …
         let scalars = if self.scalar_count == 0 { 0 } else { self.scalar_count.next_power_of_two().max(2) };
         Self { contact_count: round(self.contact_count), scalar_count: scalars }
     }
+    /// The same for a block whose first `patch_count` contacts are patches, whose further rows are among the scalar rows; and how many patches it has room for.
+    fn class_with(self, patch_count: usize) -> (Self, usize) {
+        let patches = round(patch_count);
+        let contact_count = self.contact_count - patch_count;
+        let rest = Self { contact_count, scalar_count: self.scalar_count - PATCH_ROWS * patch_count }.class();
+        let contact_count = rest.contact_count + patches;
+        (Self { contact_count, scalar_count: rest.scalar_count + PATCH_ROWS * patches }, patches)
+    }
+}
+
+/// 0 1 2 3 4 6 8 12 16 24 32 48 …
+fn round(n: usize) -> usize {
+    if n <= 4 {
+        return n;
+    }
+    let power = n.next_power_of_two();
+    if n <= power / 4 * 3 { power / 4 * 3 } else { power }
 }
 
 /// Where a block lives in a [`Batch`].
@@ -79,6 +89,8 @@ pub fn goal<R: Real>(tolerance: R, floor: R) -> R {
 pub struct Group<R: Pack> {
     /// Room of every block.
     pub size: BlockSize,
+    /// How many contacts of a block there is room for that are patches: they come first; see [`FrictionLaw::Patch`](super::FrictionLaw::Patch).
+    pub patch_count: usize,
     /// Number of blocks.
     pub block_count: usize,
     /// Delassus matrix W = J M⁻¹ Jᵀ, both triangles, shape `[tile][row][column][lane]`. Empty if the blocks are factored.
@@ -93,6 +105,9 @@ pub struct Group<R: Pack> {
     pub position_bias: Vec<R>,
     /// Friction coefficient μ, shape `[tile][contact][lane]`.
     pub friction: Vec<R>,
+    /// What the patches are: half axes e_t, e_o (without unit), e_r (m) of their friction; 1 for a disc, else 0; levers of their four normals along the two tangents, seen
+    /// from the reference point, m; shape `[tile][patch][PATCH_LEN][lane]`.
+    pub patches: Vec<R>,
     /// Bounds of the scalar rows, N·s, shape `[tile][scalar][lower, upper][lane]`.
     pub bounds: Vec<R>,
     /// Impulse λ, N·s, shape `[tile][row][lane]`: the first guess before, the solution after.
@@ -106,9 +121,10 @@ pub struct Group<R: Pack> {
 }
 
 impl<R: Pack> Group<R> {
-    fn new(size: BlockSize, factored: bool) -> Self {
+    fn new(size: BlockSize, factored: bool, patch_count: usize) -> Self {
         Self {
             size,
+            patch_count,
             block_count: 0,
             factored,
             factors: Vec::new(),
@@ -116,6 +132,7 @@ impl<R: Pack> Group<R> {
             bias: Vec::new(),
             position_bias: Vec::new(),
             friction: Vec::new(),
+            patches: Vec::new(),
             bounds: Vec::new(),
             impulse: Vec::new(),
             position_impulse: Vec::new(),
@@ -142,6 +159,7 @@ impl<R: Pack> Group<R> {
             (&mut self.bias, n),
             (&mut self.position_bias, n),
             (&mut self.friction, self.size.contact_count),
+            (&mut self.patches, PATCH_LEN * self.patch_count),
             (&mut self.bounds, 2 * self.size.scalar_count),
             (&mut self.impulse, n),
             (&mut self.position_impulse, n),
@@ -192,21 +210,26 @@ impl<R: Pack> Batch<R> {
     }
     /// Adds a dense block of `size` and returns its place. Its arrays exist after [`Batch::allocate`].
     pub fn add(&mut self, size: BlockSize) -> BlockPlace {
-        self.add_in_form(size, false)
+        self.add_in_form(size.class(), size, false, 0)
     }
     /// Adds the block of an island whose bodies have `dof_count` degrees of freedom, in the form that `factored_from` asks for.
     pub fn add_island(&mut self, size: BlockSize, dof_count: usize) -> BlockPlace {
-        self.add_in_form(size, self.factors(size, dof_count))
+        self.add_in_form(size.class(), size, self.factors(size, dof_count), 0)
+    }
+    /// Adds a dense block whose first `patch_count` contacts are patches; `size` counts their further rows as scalar rows.
+    pub fn add_patched(&mut self, size: BlockSize, patch_count: usize) -> BlockPlace {
+        let (class, patches) = size.class_with(patch_count);
+        self.add_in_form(class, size, false, patches)
     }
     /// Whether the block of an island is factored: it is large, and has no fewer rows than degrees of freedom.
     pub fn factors(&self, size: BlockSize, dof_count: usize) -> bool {
         size.class().row_count() >= self.factored_from && size.row_count() >= dof_count
     }
-    fn add_in_form(&mut self, size: BlockSize, factored: bool) -> BlockPlace {
-        let class = size.class();
-        let found = self.groups.iter().position(|g| g.size == class && g.factored == factored);
+    fn add_in_form(&mut self, class: BlockSize, size: BlockSize, factored: bool, patch_count: usize) -> BlockPlace {
+        let same = |g: &Group<R>| g.size == class && g.factored == factored && g.patch_count == patch_count;
+        let found = self.groups.iter().position(same);
         let group = found.unwrap_or_else(|| {
-            self.groups.push(Group::new(class, factored));
+            self.groups.push(Group::new(class, factored, patch_count));
             self.groups.len() - 1
         });
         let to = &mut self.groups[group];
@@ -225,12 +248,13 @@ impl<R: Pack> Batch<R> {
         }
     }
     /// Makes group `index` one tile whose lanes are blocks of exactly `size`, dense, every entry 0 but those of W, which the caller writes.
-    pub fn set_tile(&mut self, index: usize, size: BlockSize) {
+    /// `patch_count`: how many of the contacts, the first ones, are patches.
+    pub fn set_tile(&mut self, index: usize, size: BlockSize, patch_count: usize) {
         while self.groups.len() <= index {
-            self.groups.push(Group::new(size, false));
+            self.groups.push(Group::new(size, false, patch_count));
         }
         let group = &mut self.groups[index];
-        (group.size, group.block_count, group.factored) = (size, R::LANES, false);
+        (group.size, group.block_count, group.factored, group.patch_count) = (size, R::LANES, false, patch_count);
         group.factors.clear();
         group.delassus.resize(size.row_count() * size.row_count(), R::zero());
         group.allocate_vectors();
@@ -257,7 +281,7 @@ impl<R: Pack> Batch<R> {
         for from in parts.flat_map(|part| &part.groups).filter(|g| g.block_count > 0) {
             let found = self.groups.iter().position(|g| g.size == from.size);
             let to = found.unwrap_or_else(|| {
-                self.groups.push(Group::new(from.size, false));
+                self.groups.push(Group::new(from.size, false, 0));
                 self.groups.len() - 1
             });
             let to = &mut self.groups[to];

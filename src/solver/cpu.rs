@@ -4,14 +4,15 @@ use super::carried::{Carried, sweep_carrying};
 use super::factor::Factor;
 use super::jacobi::jacobi;
 use super::large::{LargeBlock, solve_large};
+use super::patch::{self, PATCH_LEN, solve_patches};
 use super::pgs::pgs;
 use super::project::is_finite;
 use super::residual::residual;
 use super::rounds::{Gathering, newton};
 use super::warm_start::warm_start;
 use super::{
-    Algorithm, Batch, BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
-    REPORT_SWEEPS, SolveSettings,
+    Algorithm, Batch, BlockSize, FrictionLaw, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS,
+    REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings,
 };
 use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +26,10 @@ pub(super) const CONTRACTS: f64 = 0.1;
 pub struct Tiles<'a, R: Pack> {
     /// Room of every block.
     pub size: BlockSize,
+    /// How many contacts of a block are patches, the first ones.
+    pub patch_count: usize,
+    /// What the patches are.
+    pub patches: &'a [R],
     /// Delassus matrix W. Empty if the blocks are factored.
     pub delassus: &'a [R],
     /// W of every block if they are factored.
@@ -52,6 +57,8 @@ impl<'a, R: Pack> Tiles<'a, R> {
     pub fn all(group: &'a mut Group<R>) -> Self {
         Self {
             size: group.size,
+            patch_count: group.patch_count,
+            patches: &group.patches,
             delassus: &group.delassus,
             factors: used_factors(&mut group.factors, group.block_count),
             friction: &group.friction,
@@ -70,6 +77,8 @@ impl<'a, R: Pack> Tiles<'a, R> {
     pub(super) fn reborrow(&mut self) -> Tiles<'_, R> {
         Tiles {
             size: self.size,
+            patch_count: self.patch_count,
+            patches: self.patches,
             delassus: self.delassus,
             factors: self.factors,
             friction: self.friction,
@@ -100,6 +109,7 @@ impl<'a, R: Pack> Tiles<'a, R> {
         let count = count.min(self.count());
         let (delassus, delassus_rest) = self.delassus.split_at(self.delassus.len().min(count * n * n));
         let (factors, factors_rest) = self.factors.split_at_mut(self.factors.len().min(count * R::LANES));
+        let (patches, patches_rest) = self.patches.split_at(count * PATCH_LEN * self.patch_count);
         let (friction, friction_rest) = self.friction.split_at(count * self.size.contact_count);
         let (bounds, bounds_rest) = self.bounds.split_at(count * 2 * self.size.scalar_count);
         let (bias, bias_rest) = self.bias.split_at(count * n);
@@ -110,6 +120,8 @@ impl<'a, R: Pack> Tiles<'a, R> {
         let (position_report, position_report_rest) = self.position_report.split_at_mut(count * REPORT_LEN);
         let first = Self {
             size: self.size,
+            patch_count: self.patch_count,
+            patches,
             delassus,
             factors,
             friction,
@@ -123,6 +135,8 @@ impl<'a, R: Pack> Tiles<'a, R> {
         };
         let rest = Self {
             size: self.size,
+            patch_count: self.patch_count,
+            patches: patches_rest,
             delassus: delassus_rest,
             factors: factors_rest,
             friction: friction_rest,
@@ -243,6 +257,8 @@ impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
         use bytemuck::{must_cast_slice, must_cast_slice_mut};
         Tiles {
             size: self.size,
+            patch_count: self.patch_count,
+            patches: must_cast_slice(self.patches),
             delassus: must_cast_slice(self.delassus),
             factors: self.factors,
             friction: must_cast_slice(self.friction),
@@ -279,6 +295,9 @@ fn solve_all<R: Pack>(
     sweeps: bool,
     scratch: &mut Scratch<R>,
 ) {
+    if settings.law == FrictionLaw::Patch {
+        return solve_patches(blocks, level, settings, &mut scratch.patch);
+    }
     for class in 0..blocks.class_count() {
         let tiles = blocks.tiles(class);
         if tiles.factored() {
@@ -306,6 +325,7 @@ pub(super) struct Scratch<R: Pack> {
     carried: Carried<R>,
     gathering: Gathering<R>,
     large: LargeBlock<R::Scalar>,
+    patch: patch::Scratch<R>,
 }
 
 impl<R: Pack> Scratch<R> {
@@ -315,6 +335,7 @@ impl<R: Pack> Scratch<R> {
             carried: Carried::new(),
             gathering: Gathering::new(),
             large: LargeBlock::new(),
+            patch: patch::Scratch::new(),
         }
     }
 }
@@ -390,7 +411,7 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
 /// The position problem of a tile goes on from the answer to the velocity problem, with its certificate. Returns the lanes in which that answers it too: the two
 /// problems are one there, and it is solved.
 #[inline(always)]
-fn follow<R: Pack>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
+pub(super) fn follow<R: Pack>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
     let n = tiles.size.row_count();
     let (rows, report) = (tile * n..(tile + 1) * n, tile * REPORT_LEN..(tile + 1) * REPORT_LEN);
     tiles.position_impulse[rows.clone()].copy_from_slice(&tiles.impulse[rows.clone()]);

@@ -20,6 +20,7 @@ mod factored;
 mod jacobi;
 mod large;
 mod newton;
+mod patch;
 mod pgs;
 mod pieces;
 mod problems;
@@ -39,6 +40,7 @@ pub use batch::{
 pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
 pub use jacobi::jacobi;
+pub use patch::{PATCH_LEN, PATCH_ROWS};
 pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};
 pub use residual::residual;
@@ -63,4 +65,7 @@ pub enum FrictionLaw {
     Cone,
     /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
     Box,
+    /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
+    /// [`FrictionLaw::Cone`]. On the CPU only.
+    Patch,
 }

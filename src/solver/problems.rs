@@ -1,8 +1,12 @@
 //! Contact problems of [`crate::lcp`] as blocks of a batch.
 
-use super::{Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS, SolveSettings};
+use super::{
+    Batch, BlockPlace, BlockSize, FrictionLaw, PATCH_LEN, PATCH_ROWS, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS,
+    SolveSettings,
+};
 use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
+use crate::lcp::patch::{Patch, Support};
 use crate::lcp::{Group, Law, Problem, Solution, SolveStatus, natural_map_residual};
 use nalgebra::DVector;
 
@@ -22,10 +26,10 @@ const MOST_BYTES: usize = 4 << 30;
 ///
 /// | [`Law`] | in the batch |
 /// |---|---|
-/// | `Cone` | a contact, under [`FrictionLaw::Cone`] |
+/// | `Cone` | a contact, under [`FrictionLaw::Cone`] or [`FrictionLaw::Patch`] |
 /// | `Friction` | one or two tangents of one normal and μ make it a contact, under [`FrictionLaw::Box`]; the normal is unilateral |
 /// | `Interval` | a scalar row |
-/// | `Patch` | refused |
+/// | `Patch` | a patch, under [`FrictionLaw::Patch`] |
 ///
 /// A contact with one tangent gets a second one that nothing moves: no coupling, no bias.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub struct ProblemBatch<R: Pack> {
 struct Layout {
     /// Friction coefficient and rows of every contact: normal, tangents; none for a tangent that is made up.
     contacts: Vec<(f64, [Option<usize>; 3])>,
+    /// First row and law of every patch: the contacts that come first.
+    patches: Vec<(usize, Patch)>,
     /// Row and bounds (N·s) of every scalar row.
     scalars: Vec<(usize, [f64; 2])>,
     /// β, m/s.
@@ -76,16 +82,17 @@ impl Layout {
         };
         for Group { row, law: of_row } in problem.groups() {
             match (of_row, law) {
-                (Law::Cone { friction, dimension }, FrictionLaw::Cone) => {
+                (Law::Cone { friction, dimension }, FrictionLaw::Cone | FrictionLaw::Patch) => {
                     layout.contacts.push((friction, [Some(row), Some(row + 1), (dimension == 3).then_some(row + 2)]));
                 }
                 (Law::Cone { .. }, FrictionLaw::Box) => {
                     return refused(row, "a friction cone needs the friction law Cone");
                 }
-                (Law::Friction { .. }, FrictionLaw::Cone) => {
+                (Law::Friction { .. }, FrictionLaw::Cone | FrictionLaw::Patch) => {
                     return refused(row, "box friction needs the friction law Box");
                 }
-                (Law::Patch(_), _) => return refused(row, "patches are solved one by one: lcp::solve"),
+                (Law::Patch(patch), FrictionLaw::Patch) => layout.patches.push((row, patch)),
+                (Law::Patch(_), _) => return refused(row, "a patch needs the friction law Patch"),
                 // Comes with its normal.
                 (Law::Friction { .. }, FrictionLaw::Box) => {}
                 (Law::Interval { lower, upper }, _) => match tangents[row].as_slice() {
@@ -106,21 +113,49 @@ impl Layout {
     }
 
     fn size(&self) -> BlockSize {
-        BlockSize { contact_count: self.contacts.len(), scalar_count: self.scalars.len() }
+        let patches = self.patches.len();
+        BlockSize {
+            contact_count: patches + self.contacts.len(),
+            scalar_count: PATCH_ROWS * patches + self.scalars.len(),
+        }
     }
 
-    /// Pairs of a row of the block, with room for `room` contacts, and the row of the problem.
-    fn rows(&self, room: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let contacts = self.contacts.iter().enumerate().flat_map(|(c, (_, rows))| {
-            rows.iter().enumerate().filter_map(move |(k, row)| row.map(|row| (3 * c + k, row)))
+    /// Pairs of a row of the block, with room for so many contacts and patches, and the row of the problem.
+    fn rows(&self, (room, patch_room): (usize, usize)) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let patches = self.patches.iter().enumerate().flat_map(move |(c, (first, patch))| {
+            let (own, more, normals) = (3 * c, 3 * room + PATCH_ROWS * c, patch.normal_rows());
+            let normal = (0..normals).map(move |k| (if k == 0 { own } else { more + k - 1 }, first + k));
+            normal
+                .chain([own + 1, own + 2, more + 3].into_iter().enumerate().map(move |(k, i)| (i, first + normals + k)))
         });
-        contacts.chain(self.scalars.iter().enumerate().map(move |(s, (row, _))| (3 * room + s, *row)))
+        let contacts = self.contacts.iter().enumerate().flat_map(move |(c, (_, rows))| {
+            rows.iter().enumerate().filter_map(move |(k, row)| row.map(|row| (3 * (patch_room + c) + k, row)))
+        });
+        let first = 3 * room + PATCH_ROWS * patch_room;
+        let scalars = self.scalars.iter().enumerate().map(move |(s, (row, _))| (first + s, *row));
+        patches.chain(contacts).chain(scalars)
     }
 
     /// N·s of the problem per unit of the batch, β/ω.
     fn impulse_scale(&self) -> f64 {
         self.velocity_scale / self.inverse_mass_scale
     }
+}
+
+/// What [`super::Group::patches`] says of a patch.
+fn numbers_of(patch: &Patch) -> [f64; PATCH_LEN] {
+    let mut numbers = [0.0; PATCH_LEN];
+    numbers[..3].copy_from_slice(&patch.ellipsoid);
+    match patch.support {
+        Support::Vertices { count, points } => {
+            for (lever, point) in numbers[4..].chunks_exact_mut(2).zip(&points[..count]) {
+                lever.copy_from_slice(point);
+            }
+        }
+        // (λ, m_t, m_o): d = R m/λ
+        Support::Disc { radius } => (numbers[3], numbers[6], numbers[9]) = (1.0, radius, radius),
+    }
+    numbers
 }
 
 impl<R: Pack> ProblemBatch<R> {
@@ -133,7 +168,8 @@ impl<R: Pack> ProblemBatch<R> {
         let problems: Vec<_> = problems.into_iter().collect();
         let layouts: Vec<_> = problems.iter().map(|problem| Layout::new(problem, law)).collect::<Result<_>>()?;
         let mut batch = Batch::new();
-        let places: Vec<_> = layouts.iter().map(|layout| batch.add(layout.size())).collect();
+        let add = |layout: &Layout| batch.add_patched(layout.size(), layout.patches.len());
+        let places: Vec<_> = layouts.iter().map(add).collect();
         let mut bytes = 0usize;
         for group in &batch.groups {
             let n = group.size.row_count();
@@ -155,7 +191,7 @@ impl<R: Pack> ProblemBatch<R> {
         let (layout, place) = (&self.layouts[index], self.places[index]);
         let group = &mut self.batch.groups[place.group];
         let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
-        let (n, room) = (group.size.row_count(), group.size.contact_count);
+        let (n, room) = (group.size.row_count(), (group.size.contact_count, group.patch_count));
         let put = |x: &mut R, value: f64| x.set(lane, R::Scalar::from_f64(value));
         for (i, row) in layout.rows(room) {
             for (j, column) in layout.rows(room) {
@@ -167,8 +203,16 @@ impl<R: Pack> ProblemBatch<R> {
             // The position problem is the same one, and goes on where the velocity problem stopped.
             put(&mut group.position_bias[tile * n + i], bias);
         }
-        for (c, (friction, rows)) in layout.contacts.iter().enumerate() {
-            put(&mut group.friction[tile * room + c], *friction);
+        for (c, (_, patch)) in layout.patches.iter().enumerate() {
+            put(&mut group.friction[tile * room.0 + c], patch.friction);
+            let shape = &mut group.patches[(tile * room.1 + c) * PATCH_LEN..][..PATCH_LEN];
+            for (entry, x) in shape.iter_mut().zip(numbers_of(patch)) {
+                put(entry, x);
+            }
+        }
+        for (k, (friction, rows)) in layout.contacts.iter().enumerate() {
+            let c = room.1 + k;
+            put(&mut group.friction[tile * room.0 + c], *friction);
             if let [Some(normal), Some(tangent), None] = *rows {
                 // The mean of the others keeps the mean, by which a cone's residual is scaled.
                 let mean = 0.5 * (problem.delassus[(normal, normal)] + problem.delassus[(tangent, tangent)]);
@@ -178,6 +222,7 @@ impl<R: Pack> ProblemBatch<R> {
         }
         for (s, (_, bounds)) in layout.scalars.iter().enumerate() {
             for (side, bound) in bounds.iter().enumerate() {
+                let s = PATCH_ROWS * room.1 + s;
                 let entry = (tile * group.size.scalar_count + s) * 2 + side;
                 put(&mut group.bounds[entry], bound / layout.impulse_scale());
             }
@@ -190,7 +235,7 @@ impl<R: Pack> ProblemBatch<R> {
         each.map(|(layout, place)| {
             let group = &self.batch.groups[place.group];
             let (tile, lane) = (place.block / R::LANES, place.block % R::LANES);
-            let (n, room) = (group.size.row_count(), group.size.contact_count);
+            let (n, room) = (group.size.row_count(), (group.size.contact_count, group.patch_count));
             let rows = layout.rows(room).count();
             let mut impulse = DVector::zeros(rows);
             for (i, row) in layout.rows(room) {

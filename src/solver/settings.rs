@@ -52,7 +52,7 @@ impl SolveSettings {
 
     /// Whether blocks that sweeps leave are handed to Newton.
     pub fn uses_newton(&self) -> bool {
-        self.algorithm == Algorithm::Auto && self.law == FrictionLaw::Cone
+        self.algorithm == Algorithm::Auto && self.law != FrictionLaw::Box
     }
 
     /// How many sweeps go before each residual pass after the first: `check_every` each, the last one what is left.
@@ -100,7 +100,8 @@ impl Header {
             block_count: (tile_count * lane_count) as u32,
             sweep_count: 0,
             law: match settings.law {
-                FrictionLaw::Cone => LAW_CONE,
+                // the points among patches
+                FrictionLaw::Cone | FrictionLaw::Patch => LAW_CONE,
                 FrictionLaw::Box => LAW_BOX,
             },
             lane_count: lane_count as u32,

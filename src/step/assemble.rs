@@ -16,6 +16,7 @@
 //! Impacts of one step are one problem, with Newton's law for each: bodies that touch when they are hit move on as one. Those with a gap between
 //! them do not: what is thrown at a neighbour stops at its surface with the speed it got, and rebounds from that in the next step.
 
+use super::patches::{disc_targets, patch_terms};
 use super::places::{Home, Places};
 use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
@@ -113,6 +114,7 @@ pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
         delassus(plan, posed, batch);
     }
     contact_terms(plan, tile, posed, batch);
+    patch_terms(plan, tile, posed, batch);
     joint_terms(plan, tile, posed, batch);
     equality_terms(plan, tile, posed, batch);
 }
@@ -160,9 +162,9 @@ fn whole_delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) 
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
             let mut w = product(nv, words, rows, a, b);
-            if a == b && a < contact_slots {
-                let present = R::Mask::from_bits(places.lanes_with(R::LANES, a));
-                w[0][0] += R::select(present, compliance, R::zero());
+            if a == b {
+                let yields = posed.contacts.yielding(a) & places.lanes_with(R::LANES, a);
+                w[0][0] += R::select(R::Mask::from_bits(yields), compliance, R::zero());
             }
             for i in 0..count_a {
                 for j in 0..count_b {
@@ -254,8 +256,8 @@ fn delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
                 continue;
             }
             let mut w = product(nv, words, rows, a, b);
-            if a == b && a < contact_slots {
-                w[0][0] += compliance;
+            if a == b {
+                w[0][0] += R::select(R::Mask::from_bits(posed.contacts.yielding(a)), compliance, R::zero());
             }
             if let (Some(p), Some(r)) = (places.together(a), places.together(b)) {
                 let n = p.row_count;
@@ -304,7 +306,12 @@ fn deal<R: Pack>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize
 
 /// Friction μ and restitution e of the contacts in `slot`; 0 where a world has none, and μ = 0 where the pair has no friction.
 #[inline(always)]
-fn surface<R: Pack>(plan: &Plan, parameters: TileParameters<'_, R>, contacts: &Contacts<R>, slot: usize) -> [R; 2] {
+pub(super) fn surface<R: Pack>(
+    plan: &Plan,
+    parameters: TileParameters<'_, R>,
+    contacts: &Contacts<R>,
+    slot: usize,
+) -> [R; 2] {
     let (mut friction, mut restitution) = (R::zero(), R::zero());
     for part in contacts.slots.parts_of(slot) {
         let (pair, lanes) = (&plan.model.pairs[part.origin as usize], R::Mask::from_bits(part.lanes));
@@ -336,10 +343,9 @@ pub(crate) struct Approach<R: Real> {
 }
 
 impl<R: Pack> Approach<R> {
-    /// Of the contact in `slot`.
+    /// Of the contact whose normal is `row`.
     #[inline(always)]
-    fn of(rows: &Rows<R>, slot: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
-        let row = 3 * slot;
+    fn of(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
         let velocities = [rows.previous[row], rows.free[row], rows.mean(row)];
         Self::new(velocities, rows.centered(), gap, restitution, threshold, dt)
     }
@@ -379,7 +385,7 @@ pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot:
     let threshold = R::constant(settings.restitution_threshold);
     let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
     let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let approach = Approach::of(rows, slot, gap, restitution, threshold, dt);
+    let approach = Approach::of(rows, 3 * slot, gap, restitution, threshold, dt);
     let elastic = R::zero().lt(restitution);
     let (closing, _) = targets(settings, dt, gap);
     let target = R::select(elastic, closing.max(approach.rebound), closing);
@@ -400,36 +406,57 @@ pub(crate) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     (closing, closing + push)
 }
 
+/// Velocity and position target of the normal at `row` of a contact at `gap`, from those without bounce. `pace`: found when it is needed.
+#[inline(always)]
+pub(super) fn bounce<R: Pack>(
+    plan: &Plan,
+    posed: &Posed<R>,
+    row: usize,
+    gap: R,
+    restitution: R,
+    (target, position_target): (R, R),
+    pace: &mut Option<Pace<R>>,
+) -> [R; 2] {
+    let (rows, h) = (&posed.rows, R::constant(plan.dt));
+    let threshold = R::constant(plan.settings.restitution_threshold);
+    let approach = Approach::of(rows, row, gap, restitution, threshold, h);
+    let elastic = R::zero().lt(restitution);
+    let (mut target, position_target) = approach.targets(elastic, (target, position_target));
+    if elastic.any() {
+        let now = match *pace {
+            Some(pace) => pace,
+            None => Pace::of(&posed.places, rows),
+        };
+        *pace = Some(now);
+        let left_open = elastic.and(approach.reaches.not());
+        let speeds = [rows.previous[row], rows.free[row]];
+        target = R::select(left_open, now.target(threshold, h, gap, speeds, target), target);
+    }
+    [target, position_target]
+}
+
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
 fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
     let Posed { contacts, places, rows, .. } = posed;
-    let threshold = R::constant(settings.restitution_threshold);
     let mut pace = None;
     for slot in 0..contacts.gap.len() {
         let row = 3 * slot;
-        let (gap, free, u) = (contacts.gap[slot], rows.free[row], rows.previous[row]);
+        let free = rows.free[row];
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
-        let approach = Approach::of(rows, slot, gap, restitution, threshold, h);
-        let elastic = R::zero().lt(restitution);
-        let (mut target, position_target) = approach.targets(elastic, targets(settings, h, gap));
-        if elastic.any() {
-            let now = match pace {
-                Some(pace) => pace,
-                None => Pace::of(places, rows),
-            };
-            pace = Some(now);
-            let left_open = elastic.and(approach.reaches.not());
-            target = R::select(left_open, now.target(threshold, h, gap, [u, free], target), target);
+        let (mut gap, mut goal) = (contacts.gap[slot], targets(settings, h, contacts.gap[slot]));
+        if let Some(more) = contacts.patches.get(slot).filter(|more| more.disc != 0) {
+            (gap, goal) = disc_targets(settings, h, (gap, goal), more);
         }
+        let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
         let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
         for i in 1..3 {
             position_bias[i] = rows.position_bias(row + i, R::zero());
         }
         let mut remembered = Vec3::zero();
-        for part in contacts.slots.parts_of(slot) {
+        for part in contacts.slots.parts_of(slot).filter(|_| slot >= contacts.patches.len()) {
             remembered = remembered + tile.memory.contact(part, contacts.feature[slot]);
         }
         let mut guess = [R::zero(); 3];
@@ -474,8 +501,9 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
     let h = R::constant(plan.dt);
     let Posed { limits, rows, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
+    let joint_start = contact_slots + posed.contacts.patch_rows();
     for slot in 0..limits.gap.len() {
-        let row = 3 * contact_slots + slot;
+        let row = 2 * contact_slots + joint_start + slot;
         let (target, position_target) = targets(&plan.settings, h, limits.gap[slot]);
         let bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
         let (mut lower, mut upper, mut guess) = (R::zero(), R::zero(), R::zero());
@@ -493,7 +521,7 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
             upper = R::select(lanes, R::constant(bounds[1]), upper);
             guess += tile.memory.joint_row(part);
         }
-        scalar_row(&posed.places, batch, contact_slots + slot, [lower, upper], bias, guess);
+        scalar_row(&posed.places, batch, joint_start + slot, [lower, upper], bias, guess);
     }
 }
 
@@ -502,12 +530,13 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
+    let equality_start = contact_slots + contacts.patch_rows() + limit_slots;
     let infinity = R::constant(f64::INFINITY);
     for (i, &error) in posed.equalities.error.iter().enumerate() {
-        let row = 3 * contact_slots + limit_slots + i;
+        let row = 2 * contact_slots + equality_start + i;
         let position_bias = rows.position_bias(row, equality_target(plan, error));
         let (bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
-        scalar_row(&posed.places, batch, contact_slots + limit_slots + i, [-infinity, infinity], bias, guess);
+        scalar_row(&posed.places, batch, equality_start + i, [-infinity, infinity], bias, guess);
     }
 }
 
@@ -522,7 +551,7 @@ pub(crate) fn equality_target<R: Real>(plan: &Plan, error: R) -> R {
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
 #[inline(always)]
-fn scalar_row<R: Pack>(
+pub(super) fn scalar_row<R: Pack>(
     places: &Places,
     batch: &mut Batch<R>,
     slot: usize,

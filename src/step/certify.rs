@@ -35,7 +35,7 @@ impl<R: Pack> Worker<R> {
         step.capacity_needed = w.contacts.found[lane];
         step.overflow = step.capacity_needed > step.contact_count;
         for slot in (0..w.contacts.gap.len()).filter(|slot| w.contacts.slots.has(*slot, lane)) {
-            step.penetration = step.penetration.max(-w.contacts.gap[slot].get(lane).to_f64());
+            step.penetration = step.penetration.max(-w.contacts.lowest(slot).get(lane).to_f64());
         }
         step.fallback = mended.called;
         step.push_denied = mended.push_denied;

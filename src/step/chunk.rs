@@ -2,6 +2,7 @@
 
 use super::assemble::assemble;
 use super::exact::Mended;
+use super::patches::patch_record;
 use super::places::{reserve, reserve_in_place};
 use super::profile::{Stage, StageTimes, StopWatch};
 use super::redo::{Redo, Redone};
@@ -13,7 +14,7 @@ use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
-use crate::solver::{Batch, BlockSize, solve_cpu};
+use crate::solver::{Batch, BlockSize, FrictionLaw, solve_cpu};
 use crate::spatial::Vec3;
 use nalgebra::{DVector, Vector3};
 
@@ -35,6 +36,21 @@ pub struct ContactRecord {
     pub gap: f64,
     /// Impulse on the second geom along the axes of the frame, N·s.
     pub impulse: [f64; 3],
+    /// If it is a patch, whose contact point is its equivalent contact point: what else it has.
+    pub patch: Option<PatchRecord>,
+}
+
+/// What a patch has beside what a point has. SI units, world axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchRecord {
+    /// Impulse of torsion on the second geom about the normal at the equivalent contact point, N·m·s.
+    pub torsion: f64,
+    /// Vertices, m; of a disc its centre.
+    pub vertices: Vec<Vector3<f64>>,
+    /// Normal impulse of every vertex, N·s; of a disc all of it.
+    pub pressure: Vec<f64>,
+    /// Radius of a disc that leans by nothing or little, m; none: there are vertices.
+    pub disc: Option<f64>,
 }
 
 /// A block as it was posed and answered.
@@ -166,7 +182,7 @@ impl<R: Pack> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
     pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
         let mut batch = Batch::new();
-        if !dense && plan.settings.solve().uses_newton() {
+        if !dense && plan.settings.solve().uses_newton() && plan.settings.friction == FrictionLaw::Cone {
             batch.factored_from = FACTORED_FROM;
         }
         Self {
@@ -209,11 +225,12 @@ impl<R: Pack> Worker<R> {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
         self.batch.clear();
         for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
-            let contact_slots = w.contacts.gap.len();
+            let (contact_slots, patch_slots) = (w.contacts.gap.len(), w.contacts.patches.len());
             if in_place {
-                reserve_in_place(contact_slots, t, &w.islands, &mut self.batch, &mut w.places);
+                reserve_in_place([contact_slots, patch_slots], t, &w.islands, &mut self.batch, &mut w.places);
             } else {
-                reserve(contact_slots, &w.islands, &mut self.batch, &mut w.places);
+                let patches = plan.settings.friction == FrictionLaw::Patch;
+                reserve(contact_slots, patches, &w.islands, &mut self.batch, &mut w.places);
             }
         }
         if in_place {
@@ -320,14 +337,16 @@ impl<R: Pack> Worker<R> {
                     let v = v.get(lane);
                     Vector3::new(v.x.to_f64(), v.y.to_f64(), v.z.to_f64())
                 };
-                record.push(ContactRecord {
+                let point = ContactRecord {
                     geom_a: pair.geom_a,
                     geom_b: pair.geom_b,
                     position: vector(w.contacts.position[slot]),
                     frame: w.rows.frame[slot].map(vector),
                     gap: w.contacts.gap[slot].get(lane).to_f64(),
                     impulse: [0, 1, 2].map(|i| w.impulse[3 * slot + i].get(lane).to_f64()),
-                });
+                    patch: None,
+                };
+                record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });
             }
         }
     }

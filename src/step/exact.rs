@@ -14,8 +14,12 @@ use super::chunk::{BlockRecord, Chunk, Worker};
 use super::profile::{Stage, StopWatch};
 use super::{Plan, Posed, Settings};
 use crate::lane::{Pack, Scalar};
+use crate::lcp::patch::{MOST_VERTICES, Patch, Support};
 use crate::lcp::{self, Law, Problem};
-use crate::solver::{FrictionLaw, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR, goal};
+use crate::solver::{
+    FrictionLaw, Group, PATCH_LEN, PATCH_ROWS, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, TRUSTED_FLOOR,
+    goal,
+};
 use nalgebra::{DMatrix, DVector};
 
 /// By which solver, in how many steps, and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn: first with none, for most overlaps can be pushed
@@ -27,6 +31,8 @@ const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
     (lcp::Solver::Newton, 200, 1.0),
     (lcp::Solver::Auto, 200, 1.0),
 ];
+/// Each of these but the last may spend one part in so many of what is left of the world's budget: what has no answer takes as much as it gets.
+const GIVE_WAY_PARTS: u64 = 8;
 
 /// What became of a world's blocks in a step, after the batched solver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,17 +129,17 @@ impl<R: Pack> Worker<R> {
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
         }
-        let solution = self.solve_exactly((lcp::Solver::Auto, 200), &problem, &impulse, wanted, world);
+        let solution = self.solve_exactly((lcp::Solver::Auto, 200, 1), &problem, &impulse, wanted, world);
         let residual = self.certificate(q.tile, q.block, q.position).residual;
         if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
             self.replace(settings, q, &problem, &solution.impulse);
         }
     }
 
-    /// A solver in f64, within what is left of the world's budget.
+    /// A solver in f64: which, in how many steps, within one part in so many of what is left of the world's budget.
     fn solve_exactly(
         &mut self,
-        (solver, iterations): (lcp::Solver, usize),
+        (solver, iterations, parts): (lcp::Solver, usize, u64),
         problem: &Problem,
         start: &DVector<f64>,
         tolerance: f64,
@@ -141,7 +147,8 @@ impl<R: Pack> Worker<R> {
     ) -> lcp::Solution {
         let left = &mut self.mended[world].work_left;
         // Where all starts fail, long sweeps rarely help, and a rollout must go on.
-        let exact = lcp::SolveSettings { tolerance, iterations, work: Some(*left), ..lcp::SolveSettings::default() };
+        let work = Some(*left / parts);
+        let exact = lcp::SolveSettings { tolerance, iterations, work, ..lcp::SolveSettings::default() };
         let solution = lcp::solve(problem, solver, &exact, Some(start));
         *left = left.saturating_sub(solution.work);
         solution
@@ -154,13 +161,14 @@ impl<R: Pack> Worker<R> {
         if pushed.is_empty() {
             return false;
         }
-        for (solver, iterations, share) in GIVE_WAY {
+        for (k, (solver, iterations, share)) in GIVE_WAY.into_iter().enumerate() {
+            let parts = if k + 1 < GIVE_WAY.len() { GIVE_WAY_PARTS } else { 1 };
             // (W + ε) λ + b = w
             let mut soft = problem.clone();
             for &i in &pushed {
                 soft.delassus[(i, i)] *= 1.0 + share;
             }
-            let solution = self.solve_exactly((solver, iterations), &soft, &start, wanted, world);
+            let solution = self.solve_exactly((solver, iterations, parts), &soft, &start, wanted, world);
             if solution.status != lcp::SolveStatus::Solved {
                 continue;
             }
@@ -188,12 +196,14 @@ impl<R: Pack> Worker<R> {
         let home = self.home(q.tile, q.block);
         let real = self.real_rows(q.tile, q.block);
         let (contacts, limits) = (w.contacts.gap.len(), w.limits.gap.len());
+        let joints = contacts + w.contacts.patch_rows();
         let pushes = |slot: usize| match slot {
-            _ if slot < contacts => w.contacts.gap[slot].get(lane).to_f64() < 0.0,
-            _ if slot < contacts + limits => w.limits.gap[slot - contacts].get(lane).to_f64() < 0.0,
+            _ if slot < contacts => w.contacts.lowest(slot).get(lane).to_f64() < 0.0,
+            _ if slot < joints => w.contacts.pushes(slot - contacts, lane),
+            _ if slot < joints + limits => w.limits.gap[slot - joints].get(lane).to_f64() < 0.0,
             _ => true,
         };
-        let slots = 0..contacts + limits + w.equalities.error.len();
+        let slots = 0..joints + limits + w.equalities.error.len();
         let row = |slot: usize| {
             let place = w.places.of(R::LANES, slot, lane)?;
             let here = (place.tile, place.lane, place.group) == home && pushes(slot);
@@ -255,22 +265,83 @@ impl<R: Pack> Worker<R> {
         numbers
     }
 
-    /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars.
+    /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars. Of a patch its normals, without the vertices that it lacks, tangents and torsion.
     fn real_rows(&self, t: usize, b: usize) -> Vec<usize> {
         let Posed { islands, places, .. } = &self.posed[t];
         let block = &islands.blocks[b];
-        if places.whole().is_some() {
+        let group = &self.batch.groups[places.block[b].group];
+        let (contacts, patches) = (group.size.contact_count, group.patch_count);
+        let rows: Vec<usize> = if places.whole().is_some() {
             let homes = (0..places.slot_count()).filter_map(|slot| places.of(R::LANES, slot, block.lane));
-            return homes.flat_map(|home| home.row..home.row + home.count).collect();
+            homes.flat_map(|home| home.row..home.row + home.count).collect()
+        } else {
+            let points = block.contact_count - block.patch_count;
+            let scalars = 3 * contacts + PATCH_ROWS * patches;
+            let all = (0..3 * block.patch_count)
+                .chain(3 * patches..3 * (patches + points))
+                .chain(3 * contacts..3 * contacts + PATCH_ROWS * block.patch_count)
+                .chain(scalars..scalars + block.scalar_count - PATCH_ROWS * block.patch_count);
+            all.collect()
+        };
+        if patches == 0 {
+            return rows;
         }
-        let contacts = self.batch.groups[places.block[b].group].size.contact_count;
-        (0..3 * block.contact_count).chain(3 * contacts..3 * contacts + block.scalar_count).collect()
+        let first_scalar = 3 * contacts + PATCH_ROWS * patches;
+        let (tile, lane, _) = self.home(t, b);
+        let n = group.size.row_count();
+        let has = |row: usize| {
+            let diagonal = group.delassus[(tile * n + row) * n + row].get(lane).to_f64();
+            diagonal != 0.0 || group.bias[tile * n + row].get(lane).to_f64() != 0.0
+        };
+        let mut real = Vec::with_capacity(rows.len());
+        for &row in rows.iter().filter(|&&row| row < 3 * contacts) {
+            let (c, more) = (row / 3, 3 * contacts + PATCH_ROWS * (row / 3));
+            real.push(row);
+            match row % 3 {
+                0 if c < patches => real.extend((more..more + 3).filter(|&row| has(row))),
+                2 if c < patches => real.push(more + 3),
+                _ => {}
+            }
+        }
+        real.extend(rows.iter().filter(|&&row| row >= first_scalar));
+        real
+    }
+
+    /// The laws of these rows of a group, in a lane of a tile of it.
+    fn laws(law: FrictionLaw, group: &Group<R>, (tile, lane): (usize, usize), rows: &[usize]) -> Vec<Law> {
+        let get = |x: &[R], i: usize| x[i].get(lane).to_f64();
+        let contacts = group.size.contact_count;
+        let mut laws = Vec::new();
+        for (i, &row) in rows.iter().enumerate() {
+            if row >= 3 * contacts + PATCH_ROWS * group.patch_count {
+                let bounds = 2 * (tile * group.size.scalar_count + row - 3 * contacts);
+                laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
+            } else if row < 3 * contacts && row % 3 == 0 {
+                let friction = get(&group.friction, tile * contacts + row / 3);
+                match law {
+                    FrictionLaw::Patch if row / 3 < group.patch_count => {
+                        let first = (tile * group.patch_count + row / 3) * PATCH_LEN;
+                        let shape: [f64; PATCH_LEN] = std::array::from_fn(|k| get(&group.patches, first + k));
+                        let vertices = rows[i + 1..]
+                            .iter()
+                            .take_while(|&&row| row >= 3 * contacts)
+                            .map(|row| 1 + (row - 3 * contacts) % PATCH_ROWS);
+                        laws.push(Law::Patch(patch_of(friction, &shape, vertices)));
+                    }
+                    FrictionLaw::Cone | FrictionLaw::Patch => laws.push(Law::Cone { friction, dimension: 3 }),
+                    FrictionLaw::Box => {
+                        laws.push(Law::Interval { lower: 0.0, upper: f64::INFINITY });
+                        laws.extend([Law::Friction { normal: i, friction }, Law::Friction { normal: i, friction }]);
+                    }
+                }
+            }
+        }
+        laws
     }
 
     /// Block `b` of tile `t` as a dense problem, and its present impulse.
     fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
         let (tile, lane, group) = self.home(t, b);
-        let block = &self.posed[t].islands.blocks[b];
         let group: &Group<R> = &self.batch.groups[group];
         let rows = self.real_rows(t, b);
         let n = group.size.row_count();
@@ -284,22 +355,7 @@ impl<R: Pack> Worker<R> {
             let entry = |i: usize, j: usize| get(&group.delassus, (tile * n + rows[i]) * n + rows[j]);
             DMatrix::from_fn(rows.len(), rows.len(), entry)
         };
-        let mut laws = Vec::new();
-        let (contacts, scalars) = rows.split_at(3 * block.contact_count);
-        for (c, row) in contacts.iter().step_by(3).enumerate() {
-            let friction = get(&group.friction, tile * group.size.contact_count + row / 3);
-            match law {
-                FrictionLaw::Cone => laws.push(Law::Cone { friction, dimension: 3 }),
-                FrictionLaw::Box => {
-                    laws.push(Law::Interval { lower: 0.0, upper: f64::INFINITY });
-                    laws.extend([Law::Friction { normal: 3 * c, friction }, Law::Friction { normal: 3 * c, friction }]);
-                }
-            }
-        }
-        for row in scalars {
-            let bounds = 2 * (tile * group.size.scalar_count + row - 3 * group.size.contact_count);
-            laws.push(Law::Interval { lower: get(&group.bounds, bounds), upper: get(&group.bounds, bounds + 1) });
-        }
+        let laws = Self::laws(law, group, (tile, lane), &rows);
         let vector = |x: &[R]| DVector::from_iterator(rows.len(), rows.iter().map(|r| get(x, tile * n + r)));
         let problem = Problem { name: String::new(), delassus, bias: vector(bias), laws };
         (problem, vector(impulse))
@@ -334,7 +390,10 @@ impl<R: Pack> Worker<R> {
         let residual = lcp::natural_map_residual(problem, &rounded);
         // 4 ε max_i (|b_i| + Σ_j |W_ij λ_j|)
         let magnitude = (problem.bias.abs() + problem.delassus.abs() * rounded.abs()).amax();
-        let floor = 4.0 * R::Scalar::EPSILON * magnitude;
+        let floor = match settings.friction {
+            FrictionLaw::Patch => lcp::rounding_floor(problem, &rounded) * (R::Scalar::EPSILON / f64::EPSILON),
+            FrictionLaw::Cone | FrictionLaw::Box => 4.0 * R::Scalar::EPSILON * magnitude,
+        };
         let solved = residual <= goal(settings.tolerance(), floor);
         for (entry, x) in
             [(REPORT_RESIDUAL, residual), (REPORT_FLOOR, floor), (REPORT_LIVE, if solved { 0.0 } else { 1.0 })]
@@ -361,4 +420,21 @@ impl<R: Pack> Worker<R> {
             }
         }
     }
+}
+
+/// The law of a patch as a group keeps it; `others`: which of its normals it has beside the first.
+fn patch_of(friction: f64, shape: &[f64; PATCH_LEN], others: impl Iterator<Item = usize>) -> Patch {
+    let [e_t, e_o, e_r, disc, levers @ ..] = shape;
+    let ellipsoid = [*e_t, *e_o, *e_r];
+    if *disc > 0.0 {
+        // (λ, m_t, m_o): d = R m/λ
+        return Patch::disc(friction, ellipsoid, levers[2]);
+    }
+    let mut points = [[0.0; 2]; MOST_VERTICES];
+    let mut count = 0;
+    for k in std::iter::once(0).chain(others) {
+        points[count] = [levers[2 * k], levers[2 * k + 1]];
+        count += 1;
+    }
+    Patch { friction, ellipsoid, support: Support::Vertices { count, points } }
 }

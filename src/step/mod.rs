@@ -6,6 +6,7 @@ mod chunk;
 mod exact;
 mod impacts;
 mod momentum;
+mod patches;
 mod places;
 mod profile;
 mod redo;
@@ -15,7 +16,7 @@ mod warm;
 
 #[cfg(feature = "gpu")]
 pub(crate) use assemble::{Approach, Pace, equality_target, targets};
-pub use chunk::{BlockRecord, Chunk, ContactRecord, Worker};
+pub use chunk::{BlockRecord, Chunk, ContactRecord, PatchRecord, Worker};
 pub use impacts::IMPACT_PASSES;
 pub use profile::{Stage, StageTimes};
 pub use settings::{Backend, Impacts, Precision, Settings};
@@ -37,6 +38,7 @@ use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
 use crate::runge_kutta::{self, RungeKutta, Whole};
 use crate::slots::first_lanes;
+use crate::solver::FrictionLaw;
 use crate::spatial::Motion;
 use impacts::Struck;
 use momentum::keep_momentum;
@@ -44,7 +46,7 @@ use places::Places;
 use profile::StopWatch;
 use rows::{RowPlan, Rows, apply, constraint_rows};
 #[cfg(feature = "gpu")]
-pub(crate) use rows::{frame_of, solve_rows, span};
+pub(crate) use rows::{solve_rows, span};
 use std::sync::Arc;
 
 /// What all steps of a batch share: the model, the settings, and what follows from them.
@@ -85,7 +87,15 @@ impl Plan {
     }
 
     /// Prepares steps of `model`.
-    pub fn new(model: Arc<Model>, settings: Settings) -> Self {
+    pub fn new(model: Arc<Model>, mut settings: Settings) -> Self {
+        let collide = match settings.friction {
+            FrictionLaw::Patch => CollidePlan::with_patches(&model),
+            FrictionLaw::Cone | FrictionLaw::Box => CollidePlan::new(&model),
+        };
+        if settings.friction == FrictionLaw::Patch && !collide.has_patches() {
+            // single points have the same law in both, and their own, faster solver
+            settings.friction = FrictionLaw::Cone;
+        }
         let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
         let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
         let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
@@ -100,7 +110,7 @@ impl Plan {
             integrator: settings.integrator.unwrap_or(model.integrator),
             level: Level::detect(),
             profile: false,
-            collide: CollidePlan::new(&model),
+            collide,
             islands,
             rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,
@@ -168,7 +178,7 @@ impl<R: Real> Scratch<R> {
 
 /// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
 #[derive(Debug, Clone)]
-pub struct Posed<R> {
+pub struct Posed<R: Real> {
     pub(crate) response: Response<R>,
     contacts: Contacts<R>,
     limits: Limits<R>,

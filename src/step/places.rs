@@ -1,6 +1,7 @@
 //! Where the blocks and rows of a tile of worlds live in the batch.
 
 use super::rows::slot_rows;
+use crate::contact::PATCH_ROWS;
 use crate::island::{Islands, NO_ROW, SCALAR};
 use crate::lane::Pack;
 use crate::solver::{Batch, BlockPlace, BlockSize};
@@ -109,7 +110,7 @@ impl Places {
 
 /// Makes the tile group `index` of the batch.
 pub fn reserve_in_place<R: Pack>(
-    contact_slots: usize,
+    [contact_slots, patch_slots]: [usize; 2],
     index: usize,
     islands: &Islands,
     batch: &mut Batch<R>,
@@ -119,6 +120,7 @@ pub fn reserve_in_place<R: Pack>(
     batch.set_tile(
         index,
         BlockSize { contact_count: contact_slots, scalar_count: islands.row_count - 3 * contact_slots },
+        patch_slots,
     );
     places.present.clone_from(&islands.present);
     places.block.clear();
@@ -126,13 +128,21 @@ pub fn reserve_in_place<R: Pack>(
 }
 
 /// Adds the blocks of the tile to the batch, which makes room for them afterwards ([`Batch::allocate`]).
-pub fn reserve<R: Pack>(contact_slots: usize, islands: &Islands, batch: &mut Batch<R>, places: &mut Places) {
+/// `patches`: whether blocks may have patches.
+pub fn reserve<R: Pack>(
+    contact_slots: usize,
+    patches: bool,
+    islands: &Islands,
+    batch: &mut Batch<R>,
+    places: &mut Places,
+) {
     let lanes = R::LANES;
     (places.whole, places.contact_slots, places.row_count) = (None, contact_slots, islands.row_count);
     places.block.clear();
     for b in &islands.blocks {
         let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
-        places.block.push(batch.add_island(size, b.dof_count));
+        let place = if patches { batch.add_patched(size, b.patch_count) } else { batch.add_island(size, b.dof_count) };
+        places.block.push(place);
     }
     places.slot.clear();
     places.together.clear();
@@ -147,8 +157,16 @@ pub fn reserve<R: Pack>(contact_slots: usize, islands: &Islands, batch: &mut Bat
                 let home = places.block[block as usize];
                 let size = batch.groups[home.group].size;
                 let (contacts, row_count) = (size.contact_count as u32, size.row_count() as u32);
-                let (row, count) =
-                    if entry >= SCALAR { (3 * contacts + (entry - SCALAR), 1) } else { (entry, count as u32) };
+                // what a block has is followed by room for more: of patches, of points, of the rows of patches
+                let (own, room) = (islands.blocks[block as usize].patch_count, batch.groups[home.group].patch_count);
+                let (own, room) = (own as u32, room as u32);
+                let behind =
+                    |entry: u32, rows: u32| if entry < rows * own { entry } else { entry + rows * (room - own) };
+                let (row, count) = if entry >= SCALAR {
+                    (3 * contacts + behind(entry - SCALAR, PATCH_ROWS as u32), 1)
+                } else {
+                    (behind(entry, 3), count as u32)
+                };
                 let (tile, in_tile) = ((home.block / lanes) as u32, home.block % lanes);
                 place = SlotPlace { group: home.group as u32, tile, row, lane: in_tile as u32, count, row_count };
                 let like = *common.get_or_insert(place);

@@ -4,14 +4,15 @@
 //! that J touches, its *support*.
 
 use super::{Plan, Posed};
+use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
 use crate::equality::EqualityPlan;
 use crate::kinematics::Kinematics;
-use crate::lane::{Pack, PackMask, Real};
+use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::limit::JointRow;
 use crate::model::{Integrator, Model};
 use crate::solver::STRIP;
-use crate::spatial::{Vec3, vec3};
+use crate::spatial::{Motion, Vec3, tangent_frame};
 
 /// The constraint rows of a tile of worlds, before they are dealt out to blocks.
 #[derive(Debug, Clone, Default)]
@@ -104,19 +105,6 @@ fn add_bits(to: &mut [u64], from: &[u64]) {
     }
 }
 
-/// Two tangents of a unit normal, without a branch (Duff et al., Building an Orthonormal Basis, Revisited, 2017).
-#[inline(always)]
-pub(crate) fn frame_of<R: Real>(n: Vec3<R>) -> [Vec3<R>; 3] {
-    let sign = R::select(n.z.lt(R::zero()), R::constant(-1.0), R::one());
-    let a = -(R::one() / (sign + n.z));
-    let b = n.x * n.y * a;
-    [
-        n,
-        vec3((sign * n.x * n.x).mul_add(a, R::one()), sign * b, -(sign * n.x)),
-        vec3(b, (n.y * n.y).mul_add(a, sign), -n.y),
-    ]
-}
-
 impl<R: Pack> Rows<R> {
     /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
     #[inline(always)]
@@ -200,7 +188,8 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     let (nv, words) = (model.nv(), plan.words);
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
     let equality_slots = equalities.error.len();
-    let slot_count = contact_slots + limit_slots + equality_slots;
+    let limit_start = contact_slots + contacts.patch_rows();
+    let slot_count = limit_start + limit_slots + equality_slots;
     let row_count = 2 * contact_slots + slot_count;
     rows.y.resize(row_count * nv, R::zero());
     rows.free.resize(row_count, R::zero());
@@ -219,10 +208,16 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
         add_bits(support, &sides[words..]);
     }
     for part in &limits.slots.parts {
-        let (slot, row) = (contact_slots + part.slot as usize, part.origin as usize);
+        let (slot, row) = (limit_start + part.slot as usize, part.origin as usize);
         add_bits(&mut rows.support[slot * words..(slot + 1) * words], &plan.joint[row * words..(row + 1) * words]);
     }
-    for slot in 0..contact_slots + limit_slots {
+    for slot in 0..contacts.patches.len() {
+        let (own, more) = rows.support.split_at_mut(contact_slots * words);
+        for more in more[PATCH_ROWS * slot * words..][..PATCH_ROWS * words].chunks_exact_mut(words) {
+            more.copy_from_slice(&own[slot * words..(slot + 1) * words]);
+        }
+    }
+    for slot in 0..limit_start + limit_slots {
         let (start, count) = slot_rows(contact_slots, slot);
         for dof in Bits::of(&rows.support[slot * words..(slot + 1) * words]) {
             for row in start..start + count {
@@ -231,7 +226,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
         }
     }
     for normal in &contacts.normal {
-        rows.frame.push(frame_of(*normal));
+        rows.frame.push(tangent_frame(*normal));
     }
     // J_d = ± frame · (velocity of the contact point per unit of v_d): + for what moves the second body, − for the first, 0 for what moves both
     for part in &contacts.slots.parts {
@@ -252,9 +247,12 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             }
         }
     }
+    if !contacts.patches.is_empty() {
+        patch_rows(model, plan, k, contacts, rows);
+    }
     for part in &limits.slots.parts {
         let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes));
-        let (row, direction) = (3 * contact_slots + slot, limits.direction[slot]);
+        let (row, direction) = (2 * contact_slots + limit_start + slot, limits.direction[slot]);
         let (start, count) = span(model, joint_rows[part.origin as usize]);
         for (i, x) in [direction.x, direction.y, direction.z].into_iter().enumerate().take(count) {
             let y = &mut rows.y[row * nv + start + i];
@@ -262,7 +260,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
         }
     }
     for i in 0..equality_slots {
-        let slot = contact_slots + limit_slots + i;
+        let slot = limit_start + limit_slots + i;
         let support = &mut rows.support[slot * words..(slot + 1) * words];
         support.copy_from_slice(&plan.equality[i * words..(i + 1) * words]);
         let row = 2 * contact_slots + slot;
@@ -290,12 +288,51 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             }
         }
         // Y = D̂^(−1/2) L⁻ᵀ Jᵀ: from the leaves to the root; the support holds all ancestors of its members. The rows of a contact go together.
-        if count == 3 {
+        if (contact_slots..limit_start).contains(&slot) {
+            // as do the further rows of a patch, once all are there
+            if (slot - contact_slots) % PATCH_ROWS == PATCH_ROWS - 1 {
+                let first = start - (PATCH_ROWS - 1);
+                let (y0, rest) = rows.y[first * nv..(start + 1) * nv].split_at_mut(nv);
+                let (y1, rest) = rest.split_at_mut(nv);
+                let (y2, y3) = rest.split_at_mut(nv);
+                solve_rows(model, response, bits.words, &mut [y0, y1, y2, y3]);
+            }
+        } else if count == 3 {
             let (y0, rest) = y.split_at_mut(nv);
             let (y1, y2) = rest.split_at_mut(nv);
             solve_rows(model, response, bits.words, &mut [y0, y1, y2]);
         } else {
             solve_rows(model, response, bits.words, &mut [y]);
+        }
+    }
+}
+
+/// The further rows of J of all patches: normals of vertices, or R times the slopes of a disc, and torsion.
+#[inline(always)]
+fn patch_rows<R: Pack>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contacts: &Contacts<R>, rows: &mut Rows<R>) {
+    let (nv, words, patch_slots) = (model.nv(), plan.words, contacts.patches.len());
+    for part in contacts.slots.parts.iter().filter(|part| (part.slot as usize) < patch_slots) {
+        let (slot, pair) = (part.slot as usize, part.origin as usize);
+        let (first, second) = plan.pair[2 * pair * words..2 * (pair + 1) * words].split_at(words);
+        let (more, lanes) = (&contacts.patches[slot], R::Mask::from_bits(part.lanes));
+        let (base, normal) = (3 * contacts.gap.len() + PATCH_ROWS * slot, rows.frame[slot][0]);
+        let disc = R::Mask::from_bits(more.disc);
+        for (own, other, plus) in [(first, second, false), (second, first, true)] {
+            let mut dofs = Bits::of(own);
+            dofs.without = Some(other);
+            for dof in dofs {
+                let motion = k.motion_subspace[dof];
+                let motion = if plus { motion } else { Motion { angular: -motion.angular, linear: -motion.linear } };
+                for i in 0..PATCH_ROWS - 1 {
+                    let arm = more.position[i] - k.reference[model.dofs[dof].tree];
+                    let along = more.normal[i].dot(motion.at(arm));
+                    let along = R::select(disc, more.normal[i].dot(motion.angular), along);
+                    let y = &mut rows.y[(base + i) * nv + dof];
+                    *y = R::select(lanes.and(R::Mask::from_bits(more.present[i])), along, *y);
+                }
+                let y = &mut rows.y[(base + PATCH_ROWS - 1) * nv + dof];
+                *y = R::select(lanes, normal.dot(motion.angular), *y);
+            }
         }
     }
 }

@@ -57,7 +57,7 @@ pub struct Settings {
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
     /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
     pub integrator: Option<Integrator>,
-    /// Friction law. Default cone.
+    /// Friction law. Default cone. [`FrictionLaw::Patch`] is for the CPU and simultaneous impacts only.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
     pub algorithm: Algorithm,
@@ -90,7 +90,7 @@ pub struct Settings {
     pub contact_speed: f64,
     /// Compliance added to the diagonal of W for normal rows, (m/s)/(N·s). Default 0: hard contact.
     pub compliance: f64,
-    /// Most contacts a world; the deepest are kept, and the report says how many there were. Default: no limit.
+    /// Most contacts a world, a patch being one; the deepest are kept, and the report says how many there were. Default: no limit.
     pub contact_capacity: Option<usize>,
 }
 
@@ -164,6 +164,15 @@ impl Settings {
         check(not_negative(self.push_speed), "push_speed", "a speed of at least 0 m/s")?;
         check(not_negative(self.contact_speed), "contact_speed", "a speed of at least 0 m/s")?;
         check(not_negative(self.compliance), "compliance", "finite and not negative")?;
-        check(self.contact_capacity != Some(0), "contact_capacity", "at least 1")
+        check(self.contact_capacity != Some(0), "contact_capacity", "at least 1")?;
+        if self.friction == FrictionLaw::Patch {
+            let cpu = matches!(self.backend, Backend::Auto | Backend::Cpu);
+            check(cpu, "friction", "cone or box with this backend: patches are solved on the CPU only (backend cpu)")?;
+            let sweeps = self.algorithm != Algorithm::Jacobi;
+            check(sweeps, "friction", "cone or box with solver jacobi: patches are solved by auto and pgs")?;
+            let simultaneous = self.impacts == Impacts::Simultaneous;
+            check(simultaneous, "friction", "cone or box with sequential impacts: patches strike simultaneously")?;
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
 
 use super::Posed;
+use super::patches::transmitted;
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::{SlotPart, first_lanes};
 use crate::spatial::{Vec3, vec3};
@@ -21,6 +22,23 @@ pub struct Memory<R> {
     /// Impulse of every bilateral row, shape \[row\], of the worlds that have one, one bit each.
     equality_impulse: Vec<R>,
     equality_lanes: u32,
+    /// Pair and lanes of the patches of every slot.
+    patches: Vec<SlotPart>,
+    /// What they transmitted, shape \[patch slot\].
+    transmitted: Vec<Transmitted<R>>,
+}
+
+/// What a patch transmitted in a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Transmitted<R> {
+    /// Which points of the pair its vertices are, shape \[vertex\].
+    pub feature: [R; 4],
+    /// Normal impulse of every vertex, N·s, or pressure and moments of a disc, shape \[vertex\].
+    pub pressure: [R; 4],
+    /// Tangential impulse in world axes, N·s.
+    pub friction: Vec3<R>,
+    /// Torsion about the normal at the equivalent contact point, N·m·s.
+    pub torsion: R,
 }
 
 /// Identity of an impulse in a snapshot, and the impulse: of a contact in world axes, of another row in x.
@@ -29,6 +47,11 @@ pub type Remembered = (u64, [f64; 3]);
 /// Added to the identity of a bilateral row, and of a joint row; that of a contact is pair · 2³² + feature.
 const EQUALITY: u64 = 1 << 62;
 const JOINT_ROW: u64 = 1 << 63;
+/// Added to the identity of what a patch transmits.
+const PATCH: u64 = 1 << 61;
+/// What of a patch: its tangential impulse in world axes, its torsion in x; anything else is a vertex, its normal impulse in x.
+const FRICTION: u32 = u32::MAX;
+const TORSION: u32 = u32::MAX - 1;
 
 /// Whose impulse is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +62,8 @@ pub(crate) enum Identity {
     JointRow(u32),
     /// Index of a bilateral row.
     Equality(u32),
+    /// Of a pair of geoms, and what of its patch: [`FRICTION`], [`TORSION`], or the normal impulse of a vertex, by its feature.
+    Patch(u32, u32),
 }
 
 impl Identity {
@@ -48,6 +73,7 @@ impl Identity {
             Self::Contact(pair, feature) => u64::from(pair) << 32 | u64::from(feature),
             Self::JointRow(row) => JOINT_ROW | u64::from(row),
             Self::Equality(row) => EQUALITY | u64::from(row),
+            Self::Patch(pair, part) => PATCH | u64::from(pair) << 32 | u64::from(part),
         }
     }
     /// What a snapshot has.
@@ -55,6 +81,7 @@ impl Identity {
         match key {
             key if key & JOINT_ROW != 0 => Self::JointRow(key as u32),
             key if key & EQUALITY != 0 => Self::Equality((key & !EQUALITY).min(u64::from(u32::MAX)) as u32),
+            key if key & PATCH != 0 => Self::Patch(((key & !PATCH) >> 32) as u32, key as u32),
             key => Self::Contact((key >> 32) as u32, key as u32),
         }
     }
@@ -65,15 +92,29 @@ impl<R: Pack> Memory<R> {
     #[inline(always)]
     pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {
         let Posed { contacts, limits, rows, impulse, .. } = posed;
-        self.contacts.clone_from(&contacts.slots.parts);
-        self.feature.clone_from(&contacts.feature);
+        let patch_slots = contacts.patches.len();
+        self.patches.clear();
+        self.contacts.clear();
+        for part in &contacts.slots.parts {
+            match (part.slot as usize).checked_sub(patch_slots) {
+                None => self.patches.push(*part),
+                Some(slot) => self.contacts.push(SlotPart { slot: slot as u32, ..*part }),
+            }
+        }
+        self.transmitted.clear();
+        for slot in 0..patch_slots {
+            self.transmitted.push(transmitted(posed, slot));
+        }
+        self.feature.clear();
+        self.feature.extend_from_slice(&contacts.feature[patch_slots..]);
         self.contact_impulse.clear();
-        for (slot, [n, t1, t2]) in rows.frame.iter().enumerate() {
+        for (slot, [n, t1, t2]) in rows.frame.iter().enumerate().skip(patch_slots) {
             // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes
             let i = 3 * slot;
             self.contact_impulse.push(n.scale(impulse[i]) + t1.scale(impulse[i + 1]) + t2.scale(impulse[i + 2]));
         }
-        let (first, last) = (3 * rows.frame.len(), 3 * rows.frame.len() + limits.gap.len());
+        let first = 3 * rows.frame.len() + contacts.patch_rows();
+        let last = first + limits.gap.len();
         self.joint_rows.clone_from(&limits.slots.parts);
         self.joint_impulse.clear();
         self.joint_impulse.extend_from_slice(&impulse[first..last]);
@@ -93,6 +134,28 @@ impl<R: Pack> Memory<R> {
             let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
             let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
             guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
+        }
+        guess
+    }
+
+    /// What the patches of `part` transmitted, vertices matched by `feature`; 0 where nothing is remembered.
+    #[inline(always)]
+    pub(super) fn patch(&self, part: &SlotPart, feature: &[R; 4]) -> Transmitted<R> {
+        let mut guess = Transmitted { feature: *feature, ..Transmitted::default() };
+        for kept in &self.patches {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+            let before = &self.transmitted[kept.slot as usize];
+            for k in 0..4 {
+                for l in 0..4 {
+                    let other = before.feature[l].lt(feature[k]).or(feature[k].lt(before.feature[l]));
+                    guess.pressure[k] += R::select(lanes.and(other.not()), before.pressure[l], R::zero());
+                }
+            }
+            guess.friction = Vec3::select(lanes, before.friction, guess.friction);
+            guess.torsion = R::select(lanes, before.torsion, guess.torsion);
         }
         guess
     }
@@ -126,7 +189,7 @@ impl<R: Pack> Memory<R> {
 
     /// Forgets all of one world.
     pub fn forget(&mut self, lane: usize) {
-        for part in self.contacts.iter_mut().chain(&mut self.joint_rows) {
+        for part in self.contacts.iter_mut().chain(&mut self.joint_rows).chain(&mut self.patches) {
             part.lanes &= !(1 << lane);
         }
         self.equality_lanes &= !(1 << lane);
@@ -144,6 +207,21 @@ impl<R: Pack> Memory<R> {
             let feature = self.feature[slot].get(lane).to_f64() as u32;
             all.push((Identity::Contact(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
         }
+        let mut patches: Vec<_> = self.patches.iter().filter(has).collect();
+        patches.sort_by_key(|part| part.slot);
+        for part in patches {
+            let patch = &self.transmitted[part.slot as usize];
+            let key = |what: u32| Identity::Patch(part.origin, what).key();
+            let Vec3 { x, y, z } = patch.friction.get(lane);
+            all.push((key(FRICTION), [x.to_f64(), y.to_f64(), z.to_f64()]));
+            all.push((key(TORSION), [patch.torsion.get(lane).to_f64(), 0.0, 0.0]));
+            for (feature, pressure) in patch.feature.iter().zip(&patch.pressure) {
+                let pressure = pressure.get(lane).to_f64();
+                if pressure != 0.0 {
+                    all.push((key(feature.get(lane).to_f64() as u32), [pressure, 0.0, 0.0]));
+                }
+            }
+        }
         for part in self.joint_rows.iter().filter(has) {
             let x = self.joint_impulse[part.slot as usize].get(lane);
             all.push((Identity::JointRow(part.origin).key(), [x.to_f64(), 0.0, 0.0]));
@@ -160,7 +238,7 @@ impl<R: Pack> Memory<R> {
     pub fn set(&mut self, lane: usize, all: &[Remembered]) {
         self.forget(lane);
         let number = R::Scalar::from_f64;
-        let (mut contact_slots, mut joint_slots) = (0, 0);
+        let (mut contact_slots, mut joint_slots, mut patch_slots) = (0, 0, 0);
         for &(key, [x, y, z]) in all {
             match Identity::of(key) {
                 Identity::JointRow(row) => {
@@ -175,6 +253,29 @@ impl<R: Pack> Memory<R> {
                         grow(&mut self.equality_impulse, row, R::zero());
                         self.equality_impulse[row].set(lane, number(x));
                         self.equality_lanes |= 1 << lane;
+                    }
+                }
+                // friction comes first, then torsion and vertices
+                Identity::Patch(origin, FRICTION) => {
+                    grow(&mut self.transmitted, patch_slots, Transmitted::default());
+                    let patch = &mut self.transmitted[patch_slots];
+                    for k in 0..4 {
+                        patch.pressure[k].set(lane, number(0.0));
+                        patch.feature[k].set(lane, number(f64::from(k as u32)));
+                    }
+                    patch.torsion.set(lane, number(0.0));
+                    patch.friction.set(lane, vec3(number(x), number(y), number(z)));
+                    self.patches.push(SlotPart { slot: patch_slots as u32, origin, lanes: 1 << lane });
+                    patch_slots += 1;
+                }
+                Identity::Patch(_, what) => {
+                    let Some(slot) = usize::checked_sub(patch_slots, 1) else { continue };
+                    let patch = &mut self.transmitted[slot];
+                    if what == TORSION {
+                        patch.torsion.set(lane, number(x));
+                    } else if let Some(k) = (0..4).find(|&k| patch.pressure[k].get(lane) == number(0.0)) {
+                        patch.pressure[k].set(lane, number(x));
+                        patch.feature[k].set(lane, number(f64::from(what)));
                     }
                 }
                 Identity::Contact(pair, feature) => {
@@ -193,7 +294,8 @@ impl<R: Pack> Memory<R> {
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
-            + size_of::<SlotPart>() * (self.contacts.capacity() + self.joint_rows.capacity())
+            + size_of::<SlotPart>() * (self.contacts.capacity() + self.joint_rows.capacity() + self.patches.capacity())
+            + size_of::<Transmitted<R>>() * self.transmitted.capacity()
             + size_of::<R>()
                 * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
             + size_of::<Vec3<R>>() * self.contact_impulse.capacity()

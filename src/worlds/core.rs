@@ -32,6 +32,7 @@ impl<R: Pack> Field<R> {
         if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
     }
     /// Entry `k` of a world.
+    #[cfg(feature = "gpu")]
     pub fn of(&self, k: usize, world: usize) -> R::Scalar {
         self.tile(world / R::LANES)[k].get(world % R::LANES)
     }
@@ -139,8 +140,11 @@ impl<R: Pack> Core<R> {
     ) -> Result<()> {
         let model = &*self.plan.model;
         let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
+        let memory = &self.memory;
+        #[cfg(feature = "gpu")]
         let there = if quantities.contains(&Quantity::LimitForce) { self.memory_there() } else { None };
-        let memory = there.as_ref().unwrap_or(&self.memory);
+        #[cfg(feature = "gpu")]
+        let memory = there.as_ref().unwrap_or(memory);
         let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
         let chunks = out.par_chunks_mut((tiles * R::LANES * size).max(1)).enumerate();
         self.threads.each(chunks, |(c, out)| {
@@ -171,14 +175,12 @@ impl<R: Pack> Core<R> {
     }
 
     /// What the worlds remember, shape `[tile]`, if that is not what stands here but on a device.
+    #[cfg(feature = "gpu")]
     fn memory_there(&self) -> Option<Vec<Memory<R>>> {
-        #[cfg(feature = "gpu")]
-        if let Solver::Gpu(on) = &self.solver {
-            let mut memory = self.memory.clone();
-            on.read_memory(&mut memory);
-            return Some(memory);
-        }
-        None
+        let Solver::Gpu(on) = &self.solver else { return None };
+        let mut memory = self.memory.clone();
+        on.read_memory(&mut memory);
+        Some(memory)
     }
 
     fn field(&self, parameter: Parameter) -> &Field<R> {

@@ -23,7 +23,7 @@ pub use crate::model::Frame;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
-    Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, Precision, Settings, Stage, StageTimes,
+    Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage, StageTimes,
 };
 pub use mask::Mask;
 pub use numbers::{Numbers, NumbersMut};

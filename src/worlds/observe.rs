@@ -21,7 +21,8 @@ pub(super) fn feel(contacts: &[ContactRecord], felt: &mut [f64]) {
     for c in contacts {
         // λ = n λ_n + t₁ λ₁ + t₂ λ₂ on the second geom, −λ on the first
         let impulse: Vector3<f64> = (0..3).map(|i| c.frame[i] * c.impulse[i]).sum();
-        let moment = c.position.cross(&impulse);
+        let torsion = c.patch.as_ref().map_or(0.0, |patch| patch.torsion);
+        let moment = c.position.cross(&impulse) + c.frame[0] * torsion;
         for (geom, sign) in [(c.geom_a, -1.0), (c.geom_b, 1.0)] {
             let geom = &mut felt[geom * FELT..(geom + 1) * FELT];
             for (i, x) in moment.iter().chain(impulse.iter()).enumerate() {

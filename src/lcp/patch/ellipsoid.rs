@@ -3,7 +3,7 @@
 //! All of it without branches over [`Pack`], so that lanes can hold patches.
 
 use super::{Patch, Support};
-use crate::lane::{Pack, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// Most rows that press on one friction block: the vertices of a box, or two discs.
 pub const MOST_NORMALS: usize = 8;
@@ -216,9 +216,17 @@ fn tiny<R: Scalar>() -> f64 {
 /// `|s − P(s − y/scale)| scale`, P onto the ball `|s| ≤ radius`: the natural map of one block, m/s.
 #[inline(always)]
 pub fn natural_map<R: Pack>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
-    let p: [R; 3] = std::array::from_fn(|k| s[k] - y[k] / scale);
-    let factor = shortening(length(p), radius);
-    scale * length(std::array::from_fn(|k| s[k] - factor * p[k]))
+    // loops, not closures, which packs of lanes would call one by one
+    let (mut own, mut p) = (s, s);
+    for k in 0..3 {
+        own[k] = scale * s[k];
+        p[k] = own[k] - y[k];
+    }
+    let factor = shortening(length(p), scale * radius);
+    for k in 0..3 {
+        own[k] -= factor * p[k];
+    }
+    length(own)
 }
 
 /// What takes a vector of this length into the ball: `min(1, radius / length)`.
@@ -241,48 +249,54 @@ pub fn length<R: Pack>(v: [R; 3]) -> R {
 /// λ ← λ + (|x|²/ xᵀ (D + λ I)⁻¹ x) (|x| − radius)/radius          (Moré & Sorensen 1983)
 /// ```
 ///
-/// which rises to the root from any λ below it. `shift`, of the size of rounding, replaces λ = 0, so that D may be singular.
+/// which rises to the root from any λ below it. `shift`, of the size of rounding, replaces λ = 0, so that D may be singular. A lane that is there waits for those of
+/// `lanes` that are not; other lanes mean nothing.
 #[inline(always)]
-pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R) -> [R; 3] {
+pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R, lanes: R::Mask) -> [R; 3] {
     let (zero, one) = (R::zero(), R::one());
     let trace = (d[0][0] + d[1][1] + d[2][2]).max(zero);
     let radius = radius.max(zero);
     let safe = R::select(zero.lt(radius), radius, one);
-    // D = 0: x lies on the rim against g
-    let pull = length(g);
-    let alone = R::select(zero.lt(pull), pull / safe, one);
-    let mut lambda = R::select(zero.lt(trace), trace * shift, alone);
-    let mut x = [zero; 3];
+    // no eigenvalue exceeds the largest sum of magnitudes of a row, so (|g| − that |x|)/|x| is below the root; D = 0: x lies on the rim against g
+    let mut largest = zero;
+    for row in d {
+        largest = (row[0].abs() + row[1].abs() + row[2].abs()).max(largest);
+    }
+    let pull = length(g) / safe;
+    let alone = R::select(zero.lt(pull), pull, one);
+    let mut lambda = R::select(zero.lt(trace), (trace * shift).max(pull - largest), alone);
+    let there = safe * R::constant(1.0 + 16.0 * R::Scalar::EPSILON);
+    let (mut x, mut going) = ([zero; 3], lanes);
     for step in 0..=SECULAR_STEPS {
-        // D + λ I = L Lᵀ
-        let l00 = (d[0][0] + lambda).max(lambda).sqrt();
-        let (l10, l20) = (d[1][0] / l00, d[2][0] / l00);
-        let l11 = (d[1][1] + lambda - l10 * l10).max(lambda).sqrt();
-        let l21 = (d[2][1] - l20 * l10) / l11;
-        let l22 = (d[2][2] + lambda - l20 * l20 - l21 * l21).max(lambda).sqrt();
-        // q = L⁻¹ (−g),  x = L⁻ᵀ q
-        let q0 = -g[0] / l00;
-        let q1 = (-g[1] - l10 * q0) / l11;
-        let q2 = (-g[2] - l20 * q0 - l21 * q1) / l22;
-        let x2 = q2 / l22;
-        let x1 = (q1 - l21 * x2) / l11;
-        let x0 = (q0 - l10 * x1 - l20 * x2) / l00;
-        x = [x0, x1, x2];
-        if step == SECULAR_STEPS {
+        // D + λ I = L diag(p) Lᵀ
+        let i0 = one / (d[0][0] + lambda).max(lambda);
+        let (l10, l20) = (d[1][0] * i0, d[2][0] * i0);
+        let i1 = one / (d[1][1] + lambda - l10 * d[1][0]).max(lambda);
+        let below = d[2][1] - l20 * d[1][0];
+        let l21 = below * i1;
+        let i2 = one / (d[2][2] + lambda - l20 * d[2][0] - l21 * below).max(lambda);
+        // L q = −g,  Lᵀ x = q/p
+        let q0 = -g[0];
+        let q1 = -g[1] - l10 * q0;
+        let q2 = -g[2] - l20 * q0 - l21 * q1;
+        let x2 = q2 * i2;
+        let x1 = q1 * i1 - l21 * x2;
+        let x0 = q0 * i0 - l10 * x1 - l20 * x2;
+        x = [R::select(going, x0, x[0]), R::select(going, x1, x[1]), R::select(going, x2, x[2])];
+        let size = length(x);
+        going = going.and(there.lt(size));
+        if step == SECULAR_STEPS || !going.any() {
             break;
         }
-        // |L⁻¹ x|² = xᵀ (D + λ I)⁻¹ x
-        let p0 = x0 / l00;
-        let p1 = (x1 - l10 * p0) / l11;
-        let p2 = (x2 - l20 * p0 - l21 * p1) / l22;
-        let size = length(x);
-        let slope = p0.mul_add(p0, p1.mul_add(p1, p2 * p2));
-        let rise = (size * size / slope) * ((size - safe) / safe);
-        let beyond = safe.lt(size);
-        lambda = R::select(beyond, lambda + rise.max(zero), lambda);
+        // xᵀ (D + λ I)⁻¹ x = Σ r²/p,  L r = x
+        let r1 = x1 - l10 * x0;
+        let r2 = x2 - l20 * x0 - l21 * r1;
+        let slope = (x0 * x0).mul_add(i0, (r1 * r1).mul_add(i1, r2 * r2 * i2));
+        let rise = size * size * (size - safe) / (slope * safe);
+        lambda = R::select(going, lambda + rise.max(zero), lambda);
     }
     let factor = R::select(zero.lt(radius), shortening(length(x), safe), zero);
-    x.map(|x| x * factor)
+    [x[0] * factor, x[1] * factor, x[2] * factor]
 }
 
 #[cfg(test)]
@@ -302,7 +316,7 @@ mod tests {
                 let d = matrix(seed, rank);
                 let g = [(3.1 * seed).sin(), (1.7 * seed).cos(), (0.9 * seed).sin()];
                 for radius in [0.0, 1e-9, 1e-3, 0.3, 2.0, 1e3] {
-                    let x = least_on_ball(&d, g, radius, 1e-14);
+                    let x = least_on_ball(&d, g, radius, 1e-14, true);
                     let y: [f64; 3] = std::array::from_fn(|i| g[i] + (0..3).map(|j| d[i][j] * x[j]).sum::<f64>());
                     assert!(length(x) <= radius * (1.0 + 1e-14));
                     // the gradient is opposite to x on the rim and zero within
@@ -328,10 +342,10 @@ mod tests {
         let d: [[F64x8; 3]; 3] =
             std::array::from_fn(|i| std::array::from_fn(|j| lane(&|k| matrix(k as f64 + 1.0, k % 4)[i][j])));
         let g = std::array::from_fn(|i| lane(&|k| ((k + i) as f64).sin()));
-        let x = least_on_ball(&d, g, lane(&|k| 0.1 * k as f64), F64x8::constant(1e-14));
+        let x = least_on_ball(&d, g, lane(&|k| 0.1 * k as f64), F64x8::constant(1e-14), Mask::splat(true));
         for k in 0..8 {
             let g = std::array::from_fn(|i| ((k + i) as f64).sin());
-            let one = least_on_ball(&matrix(k as f64 + 1.0, k % 4), g, 0.1 * k as f64, 1e-14);
+            let one = least_on_ball(&matrix(k as f64 + 1.0, k % 4), g, 0.1 * k as f64, 1e-14, true);
             assert_eq!(x.map(|x| x.get(k)), one);
         }
     }

@@ -31,6 +31,8 @@ impl Reader {
         let pair = CollisionPair {
             friction: PairFriction::Fixed(friction[0]),
             condim,
+            ellipsoid: None,
+            torsion: (condim > 3).then_some(friction[2]),
             margin: e.magnitude("margin")?.unwrap_or(0.0),
             ..pairs::mix(a, b, &geoms[a], &geoms[b])
         };

@@ -8,15 +8,31 @@ use crate::model::{JointKind, Keyframe, Model};
 
 /// Custom numbers with this prefix set the restitution of the geom that follows.
 const RESTITUTION: &str = "restitution:";
+/// Those with this one its friction ellipsoid.
+const ELLIPSOID: &str = "ellipsoid:";
 
 impl Reader {
-    /// `<numeric name="restitution:GEOM" data="e"/>` sets the restitution of a geom; other numbers are the user's own.
+    /// `<numeric name="restitution:GEOM" data="e"/>` sets the restitution of a geom, `<numeric name="ellipsoid:GEOM" data="e_t e_o e_r"/>` its friction ellipsoid
+    /// (e_r in m); other numbers are the user's own.
     pub fn read_custom(&mut self, parts: &[&Element]) -> Result<()> {
         for e in parts {
+            let find = |geom: &str| {
+                let index = self.names.get(&("geom", geom.to_owned())).copied();
+                index.ok_or_else(|| e.error(format!("there is no geom called \"{geom}\"")))
+            };
+            let numbers = parse_numbers(e.attribute("data").unwrap_or(""));
+            if let Some(geom) = e.name().strip_prefix(ELLIPSOID) {
+                let index = find(geom)?;
+                let ellipsoid = match numbers.as_deref() {
+                    Ok(&[t, o, r]) if [t, o, r].iter().all(|e| *e >= 0.0 && e.is_finite()) => [t, o, r],
+                    _ => return Err(e.error("an ellipsoid needs e_t, e_o and e_r (m), none negative, in \"data\"")),
+                };
+                self.builder.model.geoms[index].ellipsoid = Some(ellipsoid);
+                continue;
+            }
             let Some(geom) = e.name().strip_prefix(RESTITUTION) else { continue };
-            let index = self.names.get(&("geom", geom.to_owned())).copied();
-            let index = index.ok_or_else(|| e.error(format!("there is no geom called \"{geom}\"")))?;
-            let restitution = match parse_numbers(e.attribute("data").unwrap_or("")).as_deref() {
+            let index = find(geom)?;
+            let restitution = match numbers.as_deref() {
                 Ok(&[restitution]) if (0.0..=1.0).contains(&restitution) => restitution,
                 _ => return Err(e.error("restitution needs one number from 0 (no bounce) to 1 (no loss) in \"data\"")),
             };

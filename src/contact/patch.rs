@@ -1,0 +1,231 @@
+//! Manifolds that stay together: the patches of [`crate::lcp::patch`]. A patch has up to four vertices, or is the disc of a cylinder that nearly stands on a plane.
+
+use super::reduce::{Candidate, KEPT, Manifold};
+use super::{Contacts, Drift};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::spatial::Vec3;
+
+/// Rows of a patch beside the three that it has as a contact: the normals of three more vertices, and torsion.
+pub const PATCH_ROWS: usize = 4;
+
+/// What a patch has beside the point that stands in its contact slot: up to three more vertices; or, of a disc, whose centre stands in the slot, how it leans.
+#[derive(Debug, Clone)]
+pub struct More<R> {
+    /// The lanes that have each vertex, or row of a disc, one bit each.
+    pub present: [u32; KEPT - 1],
+    /// The lanes in which it is a disc, one bit each.
+    pub disc: u32,
+    /// The vertices, half way between the surfaces, world axes, m.
+    pub position: [Vec3<R>; KEPT - 1],
+    /// Their unit normals; of the first two rows of a disc what the angular velocity is multiplied by to give that of `gap`, m.
+    pub normal: [Vec3<R>; KEPT - 1],
+    /// Signed distance of a vertex less the pair's margin, m; of a disc R times its slopes along the two tangents of its frame, m.
+    pub gap: [R; KEPT - 1],
+    /// Which point of the pair each vertex is.
+    pub feature: [R; KEPT - 1],
+    /// R times the cosine by which a disc leans, m: what its moments act on.
+    pub arm: R,
+    /// Gap of the lowest point, m.
+    pub lowest: R,
+}
+
+impl<R: Pack> More<R> {
+    fn none() -> Self {
+        Self {
+            present: [0; KEPT - 1],
+            disc: 0,
+            position: [Vec3::zero(); KEPT - 1],
+            normal: [Vec3::zero(); KEPT - 1],
+            gap: [R::zero(); KEPT - 1],
+            feature: [R::zero(); KEPT - 1],
+            arm: R::zero(),
+            lowest: R::zero(),
+        }
+    }
+
+    /// Forgets what one lane has.
+    pub(super) fn forget(&mut self, lane: usize) {
+        let zero = R::Scalar::constant(0.0);
+        for k in 0..KEPT - 1 {
+            self.present[k] &= !(1 << lane);
+            self.position[k].set(lane, Vec3::zero());
+            self.normal[k].set(lane, Vec3::zero());
+            self.gap[k].set(lane, zero);
+            self.feature[k].set(lane, zero);
+        }
+        self.disc &= !(1 << lane);
+        self.arm.set(lane, zero);
+        self.lowest.set(lane, zero);
+    }
+}
+
+/// The disc of a cylinder, in the lanes where there is one; points 1 and 2 of its manifold are its slopes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Disc<R: Real> {
+    pub lanes: R::Mask,
+    /// m.
+    pub radius: R,
+    /// R times the cosine by which it leans, m.
+    pub arm: R,
+    /// Gap of the lowest point of its rim, m.
+    pub lowest: R,
+}
+
+impl<R: Real> Disc<R> {
+    /// No lane has one.
+    #[inline(always)]
+    pub fn none() -> Self {
+        let zero = R::zero();
+        Self { lanes: R::Mask::splat(false), radius: zero, arm: zero, lowest: zero }
+    }
+}
+
+/// A patch that may touch in some worlds of the tile at hand.
+#[derive(Debug, Clone)]
+pub struct NearPatch<R: Real> {
+    pair: usize,
+    points: Manifold<R>,
+    present: [R::Mask; KEPT],
+    disc: Disc<R>,
+    /// Least gap of a vertex after the free motion towards it, m; infinite where there is none.
+    gap: R,
+}
+
+impl<R: Pack> NearPatch<R> {
+    /// The patch of a pair whose points with a gap below `threshold` are its vertices; none if no lane has one. `deepest` becomes the deepest overlap that the free motion
+    /// would make, m, if that is here.
+    #[inline(always)]
+    pub(super) fn new(
+        pair: (usize, R),
+        mut points: Manifold<R>,
+        mut disc: Disc<R>,
+        threshold: R,
+        drifts: [&Drift<R>; 2],
+        deepest: &mut R,
+    ) -> Option<Self> {
+        let (zero, infinity) = (R::zero(), R::constant(f64::INFINITY));
+        let (pair, margin) = pair;
+        let standing = disc.lanes;
+        let flat = standing.and(disc.lowest.lt(threshold));
+        disc.lanes = flat;
+        let mut present = [flat, flat, flat, R::Mask::splat(false)];
+        let mut any = flat;
+        for k in 0..KEPT {
+            let vertex = points[k].gap.lt(threshold).and(standing.not());
+            present[k] = present[k].or(vertex);
+            any = any.or(vertex);
+        }
+        if !any.any() {
+            return None;
+        }
+        // the first vertex stands in the contact slot
+        for k in 1..KEPT {
+            let swap = present[0].not().and(present[k]);
+            let first = points[0];
+            points[0] = Candidate::select(swap, points[k], first);
+            points[k] = Candidate::select(swap, first, points[k]);
+            present[k] = present[k].and(swap.not());
+            present[0] = present[0].or(swap);
+        }
+        let [da, db] = drifts;
+        let mut gap = infinity;
+        for k in 0..KEPT {
+            let point = &mut points[k];
+            let vertex = present[k].and(disc.lanes.not());
+            point.gap -= R::select(vertex, margin, zero);
+            let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
+            let overlap = -(point.gap.max(zero) + closing);
+            *deepest = R::select(vertex, deepest.max(overlap), *deepest);
+            gap = R::select(vertex, gap.min(point.gap + closing.min(zero)), gap);
+        }
+        if disc.lanes.any() {
+            // no point of the disc comes down by more than its centre and R |ω × n|
+            disc.lowest -= margin;
+            let point = &mut points[0];
+            point.gap -= R::select(disc.lanes, margin, zero);
+            let turn = (db.shift.angular - da.shift.angular).cross(point.normal).norm();
+            let closing = point.normal.dot(db.at(point.position) - da.at(point.position)) - disc.radius * turn;
+            let overlap = -(disc.lowest.max(zero) + closing);
+            *deepest = R::select(disc.lanes, deepest.max(overlap), *deepest);
+            gap = R::select(disc.lanes, disc.lowest + closing.min(zero), gap);
+        }
+        Some(Self { pair, points, present, disc, gap })
+    }
+}
+
+impl<R: Pack> Contacts<R> {
+    /// Gives every patch that may close its gap by `reach` (m) a slot: the first slots there are.
+    #[inline(always)]
+    pub(super) fn place_patches(&mut self, reach: R) {
+        let mut near = std::mem::take(&mut self.near_patches);
+        let mut slots = std::mem::take(&mut self.slots);
+        for patch in &near {
+            slots.announce(patch.gap.lt(reach).bits());
+        }
+        for patch in &near {
+            let before = slots.parts.len();
+            slots.place(patch.pair, patch.gap.lt(reach).bits());
+            for part in before..slots.parts.len() {
+                let part = slots.parts[part];
+                self.put_patch(part.slot as usize, part.lanes, patch);
+            }
+        }
+        near.clear();
+        (self.near_patches, self.slots) = (near, slots);
+    }
+
+    #[inline(always)]
+    fn put_patch(&mut self, slot: usize, lanes: u32, patch: &NearPatch<R>) {
+        while self.patches.len() <= slot {
+            self.patches.push(More::none());
+        }
+        self.put(slot, lanes, &patch.points[0]);
+        let (mask, more) = (R::Mask::from_bits(lanes), &mut self.patches[slot]);
+        for k in 0..KEPT - 1 {
+            let point = &patch.points[k + 1];
+            let has = mask.and(patch.present[k + 1]);
+            more.present[k] = more.present[k] & !lanes | has.bits();
+            more.position[k] = Vec3::select(has, point.position, more.position[k]);
+            more.normal[k] = Vec3::select(has, point.normal, more.normal[k]);
+            more.gap[k] = R::select(has, point.gap, more.gap[k]);
+            more.feature[k] = R::select(has, point.feature, more.feature[k]);
+        }
+        let flat = mask.and(patch.disc.lanes);
+        more.disc = more.disc & !lanes | flat.bits();
+        more.arm = R::select(flat, patch.disc.arm, more.arm);
+        let mut lowest = patch.points[0].gap;
+        for k in 1..KEPT {
+            lowest = R::select(patch.present[k], lowest.min(patch.points[k].gap), lowest);
+        }
+        more.lowest = R::select(mask, R::select(flat, patch.disc.lowest, lowest), more.lowest);
+    }
+
+    /// Gap of the lowest point of the contact in `slot`, m.
+    #[inline(always)]
+    pub fn lowest(&self, slot: usize) -> R {
+        self.patches.get(slot).map_or(self.gap[slot], |more| more.lowest)
+    }
+
+    /// The lanes whose first row of `slot` is a normal, and may yield: contacts, and the further vertices of patches; one bit each.
+    #[inline(always)]
+    pub fn yielding(&self, slot: usize) -> u32 {
+        let Some(row) = slot.checked_sub(self.gap.len()) else { return u32::MAX };
+        match self.patches.get(row / PATCH_ROWS) {
+            Some(more) if row % PATCH_ROWS < KEPT - 1 => more.present[row % PATCH_ROWS] & !more.disc,
+            _ => 0,
+        }
+    }
+
+    /// Rows of the patches beside the three that they have as contacts: four each.
+    #[inline(always)]
+    pub fn patch_rows(&self) -> usize {
+        PATCH_ROWS * self.patches.len()
+    }
+
+    /// Whether further row `row` of the patches is the normal of a vertex that overlaps.
+    pub fn pushes(&self, row: usize, lane: usize) -> bool {
+        let (more, k) = (&self.patches[row / PATCH_ROWS], row % PATCH_ROWS);
+        let vertex = k < KEPT - 1 && more.present[k] & !more.disc & 1 << lane != 0;
+        vertex && more.gap[k].get(lane).to_f64() < 0.0
+    }
+}

@@ -1,0 +1,363 @@
+//! Damped semismooth Newton over lanes, for blocks with patches: the method of [`crate::lcp::patch`], whose `System` and `linear` have the formulas.
+//!
+//! ```text
+//! x = (impulses of the normals and scalar rows, s of the friction),   z = z(x),   w = W z + b
+//! row       F = x − Π(x − ρ w)                 ρ = 1/W_ii
+//! disc      F = x − P_K(x − ρ w)               ρ = 1/mean W_ii
+//! friction  F = s − P(s − ρ y), |·| ≤ μ N      ρ = 1/a
+//! ```
+//!
+//! `F/ρ`, in m/s, is what must vanish. Its Jacobian is scaled by columns, so that its diagonal is about 1, and eliminated without pivoting, so that all lanes
+//! do the same; the diagonals of the normals, whose impulses are not unique, are raised a little.
+
+use super::super::cpu::OneTile;
+use super::super::project::is_finite;
+use super::super::{REPORT_LEN, REPORT_LIVE};
+use super::PatchTile;
+use super::block::{Block, Point};
+use super::law::PATCH_LEN;
+use super::rounds::{Room, Start};
+use super::sweeps::{Carried, make_feasible};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
+
+/// Halvings of a step.
+const HALVINGS: usize = 8;
+/// A step counts that leaves less than this share of the merit.
+const ENOUGH: f64 = 0.9;
+/// Added to the diagonal of the friction rows where the system is not regular without; tried in turn.
+const SHIFTS: [f64; 4] = [0.0, 1e-7, 1e-5, 1e-3];
+/// Least share of its diagonal that is added to the Jacobian of steps with sweeps: with less, impulses that are not unique jump, and rows with them.
+const LEAST_DELTA: f64 = 3e-4;
+/// Sweeps after such a step.
+const SWEEPS_AFTER: u32 = 10;
+/// Newton aims this far below the tolerance: points are certified by another form of their law.
+const AIM: f64 = 0.3;
+
+/// 1/x, or 0 where x is 0.
+#[inline(always)]
+fn inverse<R: Pack>(x: R) -> R {
+    let some = R::zero().lt(x.abs());
+    R::select(some, R::one() / R::select(some, x, R::one()), R::zero())
+}
+
+/// Solves a x = b by elimination without pivoting, in place; a row without a pivot is left out.
+#[inline(always)]
+fn eliminate<R: Pack>(a: &mut [R], b: &mut [R]) {
+    let (n, zero) = (b.len(), R::zero());
+    for k in 0..n {
+        let (above, below) = a.split_at_mut((k + 1) * n);
+        let row = &above[k * n..];
+        let over = inverse(row[k]);
+        for (i, other) in below.chunks_exact_mut(n).enumerate() {
+            let some = zero.lt(other[k].abs());
+            if !some.any() {
+                continue;
+            }
+            let factor = R::select(some, other[k] * over, zero);
+            for j in k + 1..n {
+                other[j] = (-factor).mul_add(row[j], other[j]);
+            }
+            b[k + 1 + i] = (-factor).mul_add(b[k], b[k + 1 + i]);
+        }
+    }
+    for i in (0..n).rev() {
+        let mut sum = b[i];
+        for j in i + 1..n {
+            sum = (-a[i * n + j]).mul_add(b[j], sum);
+        }
+        b[i] = sum * inverse(a[i * n + i]);
+    }
+}
+
+/// Sweeps over the blocks of some lanes from the unknowns of `p`, brought into what the laws allow.
+#[inline(always)]
+fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Carried<R>, p: &mut Point<R>) {
+    block.impulses(&p.x, &mut p.z);
+    let mut report = [R::zero(); REPORT_LEN];
+    report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
+    let mut tile = PatchTile {
+        contacts: block.room.contacts,
+        patches: block.room.patches,
+        shapes: &block.shapes,
+        one: OneTile {
+            delassus: &block.delassus,
+            friction: &block.friction,
+            bounds: &block.bounds,
+            bias: &block.bias,
+            impulse: &mut p.z,
+            report: &mut report,
+        },
+    };
+    make_feasible(&mut tile);
+    carried.start(&tile);
+    carried.sweep(count, &mut tile);
+    block.unknowns(&p.z, &mut p.x);
+}
+
+/// The length of the step from `now` with the least merit, of the halves, quarters and so on of the full one; `trial`: room.
+#[inline(always)]
+fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask, trial: &mut Point<R>) -> R {
+    let (mut length, mut best) = (R::constant(0.5), R::constant(0.5));
+    let (mut least, mut falling) = (R::constant(f64::INFINITY), lanes);
+    for _ in 0..HALVINGS {
+        if !falling.any() {
+            break;
+        }
+        for (i, x) in trial.x.iter_mut().enumerate() {
+            *x = (-length).mul_add(step[i], now.x[i]);
+        }
+        block.evaluate(trial);
+        let better = falling.and(trial.merit.lt(least));
+        (least, best) = (R::select(better, trial.merit, least), R::select(better, length, best));
+        // once it is better than nothing, it gets worse again with less
+        falling = falling.and(better.or(least.lt(now.merit).not()));
+        length = length * R::constant(0.5);
+    }
+    best
+}
+
+/// One tile of blocks with what Newton needs.
+#[derive(Debug, Clone)]
+pub(super) struct NewtonTile<R: Pack> {
+    pub block: Block<R>,
+    /// z, N·s, shape \[row\].
+    pub impulse: Vec<R>,
+    /// Residual to reach, m/s.
+    tolerance: R,
+    /// Friction and diagonal of W while others stand in their place.
+    whole: Vec<R>,
+    now: Point<R>,
+    trial: Point<R>,
+    next: Point<R>,
+    best: Point<R>,
+    jacobian: Vec<R>,
+    /// What a full step takes off x, shape \[row\].
+    step: Vec<R>,
+    carried: Carried<R>,
+}
+
+impl<R: Pack> NewtonTile<R> {
+    pub fn new() -> Self {
+        Self {
+            block: Block::new(),
+            impulse: Vec::new(),
+            tolerance: R::zero(),
+            whole: Vec::new(),
+            now: Point::new(),
+            trial: Point::new(),
+            next: Point::new(),
+            best: Point::new(),
+            jacobian: Vec::new(),
+            step: Vec::new(),
+            carried: Carried::new(),
+        }
+    }
+
+    /// Makes room, no lane in use: blocks of zeros.
+    #[inline(always)]
+    pub fn clear(&mut self, room: Room) {
+        let n = room.row_count();
+        self.block.room = room;
+        for (array, len) in [
+            (&mut self.block.delassus, n * n),
+            (&mut self.block.bias, n),
+            (&mut self.block.friction, room.contacts),
+            (&mut self.block.bounds, 2 * (n - 3 * room.contacts)),
+            (&mut self.block.shapes, room.patches * PATCH_LEN),
+            (&mut self.impulse, n),
+            (&mut self.jacobian, n * n),
+            (&mut self.step, n),
+        ] {
+            array.clear();
+            array.resize(len, R::zero());
+        }
+        for point in [&mut self.now, &mut self.trial, &mut self.next, &mut self.best] {
+            point.resize(n);
+        }
+        // an idle lane is solved from the start
+        self.tolerance = R::constant(f64::INFINITY);
+    }
+
+    /// The residual at which `lane` will be certified, m/s.
+    pub fn set_goal(&mut self, lane: usize, goal: R::Scalar) {
+        self.tolerance.set(lane, goal * R::Scalar::from_f64(AIM));
+    }
+
+    /// Solves from where the round starts. Returns the steps of every lane, the lanes that have not reached their tolerance, and those that end nearer to
+    /// it than they began.
+    #[inline(always)]
+    pub fn run(&mut self, start: Start, most: usize) -> (R, R::Mask, R::Mask) {
+        let (n, zero) = (self.block.room.row_count(), R::zero());
+        self.block.find_scales();
+        self.block.unknowns(&self.impulse, &mut self.now.x);
+        self.block.evaluate(&mut self.now);
+        let before = self.now.residual;
+        let mut steps = zero;
+        match start {
+            Start::Here => {}
+            Start::Swept => {
+                let (taken, unsolved) = self.solve_swept(most);
+                self.impulse.copy_from_slice(&self.now.z);
+                return (taken, unsolved, self.now.residual.lt(before));
+            }
+            Start::Sweeps(count) => {
+                sweep(&self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
+            }
+            Start::Friction(shares) => {
+                self.now.x.fill(zero);
+                self.whole.clear();
+                self.whole.extend_from_slice(&self.block.friction);
+                for &share in shares {
+                    for (part, whole) in self.block.friction.iter_mut().zip(&self.whole) {
+                        *part = *whole * R::constant(share);
+                    }
+                    steps += self.solve(most).0;
+                }
+                self.block.friction.copy_from_slice(&self.whole);
+            }
+            Start::Softness(shares) => {
+                self.now.x.fill(zero);
+                self.whole.clear();
+                for i in 0..n {
+                    self.whole.push(self.block.delassus[i * n + i]);
+                }
+                for &share in shares {
+                    for i in 0..n {
+                        self.block.delassus[i * n + i] = self.whole[i] * R::constant(1.0 + share);
+                    }
+                    steps += self.solve(most).0;
+                }
+                for i in 0..n {
+                    self.block.delassus[i * n + i] = self.whole[i];
+                }
+            }
+        }
+        let (taken, unsolved) = self.solve(most);
+        self.impulse.copy_from_slice(&self.now.z);
+        (steps + taken, unsolved, self.now.residual.lt(before))
+    }
+
+    /// The same with a Jacobian that stays well away from singular, and sweeps after every step: they find which rows act, the step how much. What the full step and its
+    /// sweeps reach counts, or else what a shorter one and its sweeps do.
+    ///
+    /// ```text
+    /// δ = δ₀;  until it is solved:
+    ///   full step of the Jacobian with δ on its diagonal, sweeps; where that does not help, the best of shorter steps, sweeps
+    ///   accept if the merit is below the largest of the last three:  δ ← max(δ/10, δ₀) after a full step, min(1, 2 δ) after a shorter one
+    ///   else:  δ ← min(1, 10 δ), sweeps
+    /// ```
+    #[inline(always)]
+    fn solve_swept(&mut self, most: usize) -> (R, R::Mask) {
+        let (zero, one) = (R::zero(), R::one());
+        let Self { block, now, trial, next, best, jacobian, step, carried, .. } = self;
+        let n = block.room.row_count();
+        best.take(R::Mask::splat(true), now);
+        let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
+        let (mut delta, mut steps) = (R::constant(LEAST_DELTA), zero);
+        let mut merits = [now.merit; 3];
+        for k in 0..most {
+            if !live.any() {
+                break;
+            }
+            steps += R::select(live, one, zero);
+            block.jacobian(now, delta, jacobian);
+            step.copy_from_slice(&now.defect);
+            eliminate(jacobian, step);
+            for i in 0..n {
+                step[i] = step[i] * block.rho[i];
+            }
+            let most_allowed = merits[0].max(merits[1]).max(merits[2]);
+            let (mut length, mut shorter) = (one, R::Mask::splat(false));
+            // the full step, where that does not help shorter ones, where nothing does sweeps from where it stands
+            let mut wanting = live;
+            for attempt in 0..3 {
+                if !wanting.any() {
+                    break;
+                }
+                if attempt == 1 {
+                    length = shorten(block, now, step, wanting, trial);
+                } else if attempt == 2 {
+                    length = zero;
+                }
+                for i in 0..n {
+                    trial.x[i] = (-length).mul_add(step[i], now.x[i]);
+                }
+                sweep(block, SWEEPS_AFTER, wanting, carried, trial);
+                block.evaluate(trial);
+                let first = R::Mask::splat(attempt == 0).or(trial.merit.lt(next.merit));
+                let better = wanting.and(first);
+                next.take(better, trial);
+                shorter = shorter.or(better.and(R::Mask::splat(attempt == 1)));
+                let limit = if attempt == 0 { R::constant(ENOUGH) * now.merit } else { most_allowed };
+                wanting = wanting.and(next.merit.lt(limit).not());
+            }
+            // what is still wanting takes the sweeps, if they help at all, and regularizes more
+            let accepted = live.and(next.merit.lt(most_allowed));
+            let after = R::select(shorter, delta + delta, (R::constant(0.1) * delta).max(R::constant(LEAST_DELTA)));
+            delta = R::select(wanting, R::constant(10.0) * delta, after).min(one);
+            now.take(accepted, next);
+            merits[k % 3] = R::select(accepted, now.merit, merits[k % 3]);
+            best.take(now.residual.lt(best.residual), now);
+            live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
+        }
+        now.take(R::Mask::splat(true), best);
+        (steps, self.tolerance.lt(now.residual).or(is_finite(now.residual).not()))
+    }
+
+    /// At most `most` Newton steps on all lanes from the unknowns of `now`, which holds the best point afterwards. Returns the steps of every lane, and the lanes that
+    /// have not reached their tolerance.
+    #[inline(always)]
+    fn solve(&mut self, most: usize) -> (R, R::Mask) {
+        let (zero, one) = (R::zero(), R::one());
+        let Self { block, now, trial, next, best, jacobian, step, .. } = self;
+        let n = block.room.row_count();
+        block.evaluate(now);
+        best.take(R::Mask::splat(true), now);
+        let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
+        let (mut shift, mut steps) = (zero, zero);
+        for _ in 0..most {
+            if !live.any() {
+                break;
+            }
+            steps += R::select(live, one, zero);
+            block.jacobian(now, shift, jacobian);
+            step.copy_from_slice(&now.defect);
+            eliminate(jacobian, step);
+            // the columns of the Jacobian were scaled by ρ
+            for i in 0..n {
+                step[i] = step[i] * block.rho[i];
+            }
+            next.merit = R::constant(f64::INFINITY);
+            let (mut length, mut searching) = (one, live);
+            for _ in 0..=HALVINGS {
+                if !searching.any() {
+                    break;
+                }
+                for i in 0..n {
+                    trial.x[i] = (-length).mul_add(step[i], now.x[i]);
+                }
+                block.evaluate(trial);
+                let better = searching.and(trial.merit.lt(next.merit));
+                next.take(better, trial);
+                searching = searching.and(next.merit.lt(R::constant(ENOUGH) * now.merit).not());
+                length = length * R::constant(0.5);
+            }
+            // what got nothing regularizes more; at last it goes uphill
+            let down = live.and(next.merit.lt(now.merit));
+            let last = R::constant(SHIFTS[SHIFTS.len() - 1]);
+            let uphill = live.and(down.not()).and(shift.lt(last).not()).and(is_finite(next.merit));
+            let mut raised = last;
+            for other in SHIFTS.into_iter().rev() {
+                let other = R::constant(other);
+                raised = R::select(shift.lt(other), other, raised);
+            }
+            shift = R::select(down.or(uphill), zero, raised);
+            now.take(down.or(uphill), next);
+            best.take(now.residual.lt(best.residual), now);
+            live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
+        }
+        now.take(R::Mask::splat(true), best);
+        let unsolved = self.tolerance.lt(now.residual).or(is_finite(now.residual).not());
+        (steps, unsolved)
+    }
+}
