@@ -50,15 +50,15 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
         let restitution = tables[pair + 13u];
         let free = rows[(row + ROW_FREE) * header.stride + w];
         let previous = rows[(row + ROW_PREVIOUS) * header.stride + w];
+        let mean = rows[(row + ROW_MEAN) * header.stride + w];
         var target_velocity = 0.0;
         var position_velocity = 0.0;
         //{contact_targets}
         rows[(row + ROW_BIAS) * header.stride + w] = free - target_velocity;
-        rows[(row + ROW_BIAS + 3u) * header.stride + w] = free - position_velocity;
+        rows[(row + ROW_BIAS + 3u) * header.stride + w] = POSITION_SCALE * (mean - position_velocity);
         for (var i = 1u; i < 3u; i++) {
-            let tangent = rows[(row + ROW_FREE + i) * header.stride + w];
-            rows[(row + ROW_BIAS + i) * header.stride + w] = tangent;
-            rows[(row + ROW_BIAS + 3u + i) * header.stride + w] = tangent;
+            rows[(row + ROW_BIAS + i) * header.stride + w] = rows[(row + ROW_FREE + i) * header.stride + w];
+            rows[(row + ROW_BIAS + 3u + i) * header.stride + w] = POSITION_SCALE * rows[(row + ROW_MEAN + i) * header.stride + w];
         }
         rows[(row + ROW_FRICTION) * header.stride + w] = friction;
         // the impulse that this point of this pair had in the last step

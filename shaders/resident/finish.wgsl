@@ -6,6 +6,17 @@ fn finish(@builtin(global_invocation_id) id: vec3<u32>) {
     if (!runs(w)) {
         return;
     }
+    let count = u32(contact[w]);
+    // the trees that have rows, and none that anything outside of them takes part in
+    var some = count > 0u;
+    for (var s = 0u; s < SCALAR_COUNT; s++) {
+        some = some || motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0;
+    }
+    //{alone}
+    for (var c = 0u; c < count; c++) {
+        let sign = SIGN_TABLE + NV * u32(contact[(CONTACT_HEAD + CONTACT_LEN * c) * header.stride + w]);
+        //{not_alone}
+    }
     var ok = true;
     //{finish}
     var speed = 0.0;
@@ -15,7 +26,6 @@ fn finish(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     //{write_state}
-    let count = u32(contact[w]);
     state[MEMORY * header.stride + w] = f32(count);
     for (var c = 0u; c < count; c++) {
         let at = CONTACT_HEAD + CONTACT_LEN * c;

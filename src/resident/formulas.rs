@@ -5,10 +5,12 @@
 
 use super::layout::{Layout, PointFormula};
 use crate::contact::{ROUNDING, Shapes, may_touch, moved, pierced, points};
-use crate::dynamics::{Response, TileParameters, integrate, solve_lower};
+use crate::dynamics::{Dynamics, Response, TileParameters, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
+use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Program, Real, record};
 use crate::limit::{JointRow, approach};
+use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::LAW_CONE;
 use crate::solver::formulas::{
     Mode, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual, tests,
@@ -16,7 +18,8 @@ use crate::solver::formulas::{
 };
 use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
 use crate::step::{
-    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, free_motion, solve_rows, span, targets,
+    Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, free_motion, position_bias, solve_rows,
+    span, targets,
 };
 
 /// The recorded formulas of a model.
@@ -28,7 +31,7 @@ pub(super) struct Formulas {
     pub points: Vec<(PointFormula, Program)>,
     /// A contact and the motion → its rows.
     pub contact_rows: Program,
-    /// A contact's gap, velocities, restitution and the pace of its world → its two targets.
+    /// A contact's gap, velocities (u, u*, ū), restitution and the pace of its world → its two targets.
     pub contact_targets: Program,
     /// Friction and a remembered impulse, in the frame of the contact → the first guess.
     pub first_guess: Program,
@@ -47,7 +50,7 @@ pub(super) struct Formulas {
     /// Sum of squares of the natural map after steps of every length of [`LENGTHS`].
     pub contact_merits: Program,
     pub scalar_merits: Program,
-    /// q, motion and z of both problems → q⁺, v⁺.
+    /// q, motion, z of both problems, mass scale and which trees are left alone → q⁺, v⁺.
     pub finish: Program,
 }
 
@@ -66,7 +69,7 @@ impl Formulas {
             motion: record(layout.inputs(), |x| motion(plan, layout, x)),
             points: points.map(|formula| (formula, record(POINT_INPUTS, |x| pair_points(formula, x)))).collect(),
             contact_rows: record(layout.contact_row_inputs(), |x| contact_rows(plan, layout, x)),
-            contact_targets: record(6, |x| contact_targets(plan, x)),
+            contact_targets: record(7, |x| contact_targets(plan, layout, x)),
             first_guess: record(4, |x| feasible(law, [x[0], x[1], x[2]], x[3]).to_vec()),
             sweep_contact: record(4 * nv + 13, |x| sweep_contact(law, compliance, nv, x)),
             sweep_scalar: record(2 * nv + 5, |x| sweep_scalar(nv, x)),
@@ -134,6 +137,9 @@ pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     out.extend(&response.factor);
     out.extend(&response.inverse_root);
     out.extend(&response.free_velocity);
+    if layout.centered {
+        out.extend(&response.mean_velocity);
+    }
     joint_rows(plan, layout, [q, v], response, &mut out);
     equality_rows(plan, layout, q, &scratch, response, &mut out);
     out
@@ -142,9 +148,8 @@ pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
 /// Joint rows: whether each acts, W, both biases, and Y.
 fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response: &Response<R>, out: &mut Vec<R>) {
     let (model, dt) = (&*plan.model, R::constant(plan.dt));
-    let free = &response.free_velocity;
     for row in &plan.joint_rows {
-        let near = approach(model, *row, q, v, free);
+        let near = approach(model, *row, q, v, moving(layout, response));
         let acts = match row {
             JointRow::DryFriction(_) => R::one(),
             _ => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
@@ -153,10 +158,13 @@ fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response
         let mut y = vec![R::zero(); layout.nv];
         let direction = [near.direction.x, near.direction.y, near.direction.z];
         y[start..start + count].copy_from_slice(&direction[..count]);
-        let u = dot(&y, free);
-        let (target, position_target) = targets(&plan.settings, dt, near.gap);
-        scalar_row(plan, layout, response, acts, [u - target, u - position_target], y, out);
+        scalar_row(plan, layout, response, acts, targets(&plan.settings, dt, near.gap), y, out);
     }
+}
+
+/// The velocity that moves q in free motion.
+fn moving<'a, R: Real>(layout: &Layout, response: &'a Response<R>) -> &'a [R] {
+    if layout.centered { &response.mean_velocity } else { &response.free_velocity }
 }
 
 /// Bilateral rows, likewise.
@@ -172,8 +180,7 @@ fn equality_rows<R: Real>(
     equalities(&plan.model, &plan.equalities, q, &scratch.kinematics, &mut all);
     for (i, error) in all.error.iter().enumerate() {
         let y = all.jacobian[i * layout.nv..(i + 1) * layout.nv].to_vec();
-        let u = dot(&y, &response.free_velocity);
-        scalar_row(plan, layout, response, R::one(), [u, u - equality_target(plan, *error)], y, out);
+        scalar_row(plan, layout, response, R::one(), (R::zero(), equality_target(plan, *error)), y, out);
     }
 }
 
@@ -182,12 +189,14 @@ fn scalar_row<R: Real>(
     layout: &Layout,
     response: &Response<R>,
     acts: R,
-    bias: [R; 2],
+    (target, position_target): (R, R),
     mut y: Vec<R>,
     out: &mut Vec<R>,
 ) {
+    let velocity_bias = dot(&y, &response.free_velocity) - target;
+    let position_bias = position_bias(layout.centered, dot(&y, moving(layout, response)), position_target);
     solve_rows(&plan.model, response, &layout.every_dof, &mut [&mut y]);
-    out.extend([acts, dot(&y, &y), bias[0], bias[1]]);
+    out.extend([acts, dot(&y, &y), velocity_bias, position_bias]);
     out.extend(y);
 }
 
@@ -249,7 +258,7 @@ fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
 /// J_d = s_d · frame · (velocity of the contact point per unit of v_d), s_d = 1 for what moves the second body, −1 for the first, else 0.
 fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let (model, nv) = (&*plan.model, layout.nv);
-    let [position, normal, sign, reference, subspace, factor, inverse_root, free, v] =
+    let [position, normal, sign, reference, subspace, factor, inverse_root, free, v, mean] =
         parts(x, layout.contact_row_lengths());
     let frame = tangent_frame(triple(normal, 0));
     let mut y = vec![vec![R::zero(); nv]; 3];
@@ -265,7 +274,8 @@ fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     for axis in frame {
         put(axis, &mut out);
     }
-    let velocities: Vec<R> = [free, v].iter().flat_map(|v| [0, 1, 2].map(|i| dot(&y[i], v))).collect();
+    let all = if layout.centered { vec![free, v, mean] } else { vec![free, v] };
+    let velocities: Vec<R> = all.iter().flat_map(|v| [0, 1, 2].map(|i| dot(&y[i], v))).collect();
     let mut response = Response::new(model);
     response.factor.copy_from_slice(factor);
     response.inverse_root.copy_from_slice(inverse_root);
@@ -284,12 +294,12 @@ fn contact_rows<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
 /// Rows and columns of the own block of a contact, as they are kept.
 const OWN: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
-/// Gap, u, u*, e, fastest and kick → velocity and position target.
-fn contact_targets<R: Real>(plan: &Plan, x: &[R]) -> Vec<R> {
-    let &[gap, u, free, e, fastest, kick] = x else { return Vec::new() };
+/// Gap, u, u*, ū, e, fastest and kick → velocity and position target.
+fn contact_targets<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
+    let &[gap, u, free, mean, e, fastest, kick] = x else { return Vec::new() };
     let (settings, dt) = (&plan.settings, R::constant(plan.dt));
     let threshold = R::constant(settings.restitution_threshold);
-    let approach = Approach::new([u, free, free], false, gap, e, threshold, dt);
+    let approach = Approach::new([u, free, mean], layout.centered, gap, e, threshold, dt);
     let elastic = R::zero().lt(e);
     let (target, position_target) = approach.targets(elastic, targets(settings, dt, gap));
     let left_open = elastic.and(approach.reaches.not());
@@ -466,16 +476,34 @@ fn scalar_merits<R: Real>(x: &[R]) -> Vec<R> {
 /// Stages 9 and 10: v⁺ = v* + L⁻¹ D̂^(−1/2) z, and q moved by the velocity of the position problem, likewise.
 fn finish<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let model = &*plan.model;
-    let [q, factor, inverse_root, free, z, position_z] = parts(x, layout.finish_lengths());
+    let [q, factor, inverse_root, free, z, position_z, mean, mass_scale, alone] = parts(x, layout.finish_lengths());
     let velocity = |z: &[R]| {
         let mut out: Vec<R> = z.iter().zip(inverse_root).map(|(z, root)| *z * *root).collect();
         solve_lower(model, factor, &mut out);
         out.iter_mut().zip(free).for_each(|(x, free)| *x += *free);
         out
     };
-    let (v, position_velocity) = (velocity(z), velocity(position_z));
-    let mut q = q.to_vec();
-    integrate(model, R::constant(plan.dt), &position_velocity, &mut q);
-    q.extend(v);
-    q
+    let (mut v, mut position_velocity) = (velocity(z), velocity(position_z));
+    if layout.centered {
+        // v̄ + ½ M⁻¹ Jᵀ λ
+        for (i, x) in position_velocity.iter_mut().enumerate() {
+            *x = R::constant(0.5).mul_add(*x - free[i], mean[i]);
+        }
+    }
+    let dt = R::constant(plan.dt);
+    let (mut new, mut free_position) = (q.to_vec(), q.to_vec());
+    integrate(model, dt, &position_velocity, &mut new);
+    if !layout.free_roots.is_empty() {
+        let (mut k, mut d) = (Kinematics::new(model), Dynamics::new(model));
+        let (mut free_trees, mut trees) = (vec![Whole::default(); layout.trees], vec![Whole::default(); layout.trees]);
+        integrate(model, dt, mean, &mut free_position);
+        whole_trees(model, mass_scale, &free_position, free, &mut k, &mut d, &mut free_trees);
+        whole_trees(model, mass_scale, &new, &v, &mut k, &mut d, &mut trees);
+        for (root, alone) in layout.free_roots.iter().map(|j| &model.joints[*j]).zip(alone) {
+            let Some(tree) = model.bodies[root.body].tree else { continue };
+            keep_momentum(root, &free_trees[tree], &trees[tree], R::zero().lt(*alone), &mut new, &mut v);
+        }
+    }
+    new.extend(v);
+    new
 }

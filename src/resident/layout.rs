@@ -2,8 +2,8 @@
 
 use crate::contact::{Kind, Shapes};
 use crate::limit::JointRow;
-use crate::model::{PairFriction, Shape};
-use crate::step::Plan;
+use crate::model::{Integrator, PairFriction, Shape};
+use crate::step::{Plan, keeps_momentum};
 
 /// A pair of geoms, as the contact stage reads it.
 #[derive(Debug, Clone)]
@@ -102,6 +102,12 @@ pub(super) struct Layout {
     pub capacity: usize,
     /// Values that pass between pieces of the free motion.
     pub passed: usize,
+    /// Whether q moves by the mean velocity of the step (Runge-Kutta).
+    pub centered: bool,
+    /// The free joints whose trees keep the momentum of free motion while nothing outside of them acts, see [`crate::runge_kutta::keep_momentum`].
+    pub free_roots: Vec<usize>,
+    /// The first degree of freedom of each of them.
+    pub root_dofs: Vec<usize>,
 }
 
 impl Layout {
@@ -174,6 +180,8 @@ impl Layout {
             });
         }
         bounds.extend(plan.equalities.rows.iter().flat_map(|_| [f32::NEG_INFINITY, f32::INFINITY]));
+        let centered = plan.integrator == Integrator::Rk4;
+        let free_roots = model.joints.iter().enumerate().filter(|(_, root)| centered && keeps_momentum(model, root));
         let mut every_dof = vec![0u64; model.nv().div_ceil(64).max(1)];
         (0..model.nv()).for_each(|d| every_dof[d / 64] |= 1 << (d % 64));
         Self {
@@ -193,6 +201,9 @@ impl Layout {
             elastic: model.pairs.iter().any(|pair| restitution(pair) > 0.0),
             capacity,
             passed: 0,
+            centered,
+            root_dofs: free_roots.clone().map(|(_, root)| root.v_start).collect(),
+            free_roots: free_roots.map(|(j, _)| j).collect(),
         }
     }
 
@@ -209,16 +220,22 @@ impl Layout {
     pub fn inputs(&self) -> usize {
         self.input_lengths().iter().sum()
     }
-    /// Position, normal, signs, references, subspaces, factor, roots, v*, v.
-    pub fn contact_row_lengths(&self) -> [usize; 9] {
-        [3, 3, self.nv, 3 * self.trees, 6 * self.nv, self.packed, self.nv, self.nv, self.nv]
+    /// Length of v̄, which Euler does not have.
+    pub fn mean_len(&self) -> usize {
+        if self.centered { self.nv } else { 0 }
+    }
+    /// Position, normal, signs, references, subspaces, factor, roots, v*, v, v̄.
+    pub fn contact_row_lengths(&self) -> [usize; 10] {
+        let mean = self.mean_len();
+        [3, 3, self.nv, 3 * self.trees, 6 * self.nv, self.packed, self.nv, self.nv, self.nv, mean]
     }
     pub fn contact_row_inputs(&self) -> usize {
         self.contact_row_lengths().iter().sum()
     }
-    /// q, factor, roots, v*, z, z of the position problem.
-    pub fn finish_lengths(&self) -> [usize; 6] {
-        [self.nq, self.packed, self.nv, self.nv, self.nv, self.nv]
+    /// q, factor, roots, v*, z, z of the position problem, v̄, mass scale, and of every one of `free_roots` whether it is left alone.
+    pub fn finish_lengths(&self) -> [usize; 9] {
+        let (mean, roots) = (self.mean_len(), self.free_roots.len());
+        [self.nq, self.packed, self.nv, self.nv, self.nv, self.nv, mean, self.bodies, roots]
     }
     pub fn finish_inputs(&self) -> usize {
         self.finish_lengths().iter().sum()
@@ -289,8 +306,12 @@ impl Layout {
     pub fn free_velocity(&self) -> usize {
         self.inverse_root() + self.nv
     }
+    /// v̄, or v* where q moves by that.
+    pub fn mean_velocity(&self) -> usize {
+        self.free_velocity() + self.mean_len()
+    }
     pub fn scalar(&self) -> usize {
-        self.free_velocity() + self.nv
+        self.mean_velocity() + self.nv
     }
     pub fn scalar_len(&self) -> usize {
         SCALAR_HEAD + self.nv
@@ -308,7 +329,7 @@ impl Layout {
         CONTACT_HEAD + CONTACT_LEN * self.capacity
     }
 
-    // Buffer `rows`: of every contact, frame, Y, own block, u*, u before the step, both biases, friction, impulses of both problems.
+    // Buffer `rows`: of every contact, frame, Y, own block, u*, u before the step, ū, both biases, friction, impulses of both problems.
 
     pub const ROW_Y: usize = 9;
     pub fn row_own(&self) -> usize {
@@ -320,9 +341,13 @@ impl Layout {
     pub fn row_previous(&self) -> usize {
         self.row_free() + 3
     }
+    /// Where Runge-Kutta moves q; that of v*, where Euler does.
+    pub fn row_mean(&self) -> usize {
+        if self.centered { self.row_previous() + 3 } else { self.row_free() }
+    }
     /// Three of the velocity problem, three of the position problem.
     pub fn row_bias(&self) -> usize {
-        self.row_previous() + 3
+        self.row_previous() + if self.centered { 6 } else { 3 }
     }
     pub fn row_impulse(&self) -> usize {
         self.row_bias() + 6

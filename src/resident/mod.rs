@@ -19,7 +19,6 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
-use crate::model::Integrator;
 use crate::report::WorldReport;
 use crate::solver::Algorithm;
 use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
@@ -86,9 +85,6 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     }
     if settings.impacts == Impacts::Sequential {
         return says("impacts sequential run on the CPU only; use backend cpu, or impacts simultaneous");
-    }
-    if plan.integrator == Integrator::Rk4 {
-        return says("integrator rk4 runs on the CPU only; use backend cpu, or integrator euler");
     }
     if settings.algorithm == Algorithm::Jacobi {
         return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");

@@ -160,6 +160,7 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("ROW_OWN", l.row_own()),
         ("ROW_FREE", l.row_free()),
         ("ROW_PREVIOUS", l.row_previous()),
+        ("ROW_MEAN", l.row_mean()),
         ("ROW_BIAS", l.row_bias()),
         ("ROW_IMPULSE", l.row_impulse()),
         ("ROW_FRICTION", l.row_friction()),
@@ -201,6 +202,8 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("NO_ROOM", layout::NO_ROOM.into()),
         ("NO_FORMULA", layout::NO_FORMULA.into()),
         ("NOT_FINITE", layout::NOT_FINITE.into()),
+        // b of the position problem is as many times a row's velocity
+        ("POSITION_SCALE", if l.centered { 2.0 } else { 1.0 }),
         ("TOLERANCE", settings.tolerance()),
         ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
         ("CONTRACTS", CONTRACTS),

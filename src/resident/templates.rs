@@ -166,13 +166,14 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
                     from(nv, motion(l.inverse_root())),
                     from(nv, motion(l.free_velocity())),
                     from(nv, state(l.v())),
+                    from(l.mean_len(), motion(l.mean_velocity())),
                 ]),
                 |i, x| format!("{} = {x};", row(i)),
             ),
             "contact_targets" => told(
                 &f.contact_targets,
                 "contact_targets_",
-                &inputs(&[named(&["gap", "previous", "free", "restitution", "fastest", "kick"])]),
+                &inputs(&[named(&["gap", "previous", "free", "mean", "restitution", "fastest", "kick"])]),
                 |i, x| format!("{} = {x};", ["target_velocity", "position_velocity"][i]),
             ),
             "first_guess" => told(
@@ -256,9 +257,17 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
                     from(nv, motion(l.inverse_root())),
                     from(nv, motion(l.free_velocity())),
                     from(2 * nv, |k| format!("rows[{}u * header.stride + w]", l.z() + k)),
+                    from(l.mean_len(), motion(l.mean_velocity())),
+                    from(l.bodies, |k| format!("given[{}u * header.stride + w]", l.mass_scale() + k)),
+                    from(l.free_roots.len(), |k| format!("alone{k}")),
                 ]),
                 |i, x| format!("let new{i} = {x};\nok = ok && finite(new{i});"),
             ),
+            "alone" => (0..l.free_roots.len()).map(|k| format!("var alone{k} = select(0.0, 1.0, some);\n")).collect(),
+            // what moves one of two bodies moves it against the other
+            "not_alone" => (l.root_dofs.iter().enumerate())
+                .map(|(k, d)| format!("if (tables[sign + {d}u] != 0.0) {{ alone{k} = 0.0; }}\n"))
+                .collect(),
             "fastest" => (l.nq..l.nq + nv).map(|i| format!("speed = max(speed, abs(new{i}));\n")).collect(),
             "write_state" => (0..l.nq + nv).map(|i| format!("state[{i}u * header.stride + w] = new{i};\n")).collect(),
             // a template that names what is not there does not compile as a shader

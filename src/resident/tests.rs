@@ -3,22 +3,30 @@ use super::layout::Layout;
 use super::shaders::{shaders, stages};
 use crate::gpu::LOOP_BUDGET;
 use crate::lane::Real;
-use crate::model::Model;
+use crate::model::{Integrator, Model};
 use crate::step::{Plan, Settings};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 fn plan(name: &str) -> Plan {
+    plan_with(name, Integrator::Euler)
+}
+
+fn plan_with(name: &str, integrator: Integrator) -> Plan {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
-    Plan::new(Arc::new(Model::from_mjcf_file(path).expect("a model")), Settings::default())
+    Plan::new(
+        Arc::new(Model::from_mjcf_file(path).expect("a model")),
+        Settings { integrator: Some(integrator), ..Settings::default() },
+    )
 }
 
 const MODELS: [&str; 8] = ["ant", "biped", "boxes", "hopper", "humanoid", "pendulum", "quadruped", "spheres"];
 
 #[test]
 fn the_recorded_free_motion_gives_the_bits_of_the_stages() {
-    for name in MODELS {
-        let plan = plan(name);
+    let every = MODELS.map(|name| (name, Integrator::Euler));
+    for (name, integrator) in every.into_iter().chain([("ant", Integrator::Rk4), ("pendulum", Integrator::Rk4)]) {
+        let plan = plan_with(name, integrator);
         let layout = Layout::new(&plan, 8);
         let program = Formulas::new(&plan, &layout).motion;
         let mut random = 7u32;
@@ -43,8 +51,9 @@ fn the_recorded_free_motion_gives_the_bits_of_the_stages() {
 
 #[test]
 fn every_shader_is_valid_and_goes_to_every_language() {
-    for name in MODELS {
-        let plan = plan(name);
+    let every = MODELS.map(|name| (name, Integrator::Euler));
+    for (name, integrator) in every.into_iter().chain([("ant", Integrator::Rk4)]) {
+        let plan = plan_with(name, integrator);
         let mut layout = Layout::new(&plan, 16);
         let formulas = Formulas::new(&plan, &layout);
         let all = shaders(&plan, &formulas, &mut layout);

@@ -18,7 +18,11 @@ mod warm;
 pub(crate) use assemble::{Approach, Pace, equality_target, targets};
 pub use chunk::{BlockRecord, Chunk, ContactRecord, PatchRecord, Worker};
 pub use impacts::IMPACT_PASSES;
+#[cfg(feature = "gpu")]
+pub(crate) use momentum::keeps_momentum;
 pub use profile::{Stage, StageTimes};
+#[cfg(feature = "gpu")]
+pub(crate) use rows::position_bias;
 pub use settings::{Backend, Impacts, Precision, Settings};
 #[cfg(feature = "gpu")]
 pub(crate) use warm::Identity;

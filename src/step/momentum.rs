@@ -27,11 +27,15 @@ pub(super) fn keep_momentum<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratc
     }
 }
 
+/// Whether a tree on the joint `root` keeps its momentum while nothing outside of it acts.
+pub(crate) fn keeps_momentum(model: &Model, root: &Joint) -> bool {
+    root.kind == JointKind::Free && root.damping == 0.0 && root.friction_loss == 0.0 && model.equalities.is_empty()
+}
+
 /// The lanes in which a tree on the free joint `root` has rows, and none that something outside of it takes part in; none if there is no such lane.
 #[inline(always)]
 fn left_alone<R: Pack>(model: &Model, root: &Joint, lane_count: usize, w: &Posed<R>) -> Option<R::Mask> {
-    if root.kind != JointKind::Free || root.damping != 0.0 || root.friction_loss != 0.0 || !model.equalities.is_empty()
-    {
+    if !keeps_momentum(model, root) {
         return None;
     }
     let tree = model.bodies[root.body].tree;

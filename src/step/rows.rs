@@ -122,7 +122,7 @@ impl<R: Pack> Rows<R> {
     /// q moves by the mean v̄ + ½ M⁻¹ Jᵀ λ, so that a contact that lasts has the same λ in both problems.
     #[inline(always)]
     pub fn position_bias(&self, row: usize, target: R) -> R {
-        if self.centered() { R::constant(2.0) * (self.mean[row] - target) } else { self.free[row] - target }
+        position_bias(self.centered(), self.mean(row), target)
     }
 
     /// The degrees of freedom in the support of `slot`.
@@ -130,6 +130,12 @@ impl<R: Pack> Rows<R> {
     pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
         Bits::of(&self.support[slot * words..(slot + 1) * words])
     }
+}
+
+/// b of the position problem of a row that moves at `mean` in free motion, see [`Rows::position_bias`].
+#[inline(always)]
+pub(crate) fn position_bias<R: Real>(centered: bool, mean: R, target: R) -> R {
+    if centered { R::constant(2.0) * (mean - target) } else { mean - target }
 }
 
 /// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
