@@ -22,11 +22,11 @@ import delassus.gym  # noqa: F401  (registers delassus/…)
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--task", default="Hopper", help="a name of delassus.gym.TASKS")
-    p.add_argument("--steps", type=int, default=3_000_000, help="environment steps in all")
+    p.add_argument("--steps", type=int, default=1_000_000, help="environment steps in all")
     p.add_argument("--worlds", type=int, default=64)
     p.add_argument("--horizon", type=int, default=32, help="steps of every world between two updates")
     p.add_argument("--epochs", type=int, default=10)
-    p.add_argument("--minibatch", type=int, default=256)
+    p.add_argument("--minibatch", type=int, default=64)
     p.add_argument("--learning-rate", type=float, default=3e-4)
     p.add_argument("--gamma", type=float, default=0.99)
     p.add_argument("--gae-lambda", type=float, default=0.95)
@@ -133,8 +133,10 @@ def main() -> None:
             advantage[t][started[t]] = 0
         kept = (~started[:-1]).flatten().nonzero()[:, 0]
         batch = [y[:-1].flatten(0, 1)[kept] for y in (obs, act, log_prob, advantage, advantage + value)]
+        # Whole minibatches: of a rest of one the advantage has no deviation. Whatever is left out has its turn in the next epoch.
+        whole = max(len(kept) // a.minibatch * a.minibatch, min(len(kept), a.minibatch))
         for _ in range(a.epochs):
-            for index in torch.randperm(len(kept)).split(a.minibatch):
+            for index in torch.randperm(len(kept))[:whole].split(a.minibatch):
                 o, u, old, adv, target = (y[index] for y in batch)
                 adv = (adv - adv.mean()) / (adv.std() + 1e-8)
                 distribution = policy.distribution(o)

@@ -11,8 +11,9 @@
 use crate::fluid::{Drag, drags};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
-use crate::model::{JointKind, Model};
+use crate::model::{Joint, JointKind, Model};
 use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 /// What the dynamics stages compute, for one tile of worlds.
 #[derive(Debug, Clone)]
@@ -300,9 +301,15 @@ pub fn applied_force<R: Real>(
                     let stretch = q[joint.q_start] - R::constant(joint.spring_reference);
                     d.applied_force[start] = stiffness.mul_add(stretch, d.applied_force[start]);
                 }
-                JointKind::Ball | JointKind::Free => {
+                JointKind::Ball => {
                     let r = rotation_vector(quaternion(q, joint.q_start));
                     for (i, x) in [r.x, r.y, r.z].into_iter().enumerate() {
+                        d.applied_force[start + i] = stiffness.mul_add(x, d.applied_force[start + i]);
+                    }
+                }
+                JointKind::Free => {
+                    let [x, r] = free_stretch(model, joint, q);
+                    for (i, x) in [x.x, x.y, x.z, r.x, r.y, r.z].into_iter().enumerate() {
                         d.applied_force[start + i] = stiffness.mul_add(x, d.applied_force[start + i]);
                     }
                 }
@@ -314,6 +321,17 @@ pub fn applied_force<R: Real>(
             d.damping[i] += damping;
         }
     }
+}
+
+/// How far the spring of a free joint is off the rest position: way, m, in world axes, and rotation vector, rad, in body axes.
+#[inline(always)]
+pub fn free_stretch<R: Real>(model: &Model, joint: &Joint, q: &[R]) -> [Vec3<R>; 2] {
+    let rest = &model.q0[joint.q_start..joint.q_start + 7];
+    let at = |x: &[f64]| Vec3::constant(&Vector3::from_column_slice(x));
+    let turned = Quaternion::new(rest[3], rest[4], rest[5], rest[6]);
+    let turned = Quat::constant(&UnitQuaternion::from_quaternion(turned).inverse());
+    // x − x₀,  log(q₀⁻¹ q)
+    [triple(q, joint.q_start) - at(&rest[..3]), rotation_vector(turned * quaternion(q, joint.q_start + 3))]
 }
 
 /// D ← Θ D, for a step that is to be of second order in the damping: Θ = (1 + z)/(2 + z) with z = Δt D / M_ii for every degree of freedom.

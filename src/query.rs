@@ -8,7 +8,7 @@
 //!                └─► bias force c(q, v)
 //! ```
 
-use crate::dynamics::{Dynamics, bias_force, mass_matrix};
+use crate::dynamics::{Dynamics, bias_force, free_stretch, mass_matrix};
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics, quaternion, rotation_vector};
 use crate::model::{JointKind, Model};
@@ -115,11 +115,15 @@ pub(crate) fn energy(model: &Model, gravity: &[f64], mass_scale: &[f64], q: &[f6
         let com = Vector3::from(array(k.body_pose[b].point(Vec3::constant(&body.com))));
         energy.gravity -= mass_scale[b] * body.mass * gravity.dot(&com);
     }
-    // ½ k |x|², x the stretch, or the rotation of a ball joint
+    // ½ k |x|², x the stretch, or the rotation of a ball joint, or both of a free one
     for joint in model.joints.iter().filter(|joint| joint.stiffness > 0.0) {
         let x = match joint.kind {
             JointKind::Hinge | JointKind::Slide => q[joint.q_start] - joint.spring_reference,
-            JointKind::Ball | JointKind::Free => rotation_vector(quaternion(q, joint.q_start)).norm(),
+            JointKind::Ball => rotation_vector(quaternion(q, joint.q_start)).norm(),
+            JointKind::Free => {
+                let [x, r] = free_stretch(model, joint, q);
+                x.norm().hypot(r.norm())
+            }
         };
         energy.springs += 0.5 * joint.stiffness * x * x;
     }

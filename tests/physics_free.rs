@@ -15,10 +15,10 @@
 #[path = "common/scenes.rs"]
 mod scenes;
 
-use delassus::model::{Joint, JointKind, Shape};
+use delassus::model::{Joint, JointKind, Model, Shape};
 use delassus::query::state_query;
-use delassus::{Mask, Settings, Worlds};
-use nalgebra::{DVector, Matrix3, UnitQuaternion, Vector3};
+use delassus::{Backend, Mask, Precision, Settings, Worlds};
+use nalgebra::{DVector, Matrix3, Quaternion, UnitQuaternion, Vector3};
 use scenes::*;
 use std::f64::consts::PI;
 
@@ -414,5 +414,30 @@ fn a_falling_robot_keeps_its_momentum() {
         let linear = vector(&now, 0) - vector(&start, 0) - weight * w.time()[0];
         at_most("linear momentum", linear.norm() / scale[0], TOLERANCE);
         at_most("angular momentum", (vector(&now, 3) - vector(&start, 3)).norm() / scale[1], TOLERANCE);
+    }
+}
+
+/// A sphere on a spring that holds it where the file puts it: f = −k (x − x₀), τ = −k log(q₀⁻¹ q).
+#[test]
+fn the_spring_of_a_free_joint_pulls_to_where_the_file_puts_it() {
+    let text = "<mujoco><option gravity='0 0 0' timestep='1e-5'/><worldbody><body pos='1 2 3' quat='0.6 0 0.8 0'>
+        <joint type='free' stiffness='20'/><geom type='sphere' size='0.5' mass='2'/></body></worldbody></mujoco>";
+    let model = Model::from_mjcf_str(text).expect("a model");
+    let (k, mass, inertia) = (20.0, 2.0, 0.4 * 2.0 * 0.25);
+    let settings = Settings { precision: Precision::F64, backend: Backend::Cpu, ..Settings::default() };
+    let mut worlds = Worlds::new(&model, 1, settings).expect("a world");
+    let dt = 1e-5;
+    worlds.step(3).expect("steps");
+    assert!(worlds.velocities().iter().all(|v| v.abs() < 1e-15), "at rest: {:?}", worlds.velocities());
+    // moved by x, turned by r in its own axes
+    let (x, r) = ([0.1, -0.2, 0.3], Vector3::new(0.3, -0.4, 1.2));
+    let turned = UnitQuaternion::from_quaternion(Quaternion::new(0.6, 0.0, 0.8, 0.0)) * UnitQuaternion::new(r);
+    let q = [1.0 + x[0], 2.0 + x[1], 3.0 + x[2], turned.w, turned.i, turned.j, turned.k];
+    worlds.set_state(Mask::All, &q, &[0.0; 6]).expect("a state");
+    worlds.step(1).expect("a step");
+    let v = worlds.velocities();
+    for i in 0..3 {
+        assert!((v[i] / dt + k / mass * x[i]).abs() < 1e-9, "{v:?}");
+        assert!((v[3 + i] / dt + k / inertia * r[i]).abs() < 1e-9, "{v:?}");
     }
 }
