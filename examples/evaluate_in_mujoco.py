@@ -33,6 +33,15 @@ def load(path):
     return saved["task"], act
 
 
+def stiffen(envs):
+    """Makes contacts and limits of MuJoCo's environments give hardly at all, as ours do not."""
+    for env in envs.unwrapped.envs:
+        model = env.unwrapped.model
+        for solref, solimp in ((model.geom_solref, model.geom_solimp), (model.jnt_solref, model.jnt_solimp)):
+            solref[:] = 0.004, 1
+            solimp[:] = 0.99, 0.999, 0.001, 0.5, 2
+
+
 def returns(envs, act, count, seed, page=None):
     """Returns of the first episode of every environment; page: where the first of them are shown."""
     observation, _ = envs.reset(seed=seed)
@@ -53,6 +62,7 @@ def main():
     p.add_argument("policies", nargs="+")
     p.add_argument("--episodes", type=int, default=20)
     p.add_argument("--seed", type=int, default=1000)
+    p.add_argument("--stiff", action="store_true", help="MuJoCo with contacts and limits that hardly give")
     p.add_argument(
         "--page", action="store_true", help="write what the first three worlds here did, as a page for a browser"
     )
@@ -62,6 +72,8 @@ def main():
         task, act = load(path)
         here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes)
         there = gymnasium.make_vec(f"{task}-v5", num_envs=a.episodes, vectorization_mode="sync")
+        if a.stiff:
+            stiffen(there)
         for where, envs in (("delassus", here), ("MuJoCo", there)):
             page = Path(path).with_suffix(".html") if a.page and envs is here else None
             r = returns(envs, act, a.episodes, a.seed, page)
