@@ -142,12 +142,18 @@ class Recording:
         return [parts[i : i + count] for i in range(0, len(parts), count)]
 
     def contact_force(self, geom: str | int | None = None) -> NDArray[np.float64]:
-        """Sum of the normal forces of the contacts of a geom, or of all contacts, in the last substep before every moment, N, shape [moment, world]."""
+        """Sum of the normal forces of the contacts of a geom, or of all contacts, in the last substep before every moment, N, shape [moment, world].
+
+        Raises:
+            ValueError: the model has no such geom.
+        """
         contacts, counts = self._contacts()
         row = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
         normal = contacts["impulse"][:, 0] / self.dt
         if geom is not None:
             index = self.model.geom(geom) if isinstance(geom, str) else int(geom)
+            if not 0 <= index < len(self.model.geom_names):
+                raise ValueError(f"geom: there is no geom {geom}, only {len(self.model.geom_names)}")
             normal = normal * ((contacts["geom_a"] == index) | (contacts["geom_b"] == index))
         return self._rows(np.bincount(row, normal, len(counts)))
 

@@ -58,6 +58,9 @@ def test_contacts_and_energy_of_a_falling_ball(ball):
     np.testing.assert_allclose(force[-1], 2 * 9.81, rtol=1e-6)
     np.testing.assert_array_equal(force, recording.contact_force("ball"))
     np.testing.assert_array_equal(force, recording.contact_force(ball.geom("floor")))
+    for wrong in (-1, 2):
+        with pytest.raises(ValueError, match="no geom"):
+            recording.contact_force(wrong)
     assert not force[0].any()
     # m g z at the start and at rest, and no spring
     energy = recording.energy

@@ -139,7 +139,6 @@ struct Gathered<R: Pack> {
     watched: Vec<Option<Vec<ContactRecord>>>,
     /// Shape `[world][felt_len]`, see [`Core`].
     felt: Vec<f64>,
-    felt_len: usize,
 }
 
 /// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
@@ -287,7 +286,6 @@ impl<R: Pack> Core<R> {
             reports: Vec::new(),
             watched: Vec::new(),
             felt: vec![0.0; worlds.len() * self.felt_len],
-            felt_len: self.felt_len,
             worlds,
         };
         for (at, &world) in some.worlds.iter().enumerate() {
@@ -313,7 +311,7 @@ impl<R: Pack> Core<R> {
 
     fn put_back(&mut self, some: Gathered<R>) {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let Gathered { worlds, q, v, memory, reports, watched, felt, felt_len, .. } = some;
+        let (felt_len, Gathered { worlds, q, v, memory, reports, watched, felt, .. }) = (self.felt_len, some);
         for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
             carry(&q, at, &mut self.q, *world, nq);
             carry(&v, at, &mut self.v, *world, nv);
@@ -335,6 +333,7 @@ impl<R: Pack> Gathered<R> {
         substeps: u32,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
+        let felt_len = self.felt.len() / self.worlds.len().max(1);
         let lens = [3, plan.model.bodies.len(), plan.model.geoms.len(), plan.model.nu()];
         let [gravity, mass_scale, friction, gain_scale] = &self.parameters;
         // who looks at blocks looks at all worlds, in their order
@@ -364,7 +363,7 @@ impl<R: Pack> Gathered<R> {
             worker.begin(plan, &mut chunk, see);
             worker.solve(plan);
             worker.complete(plan, &mut chunk, see);
-            feel_all(&chunk, &mut self.felt, self.felt_len);
+            feel_all(&chunk, &mut self.felt, felt_len);
         }
     }
 }

@@ -94,6 +94,18 @@ fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Ca
     block.unknowns(&p.z, &mut p.x);
 }
 
+/// What a full step from `p` takes off x: J⁻¹ F, with `shift` on the diagonal of J.
+#[inline(always)]
+fn full_step<R: Pack>(block: &Block<R>, p: &Point<R>, shift: R, jacobian: &mut [R], step: &mut [R]) {
+    block.jacobian(p, shift, jacobian);
+    step.copy_from_slice(&p.defect);
+    eliminate(jacobian, step);
+    // the columns of the Jacobian were scaled by ρ
+    for (step, rho) in step.iter_mut().zip(&block.rho) {
+        *step = *step * *rho;
+    }
+}
+
 /// The length of the step from `now` with the least merit, of the halves, quarters and so on of the full one; `trial`: room.
 #[inline(always)]
 fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask, trial: &mut Point<R>) -> R {
@@ -260,12 +272,8 @@ impl<R: Pack> NewtonTile<R> {
                 break;
             }
             steps += R::select(live, one, zero);
-            block.jacobian(now, delta, jacobian);
-            step.copy_from_slice(&now.defect);
-            eliminate(jacobian, step);
-            for i in 0..n {
-                step[i] = step[i] * block.rho[i];
-            }
+            full_step(block, now, delta, jacobian, step);
+            next.merit = R::constant(f64::INFINITY);
             let most_allowed = merits[0].max(merits[1]).max(merits[2]);
             let (mut length, mut shorter) = (one, R::Mask::splat(false));
             // the full step, where that does not help shorter ones, where nothing does sweeps from where it stands
@@ -284,8 +292,7 @@ impl<R: Pack> NewtonTile<R> {
                 }
                 sweep(block, SWEEPS_AFTER, wanting, carried, trial);
                 block.evaluate(trial);
-                let first = R::Mask::splat(attempt == 0).or(trial.merit.lt(next.merit));
-                let better = wanting.and(first);
+                let better = wanting.and(trial.merit.lt(next.merit));
                 next.take(better, trial);
                 shorter = shorter.or(better.and(R::Mask::splat(attempt == 1)));
                 let limit = if attempt == 0 { R::constant(ENOUGH) * now.merit } else { most_allowed };
@@ -320,13 +327,7 @@ impl<R: Pack> NewtonTile<R> {
                 break;
             }
             steps += R::select(live, one, zero);
-            block.jacobian(now, shift, jacobian);
-            step.copy_from_slice(&now.defect);
-            eliminate(jacobian, step);
-            // the columns of the Jacobian were scaled by ρ
-            for i in 0..n {
-                step[i] = step[i] * block.rho[i];
-            }
+            full_step(block, now, shift, jacobian, step);
             next.merit = R::constant(f64::INFINITY);
             let (mut length, mut searching) = (one, live);
             for _ in 0..=HALVINGS {
