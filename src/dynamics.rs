@@ -11,7 +11,7 @@
 use crate::fluid::{Drag, drags};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
-use crate::model::{Joint, JointKind, Model};
+use crate::model::{Body, Joint, JointKind, Model};
 use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
@@ -172,22 +172,13 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
             continue;
         }
         let moving_parent = model.bodies[body.parent].tree.is_some();
-        let mut velocity = if moving_parent { d.body_velocity[body.parent] } else { Motion::zero() };
-        // A = A_parent + Ṡ v, gravity as an upward acceleration of the world
-        let mut acceleration = if moving_parent { d.acceleration[body.parent] } else { resting };
-        for joint in &model.joints[body.joints.clone()] {
-            let (start, count) = (joint.v_start, joint.kind.nv());
-            // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
-            let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
-            for i in start..start + translations {
-                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-            }
-            let before = velocity;
-            for i in start + translations..start + count {
-                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-                acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
-            }
-        }
+        let parent = if moving_parent {
+            (d.body_velocity[body.parent], d.acceleration[body.parent])
+        } else {
+            // gravity as an upward acceleration of the world
+            (Motion::zero(), resting)
+        };
+        let (velocity, acceleration) = across_joints(model, body, v, k, parent);
         d.body_velocity[b] = velocity;
         d.acceleration[b] = acceleration;
         // F = I A + V ×* I V
@@ -202,6 +193,55 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
         if body.tree.is_some() && model.bodies[body.parent].tree.is_some() {
             d.force[body.parent] = d.force[body.parent] + d.force[b];
         }
+    }
+}
+
+/// Velocity and acceleration of a body with v̇ = 0 from those of its parent: V = V_parent + S v, A = A_parent + Ṡ v.
+#[inline(always)]
+fn across_joints<R: Real>(
+    model: &Model,
+    body: &Body,
+    v: &[R],
+    k: &Kinematics<R>,
+    (mut velocity, mut acceleration): (Motion<R>, Motion<R>),
+) -> (Motion<R>, Motion<R>) {
+    for joint in &model.joints[body.joints.clone()] {
+        let (start, count) = (joint.v_start, joint.kind.nv());
+        // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
+        let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
+        for i in start..start + translations {
+            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+        }
+        let before = velocity;
+        for i in start + translations..start + count {
+            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+            acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
+        }
+    }
+    (velocity, acceleration)
+}
+
+/// Spatial velocity and acceleration of every body about O, shape \[body\], under v and v̇; gravity as an acceleration −g of the world, which bodies that do
+/// not move have too.
+#[inline(always)]
+pub fn body_accelerations<R: Real>(
+    model: &Model,
+    gravity: &[R],
+    v: &[R],
+    v_dot: &[R],
+    k: &Kinematics<R>,
+    velocity: &mut [Motion<R>],
+    acceleration: &mut [Motion<R>],
+) {
+    (velocity[0], acceleration[0]) = (Motion::zero(), Motion { angular: Vec3::zero(), linear: -triple(gravity, 0) });
+    for (b, body) in model.bodies.iter().enumerate().skip(1) {
+        let parent = (velocity[body.parent], acceleration[body.parent]);
+        let (own, mut rate) = across_joints(model, body, v, k, parent);
+        for i in body.dofs.clone() {
+            // + S v̇
+            rate = k.motion_subspace[i].mul_add(v_dot[i], rate);
+        }
+        (velocity[b], acceleration[b]) = (own, rate);
     }
 }
 

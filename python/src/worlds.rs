@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::quantities::Quantities;
 use crate::record::{Contact, Report};
 use crate::settings::{Settings, named};
-use delassus::worlds::{Numbers, Parameter, Start};
+use delassus::worlds::{Numbers, Parameter, Quantity, Start};
 use delassus::{Mask, Snapshot};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
@@ -153,11 +153,14 @@ impl Worlds {
         let out = out.numbers()?;
         self.with(|w| w.velocities_into(out).map_err(exception))
     }
-    fn feel_contacts(&self, on: bool) -> PyResult<()> {
-        self.with(|w| {
-            w.feel_contacts(on);
-            Ok(())
-        })
+    /// Lets the worlds feel what these quantities need; what others need stays.
+    fn feel(&self, quantities: &Quantities) -> PyResult<()> {
+        let pair = |quantity: &Quantity| match quantity {
+            Quantity::ContactBetween(a, b) => Some([*a, *b]),
+            _ => None,
+        };
+        let pairs: Vec<_> = quantities.list.iter().filter_map(pair).collect();
+        self.with(|w| if quantities.is_felt { w.feel_contacts_between(&pairs).map_err(exception) } else { Ok(()) })
     }
     fn observe(&self, py: Python<'_>, quantities: &Quantities, mut out: ArrayMut<'_>) -> PyResult<()> {
         let out = out.numbers()?;

@@ -3,9 +3,12 @@
 #[cfg(feature = "gpu")]
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
-use super::observe::{Evaluate, FELT, Observer, Seen, feel};
+use super::observe::{Evaluate, Observer, Seen};
+use super::past::Past;
 use super::threads::Threads;
-use super::{Backend, BlockRecord, ContactRecord, Engine, NumbersMut, Parameter, Quantity, Settings, WorldReport};
+use super::{
+    Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,
+};
 use crate::dynamics::TileParameters;
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
@@ -68,9 +71,8 @@ pub(super) struct Core<R: Pack> {
     pub memory: Vec<Memory<R>>,
     pub reports: Vec<WorldReport>,
     pub watched: Vec<Option<Vec<ContactRecord>>>,
-    /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
-    pub felt: Vec<f64>,
-    pub felt_len: usize,
+    /// What the worlds keep of the last call of `step`.
+    pub past: Past<R>,
     observers: Mutex<Vec<Observer<R>>>,
     pub solver: Solver<R>,
     pub threads: Threads,
@@ -97,8 +99,7 @@ impl<R: Pack> Core<R> {
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
-            felt: vec![0.0; world_count],
-            felt_len: 1,
+            past: Past::new(world_count),
             observers: Mutex::default(),
             plan,
             world_count,
@@ -142,7 +143,9 @@ impl<R: Pack> Core<R> {
         let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
         let memory = &self.memory;
         #[cfg(feature = "gpu")]
-        let there = if quantities.contains(&Quantity::LimitForce) { self.memory_there() } else { None };
+        let remembered = |quantity: &Quantity| *quantity == Quantity::LimitForce || quantity.looks_back(model);
+        #[cfg(feature = "gpu")]
+        let there = if quantities.iter().any(remembered) { self.memory_there() } else { None };
         #[cfg(feature = "gpu")]
         let memory = there.as_ref().unwrap_or(memory);
         let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
@@ -153,7 +156,6 @@ impl<R: Pack> Core<R> {
             for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
                 let tile = c * tiles + i;
                 let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
-                let felt = worlds.start * self.felt_len..worlds.end * self.felt_len;
                 let seen = Seen {
                     model,
                     dt: self.plan.dt,
@@ -162,7 +164,8 @@ impl<R: Pack> Core<R> {
                     parameters: self.parameters(tile),
                     control: &control[worlds.start * nu..worlds.end * nu],
                     memory: &memory[tile],
-                    felt: if self.felt_len > 1 { &self.felt[felt] } else { &[] },
+                    equalities: &self.plan.equalities,
+                    past: self.past.seen(tile, &self.watched[worlds.clone()]),
                     reports: &self.reports[worlds],
                 };
                 self.plan.level.run(Evaluate { quantities, seen: &seen, observer: &mut observer });
@@ -189,15 +192,6 @@ impl<R: Pack> Core<R> {
             Parameter::MassScale => &self.mass_scale,
             Parameter::Friction => &self.friction,
             Parameter::GainScale => &self.gain_scale,
-        }
-    }
-}
-
-/// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
-pub(super) fn feel_all<R: Pack>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
-    if felt_len > 1 {
-        for (contacts, felt) in chunk.watched.iter().zip(felt.chunks_exact_mut(felt_len)) {
-            feel(contacts.as_deref().unwrap_or_default(), felt);
         }
     }
 }
@@ -256,7 +250,7 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Gpu(_) => return Ok(()),
         };
         let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-        let (worlds, felt_len) = (tiles_per_chunk * R::LANES, self.felt_len);
+        let worlds = tiles_per_chunk * R::LANES;
         let state = (
             self.q.par_chunks_mut(tiles_per_chunk * nq),
             self.v.par_chunks_mut(tiles_per_chunk * nv),
@@ -265,30 +259,30 @@ impl<R: Pack> Engine for Core<R> {
             self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
             self.watched.par_chunks_mut(worlds),
-            self.felt.par_chunks_mut(worlds * felt_len),
+            self.past.parts(model, tiles_per_chunk),
         );
         let chunks =
-            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, felt))| {
+            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
                 chunk.load(model, given_control, given_external);
-                felt.fill(0.0);
-                (chunk, felt)
+                (chunk, past.cleared())
             });
         match &mut self.solver {
             Solver::Cpu { workers } => {
                 let workers = &*workers;
-                self.threads.each(chunks, |(mut chunk, felt)| {
+                self.threads.each(chunks, |(mut chunk, mut past)| {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let tile_count = self.tile_count.min(plan.most_tiles());
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
+                        past.before(chunk);
                         worker.begin(plan, chunk, see);
                         worker.solve(plan);
                         worker.complete(plan, chunk, see);
-                        feel_all(chunk, felt, felt_len);
+                        past.after(chunk);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 })
@@ -297,13 +291,15 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Hybrid { workers, gpu, merged } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut()))
-                        .for_each(|(worker, (chunk, _))| worker.begin(plan, chunk, None));
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
+                        past.before(chunk);
+                        worker.begin(plan, chunk, None);
+                    });
                     solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, felt))| {
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
                         worker.polish(plan);
                         worker.complete(plan, chunk, see);
-                        feel_all(chunk, felt, felt_len);
+                        past.after(chunk);
                     });
                 }
                 Ok(())
@@ -331,7 +327,7 @@ impl<R: Pack> Engine for Core<R> {
             on.state_changed();
         }
         self.reports[world].unsolved_in_a_row = 0;
-        self.felt[world * self.felt_len..(world + 1) * self.felt_len].fill(0.0);
+        self.past.forget(world);
         let (tile, lane) = (world / R::LANES, world % R::LANES);
         for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
             for (i, x) in from.iter().enumerate() {
@@ -368,14 +364,37 @@ impl<R: Pack> Engine for Core<R> {
 
     fn watch(&mut self, world: usize, on: bool) {
         // What feels its contacts is watched.
-        self.watched[world] = (on || self.felt_len > 1).then(Vec::new);
+        self.watched[world] = (on || self.past.is_kept()).then(Vec::new);
     }
 
     fn feel(&mut self, on: bool) {
-        if on != (self.felt_len > 1) {
-            self.felt_len = if on { (self.plan.model.geoms.len() * FELT).max(2) } else { 1 };
-            self.felt = vec![0.0; self.world_count * self.felt_len];
+        if on != self.past.is_kept() {
+            self.past = if on {
+                Past::kept(&self.plan.model, self.world_count, Vec::new())
+            } else {
+                Past::new(self.world_count)
+            };
             (0..self.world_count).for_each(|world| self.watch(world, on));
+        }
+    }
+
+    fn feel_between(&mut self, pairs: &[[Frame; 2]]) {
+        self.feel(true);
+        let mut all = self.past.pairs.clone();
+        for pair in pairs {
+            if !all.contains(pair) {
+                all.push(*pair);
+            }
+        }
+        if all.len() > self.past.pairs.len() {
+            self.past = Past::kept(&self.plan.model, self.world_count, all);
+        }
+    }
+
+    fn feels(&self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::ContactBetween(a, b) => self.past.pairs.contains(&[a, b]),
+            _ => self.past.is_kept() || !quantity.is_felt(&self.plan.model),
         }
     }
 
@@ -449,6 +468,7 @@ impl<R: Pack> Engine for Core<R> {
             + size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
             + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
+            + self.past.bytes()
     }
 
     fn set_profile(&mut self, on: bool) {

@@ -4,6 +4,7 @@
 //! precision of the step.
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
+mod loads;
 mod mask;
 mod numbers;
 mod observe;
@@ -13,11 +14,13 @@ mod quantity;
 mod threads;
 mod backends;
 mod core;
+mod past;
 mod pose;
 mod random;
 mod sensors;
 mod snapshot;
 mod start;
+mod volume;
 
 pub use crate::model::Frame;
 pub use crate::report::{WorldReport, WorldStatus};
@@ -84,6 +87,8 @@ trait Engine: Send + Sync {
     fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
     fn feel(&mut self, on: bool);
+    fn feel_between(&mut self, pairs: &[[Frame; 2]]);
+    fn feels(&self, quantity: Quantity) -> bool;
     fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()>;
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
@@ -154,7 +159,6 @@ pub struct Worlds {
     external: Vec<f64>,
     /// Time of every world, s.
     time: Vec<f64>,
-    feels_contacts: bool,
 }
 
 impl std::fmt::Debug for Worlds {
@@ -218,7 +222,6 @@ impl Worlds {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
             time: vec![0.0; world_count],
-            feels_contacts: false,
             start: Start::default(),
             model,
             settings,
@@ -383,18 +386,34 @@ impl Worlds {
     /// ([`Worlds::feel_contacts`]).
     pub fn observe_into<'a>(&self, quantities: &[Quantity], out: impl Into<NumbersMut<'a>>) -> Result<()> {
         quantities.iter().try_for_each(|quantity| quantity.check(&self.model))?;
-        if quantities.iter().any(|quantity| quantity.is_felt()) && !self.feels_contacts {
-            return Err(Error::argument("quantity", "contacts are not felt: call feel_contacts(true) before the step"));
+        if let Some(quantity) = quantities.iter().find(|quantity| !self.engine.feels(**quantity)) {
+            let message = match quantity {
+                Quantity::ContactBetween(..) => {
+                    "contacts of this pair are not felt: call feel_contacts_between(pairs) before the step"
+                }
+                Quantity::Sensor(_) => "a sensor looks back at the step: call feel_contacts(true) before it",
+                _ => "contacts are not felt: call feel_contacts(true) before the step",
+            };
+            return Err(Error::argument("quantity", message));
         }
         let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
         out.check(self.world_count * size)?;
         if size == 0 { Ok(()) } else { self.engine.observe(quantities, &self.control, out) }
     }
-    /// Whether worlds add up what contacts do to every geom, for [`Quantity::Contact`] and [`Quantity::CentralContact`]; every world is then watched
-    /// ([`Worlds::watch`]).
+    /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
+    /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every
+    /// world is then watched ([`Worlds::watch`]).
     pub fn feel_contacts(&mut self, on: bool) {
-        self.feels_contacts = on;
         self.engine.feel(on);
+    }
+    /// Lets worlds feel contacts, and add up those of each of these pairs besides, for [`Quantity::ContactBetween`]; pairs that were given before stay.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the model has not what a pair is of.
+    pub fn feel_contacts_between(&mut self, pairs: &[[Frame; 2]]) -> Result<()> {
+        pairs.iter().try_for_each(|[a, b]| Quantity::ContactBetween(*a, *b).check(&self.model))?;
+        self.engine.feel_between(pairs);
+        Ok(())
     }
     /// Position and velocity of every world side by side, shape `[world][nq + nv]`.
     pub fn observe(&self) -> Vec<f64> {

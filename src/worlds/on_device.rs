@@ -2,7 +2,8 @@
 
 use super::BlockRecord;
 use super::backends::software;
-use super::core::{Core, feel_all};
+use super::core::Core;
+use super::past::Past;
 use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::gpu::{Device, DeviceChoice};
@@ -137,12 +138,11 @@ struct Gathered<R: Pack> {
     memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
-    /// Shape `[world][felt_len]`, see [`Core`].
-    felt: Vec<f64>,
+    past: Past<R>,
 }
 
 /// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
-fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
+pub(super) fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
     for i in 0..len {
         let x = from[world / R::LANES * len + i].get(world % R::LANES);
         to[at / R::LANES * len + i].set(at % R::LANES, x);
@@ -285,7 +285,7 @@ impl<R: Pack> Core<R> {
             memory: vec![Memory::default(); tiles],
             reports: Vec::new(),
             watched: Vec::new(),
-            felt: vec![0.0; worlds.len() * self.felt_len],
+            past: self.past.alike(worlds.len()),
             worlds,
         };
         for (at, &world) in some.worlds.iter().enumerate() {
@@ -311,7 +311,7 @@ impl<R: Pack> Core<R> {
 
     fn put_back(&mut self, some: Gathered<R>) {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let (felt_len, Gathered { worlds, q, v, memory, reports, watched, felt, .. }) = (self.felt_len, some);
+        let Gathered { worlds, q, v, memory, reports, watched, past, .. } = some;
         for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
             carry(&q, at, &mut self.q, *world, nq);
             carry(&v, at, &mut self.v, *world, nv);
@@ -319,8 +319,7 @@ impl<R: Pack> Core<R> {
             self.memory[world / R::LANES].set(world % R::LANES, &all);
             self.reports[*world] = WorldReport { halted: true, ..reports[at] };
             self.watched[*world] = watched;
-            self.felt[world * felt_len..(world + 1) * felt_len]
-                .copy_from_slice(&felt[at * felt_len..(at + 1) * felt_len]);
+            self.past.take(*world, &past, at);
         }
     }
 }
@@ -333,7 +332,6 @@ impl<R: Pack> Gathered<R> {
         substeps: u32,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
-        let felt_len = self.felt.len() / self.worlds.len().max(1);
         let lens = [3, plan.model.bodies.len(), plan.model.geoms.len(), plan.model.nu()];
         let [gravity, mass_scale, friction, gain_scale] = &self.parameters;
         // who looks at blocks looks at all worlds, in their order
@@ -359,11 +357,13 @@ impl<R: Pack> Gathered<R> {
             reports: &mut self.reports,
             watched: &mut self.watched,
         };
+        let mut past = self.past.whole(&plan.model);
         for _ in 0..substeps {
+            past.before(&chunk);
             worker.begin(plan, &mut chunk, see);
             worker.solve(plan);
             worker.complete(plan, &mut chunk, see);
-            feel_all(&chunk, &mut self.felt, felt_len);
+            past.after(&chunk);
         }
     }
 }

@@ -16,6 +16,7 @@ mod meaning;
 mod motion;
 mod observe;
 mod recording;
+mod sensors;
 mod snapshots;
 
 fn text(name: &str) -> String {
