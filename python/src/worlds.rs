@@ -28,12 +28,9 @@ pub enum Chosen<'py> {
     List(PyReadonlyArray1<'py, i64>),
 }
 
-const PARAMETERS: [(&str, Parameter); 4] = [
-    ("gravity", Parameter::Gravity),
-    ("mass_scale", Parameter::MassScale),
-    ("friction", Parameter::Friction),
-    ("gain_scale", Parameter::GainScale),
-];
+fn parameter_called(name: &str) -> PyResult<Parameter> {
+    named("parameter", name, &Parameter::ALL.map(|parameter| (parameter.name(), parameter)))
+}
 
 /// Does `work` with the worlds that an optional mask or list means.
 fn with_mask<T>(chosen: Option<Chosen<'_>>, work: impl FnOnce(Mask<'_>) -> delassus::Result<T>) -> PyResult<T> {
@@ -203,12 +200,12 @@ impl Worlds {
     }
 
     fn parameter<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let parameter = named("parameter", name, &PARAMETERS)?;
+        let parameter = parameter_called(name)?;
         self.with(|w| Ok(PyArray1::from_vec(py, w.parameter(parameter))))
     }
     #[pyo3(signature = (name, values, chosen))]
     fn set_parameter(&self, name: &str, values: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
-        let (parameter, values) = (named("parameter", name, &PARAMETERS)?, values.numbers("values")?);
+        let (parameter, values) = (parameter_called(name)?, values.numbers("values")?);
         self.with(|w| with_mask(chosen, |mask| w.set_parameter(parameter, mask, values)))
     }
 

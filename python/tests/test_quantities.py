@@ -214,6 +214,48 @@ def test_sensors_of_a_step_are_mujocos(tie):
         np.testing.assert_allclose(found, expected, atol=(1e-3 if tie else 1e-9) * (1 + abs(expected).max()))
 
 
+def test_parameters_of_a_world_are_those_of_mujoco():
+    """Masses, centres of mass, armature, springs and pushes of one world, by what its sensors read of one step."""
+    mujoco = pytest.importorskip("mujoco")
+    text = LOADED.replace('armature="0.1"', 'armature="0.1" stiffness="3" springref="20"')
+    theirs, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
+    worlds = delassus.Worlds(model, 3, precision="f64", integrator="euler")
+    observer = worlds.observer(s=of.sensor(*[str(i) for i in range(18)]))
+    random = np.random.default_rng(3)
+    data = mujoco.MjData(theirs)
+    for _ in range(5):
+        scale = random.uniform(0.5, 2, theirs.nbody)
+        com = theirs.body_ipos + random.uniform(-0.1, 0.1, (theirs.nbody, 3))
+        push = random.normal(size=(theirs.nbody, 6))
+        worlds.set_parameter("mass_scale", scale[None], [1])
+        worlds.set_parameter("com", com.reshape(1, -1), [1])
+        worlds.set_parameter("armature", [[0.3, 0, 0, 0]], [1])
+        worlds.set_parameter("stiffness", [[5, 0, 0, 0]], [1])
+        worlds.set_parameter("push", push.reshape(1, -1), [1])
+        other = mujoco.MjModel.from_xml_string(text)
+        other.body_mass *= scale
+        other.body_inertia *= scale[:, None]
+        other.body_ipos[:] = com
+        other.dof_armature[0], other.jnt_stiffness[0] = 0.3, 5
+        mujoco.mj_setConst(other, mujoco.MjData(other))
+        data = mujoco.MjData(other)
+        mujoco.mj_integratePos(theirs, data.qpos, random.normal(size=model.nv), 1.0)
+        data.qvel, data.ctrl = random.normal(size=model.nv), random.normal(size=model.nu)
+        data.xfrc_applied = push
+        worlds.set_state([data.qpos] * 3, [data.qvel] * 3)
+        worlds.set_control([data.ctrl] * 3)
+        worlds.step()
+        mujoco.mj_forward(other, data)
+        found, expected = observer()["s"], data.sensordata
+        np.testing.assert_allclose(found[1], expected, atol=1e-9 * (1 + abs(expected).max()))
+        np.testing.assert_array_equal(found[0], found[2])
+        assert abs(found[0] - expected).max() > 0.1
+    with pytest.raises(ValueError, match="is none of"):
+        worlds.set_parameter("colour", [[1.0]], [1])
+    with pytest.raises(ValueError, match="it has no spring"):
+        worlds.set_parameter("stiffness", [[0, 1, 0, 0]], [1])
+
+
 def test_contacts_of_pairs():
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/><geom name="wall" type="box" pos="-0.3 0 0.3" size="0.1 1 0.3"/>
       <body name="ball" pos="0 0 0.2"><freejoint/><geom name="ball" size="0.2" mass="2"/></body>

@@ -9,10 +9,10 @@ use super::threads::Threads;
 use super::{
     Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,
 };
-use crate::dynamics::TileParameters;
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
+use crate::parameters::{PARAMETERS, TileParameters};
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,34 +20,52 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Field<R> {
-    /// Entries a world.
-    pub len: usize,
-    /// Shape `[1 or tile][len][lane]`.
-    pub values: Vec<R>,
+    /// Of worlds that have none of their own, shape \[len\].
+    shared: Vec<R>,
+    /// Shape `[tile][len][lane]`; empty while all worlds share.
+    own: Vec<R>,
 }
 
 impl<R: Pack> Field<R> {
-    fn shared(values: impl IntoIterator<Item = f64>) -> Self {
-        let values: Vec<R> = values.into_iter().map(R::constant).collect();
-        Self { len: values.len(), values }
+    fn new(shared: Vec<f64>) -> Self {
+        Self { shared: shared.into_iter().map(R::constant).collect(), own: Vec::new() }
+    }
+    /// Whether all worlds share it.
+    pub fn is_shared(&self) -> bool {
+        self.own.is_empty()
     }
     pub fn tile(&self, tile: usize) -> &[R] {
-        if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
+        let len = self.shared.len();
+        if self.is_shared() { &self.shared } else { &self.own[tile * len..(tile + 1) * len] }
     }
     /// Entry `k` of a world.
     #[cfg(feature = "gpu")]
     pub fn of(&self, k: usize, world: usize) -> R::Scalar {
         self.tile(world / R::LANES)[k].get(world % R::LANES)
     }
+    /// Whether a world has other values than those that are shared.
+    #[cfg(feature = "gpu")]
+    pub fn differs(&self, world: usize) -> bool {
+        !self.is_shared() && (0..self.shared.len()).any(|k| self.of(k, world) != self.shared[k].get(0))
+    }
     fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
-        if self.values.len() == self.len && tile_count > 1 {
-            self.values = self.values.repeat(tile_count);
+        if self.is_shared() {
+            self.own = self.shared.repeat(tile_count);
         }
-        let start = world / R::LANES * self.len;
-        for (entry, x) in self.values[start..start + self.len].iter_mut().zip(values) {
+        let (start, len) = (world / R::LANES * self.shared.len(), self.shared.len());
+        for (entry, x) in self.own[start..start + len].iter_mut().zip(values) {
             entry.set(world % R::LANES, R::Scalar::from_f64(*x));
         }
     }
+}
+
+/// What the stages take of all fields, in the order of [`Parameter::ALL`].
+pub(super) fn parameters_of<R: Pack>(fields: &[Field<R>; PARAMETERS], tile: usize) -> TileParameters<'_, R> {
+    TileParameters::new(|parameter| match &fields[parameter as usize] {
+        // nobody is pushed: there is nothing to do
+        field if parameter == Parameter::Push && field.is_shared() => &[],
+        field => field.tile(tile),
+    })
 }
 
 /// The worlds in one number type.
@@ -63,10 +81,8 @@ pub(super) struct Core<R: Pack> {
     control: Vec<R>,
     /// Generalized force from outside, shape `[tile][nv][lane]`.
     external: Vec<R>,
-    pub gravity: Field<R>,
-    pub mass_scale: Field<R>,
-    pub friction: Field<R>,
-    pub gain_scale: Field<R>,
+    /// Parameters, in the order of [`Parameter::ALL`].
+    pub fields: [Field<R>; PARAMETERS],
     /// What the worlds remember, shape `[tile]`; see [`OnDevice`] for worlds on a device.
     pub memory: Vec<Memory<R>>,
     pub reports: Vec<WorldReport>,
@@ -86,16 +102,14 @@ impl<R: Pack> Core<R> {
         let plan = Plan::new(model.clone(), settings);
         let threads = Threads::new(plan.settings.threads);
         let mut notes = Vec::new();
+        let surface = [plan.settings.restitution, plan.settings.compliance];
         let solver = choose_solver(&plan, world_count, &threads, &mut notes)?;
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
             control: vec![R::zero(); tile_count * model.nu().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
-            gravity: Field::shared(model.gravity.iter().copied()),
-            mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
-            friction: Field::shared(model.geoms.iter().map(|g| g.friction[0])),
-            gain_scale: Field::shared(model.actuators.iter().map(|_| 1.0)),
+            fields: Parameter::ALL.map(|parameter| Field::new(parameter.shared(model, surface))),
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
@@ -119,15 +133,6 @@ impl<R: Pack> Core<R> {
             Solver::Hybrid { workers, .. } => workers.iter_mut().for_each(see),
             #[cfg(feature = "gpu")]
             Solver::Gpu(_) => {}
-        }
-    }
-
-    fn parameters(&self, tile: usize) -> TileParameters<'_, R> {
-        TileParameters {
-            gravity: self.gravity.tile(tile),
-            mass_scale: self.mass_scale.tile(tile),
-            friction: self.friction.tile(tile),
-            gain_scale: self.gain_scale.tile(tile),
         }
     }
 
@@ -161,7 +166,7 @@ impl<R: Pack> Core<R> {
                     dt: self.plan.dt,
                     q: &self.q[tile * nq..(tile + 1) * nq],
                     v: &self.v[tile * nv..(tile + 1) * nv],
-                    parameters: self.parameters(tile),
+                    parameters: parameters_of(&self.fields, tile),
                     control: &control[worlds.start * nu..worlds.end * nu],
                     memory: &memory[tile],
                     equalities: &self.plan.equalities,
@@ -186,13 +191,8 @@ impl<R: Pack> Core<R> {
         Some(memory)
     }
 
-    fn field(&self, parameter: Parameter) -> &Field<R> {
-        match parameter {
-            Parameter::Gravity => &self.gravity,
-            Parameter::MassScale => &self.mass_scale,
-            Parameter::Friction => &self.friction,
-            Parameter::GainScale => &self.gain_scale,
-        }
+    pub(super) fn field(&self, parameter: Parameter) -> &Field<R> {
+        &self.fields[parameter as usize]
     }
 }
 
@@ -232,14 +232,8 @@ impl<R: Pack> Engine for Core<R> {
             self.solver = Solver::Gpu(on);
             return stepped;
         }
-        let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
-        let (friction, gain_scale) = (&self.friction, &self.gain_scale);
-        let parameters = |t: usize| TileParameters {
-            gravity: gravity.tile(t),
-            mass_scale: mass_scale.tile(t),
-            friction: friction.tile(t),
-            gain_scale: gain_scale.tile(t),
-        };
+        let fields = &self.fields;
+        let parameters = |t: usize| parameters_of(fields, t);
         let tiles_per_chunk = self.tile_count.div_ceil(self.threads.count());
         let tiles_per_chunk = match &mut self.solver {
             Solver::Cpu { .. } => tiles_per_chunk.min(plan.most_tiles()),
@@ -336,22 +330,26 @@ impl<R: Pack> Engine for Core<R> {
         }
     }
 
-    fn parameter(&self, parameter: Parameter) -> Vec<f64> {
-        let field = self.field(parameter);
-        (0..self.world_count)
-            .flat_map(|w| field.tile(w / R::LANES).iter().map(move |x| x.get(w % R::LANES).to_f64()))
-            .collect()
+    fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {
+        let tile = self.field(parameter).tile(world / R::LANES);
+        out.iter_mut().zip(tile).for_each(|(x, pack)| *x = pack.get(world % R::LANES).to_f64());
+    }
+
+    fn is_shared(&self, parameter: Parameter) -> bool {
+        self.field(parameter).is_shared()
+    }
+
+    fn share(&mut self, parameter: Parameter) {
+        self.fields[parameter as usize].own.clear();
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            on.parameter_changed();
+        }
     }
 
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]) {
         let tiles = self.tile_count;
-        let field = match parameter {
-            Parameter::Gravity => &mut self.gravity,
-            Parameter::MassScale => &mut self.mass_scale,
-            Parameter::Friction => &mut self.friction,
-            Parameter::GainScale => &mut self.gain_scale,
-        };
-        field.set(tiles, world, values);
+        self.fields[parameter as usize].set(tiles, world, values);
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             on.parameter_changed();
@@ -459,13 +457,13 @@ impl<R: Pack> Engine for Core<R> {
 
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
-        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
+        let fields = self.fields.iter().map(|field| field.shared.len() + field.own.len());
         #[cfg(feature = "gpu")]
         let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
         #[cfg(not(feature = "gpu"))]
         let there = 0;
         there
-            + size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
+            + size_of::<R>() * (state.iter().sum::<usize>() + fields.sum::<usize>())
             + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
             + self.past.bytes()

@@ -9,7 +9,7 @@ use super::past::{Felt, PastSeen};
 use super::volume::meets;
 use crate::dynamics::{body_accelerations, inertias};
 use crate::equality::EqualityRow;
-use crate::kinematics::{Kinematics, body_poses};
+use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Pack, Scalar};
 use crate::model::{Frame, Model};
 use crate::spatial::{Force, Inertia, Motion, Vec3};
@@ -61,7 +61,7 @@ impl<R: Pack> Loads<R> {
         }
         let (velocity, acceleration) = (&mut self.velocity, &mut self.acceleration);
         body_accelerations(model, p.gravity, v, &self.v_dot, &self.k, velocity, acceleration);
-        inertias(model, p.mass_scale, &self.k, &mut self.inertia);
+        inertias(model, p, &self.k, &mut self.inertia);
         self.outer_forces(seen, rate);
         for b in (1..model.bodies.len()).rev() {
             let (body, velocity, acceleration) = (&model.bodies[b], self.velocity[b], self.acceleration[b]);
@@ -71,7 +71,7 @@ impl<R: Pack> Loads<R> {
                 inertia.momentum(acceleration) + velocity.cross_force(inertia.momentum(velocity))
             } else {
                 // what does not move is carried: m (−g)
-                let arm = self.k.body_pose[b].point(Vec3::constant(&body.com)) - self.reference(model, b);
+                let arm = self.k.body_pose[b].point(triple(p.com, 3 * b)) - self.reference(model, b);
                 let weight = acceleration.linear.scale(R::constant(body.mass) * p.mass_scale[b]);
                 Force { moment: arm.cross(weight), force: weight }
             };
@@ -95,13 +95,19 @@ impl<R: Pack> Loads<R> {
         }
     }
 
-    /// Takes what contacts and equalities do to every body off the force that its parent has to bring up. `rate`: 1/Δt.
+    /// Takes what contacts, pushes and equalities do to every body off the force that its parent has to bring up. `rate`: 1/Δt.
     #[inline(always)]
     fn outer_forces(&mut self, seen: &Seen<'_, R>, rate: R) {
         let model = seen.model;
         for b in 1..model.bodies.len() {
             let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), self.reference(model, b));
             self.force[b] = Force { moment: -moment, force: -force };
+        }
+        for (b, push) in seen.parameters.push.chunks_exact(6).enumerate() {
+            let arm = self.k.body_pose[b].point(triple(seen.parameters.com, 3 * b)) - self.reference(model, b);
+            let (force, all) = (triple(push, 0), &mut self.force[b]);
+            let moment = triple(push, 3) + arm.cross(force);
+            *all = Force { moment: all.moment - moment, force: all.force - force };
         }
         for (i, row) in seen.equalities.rows.iter().enumerate() {
             let impulse = seen.memory.equality(i) * rate;
@@ -131,7 +137,7 @@ impl<R: Pack> Loads<R> {
     #[inline(always)]
     pub fn acceleration(&self, seen: &Seen<'_, R>, frame: Frame, local: bool) -> Vec3<R> {
         let (model, b) = (seen.model, frame.body(seen.model));
-        let (position, quat) = pose_in(model, &self.k, frame);
+        let (position, quat) = pose_in(seen, &self.k, frame);
         let arm = position - self.reference(model, b);
         let velocity = self.velocity[b];
         // a + α × r + ω × (v + ω × r)
@@ -149,7 +155,7 @@ impl<R: Pack> Loads<R> {
     #[inline(always)]
     pub fn force(&self, seen: &Seen<'_, R>, site: usize) -> (Vec3<R>, Vec3<R>) {
         let (model, b) = (seen.model, seen.model.sites[site].body);
-        let (position, quat) = pose_in(model, &self.k, Frame::Site(site));
+        let (position, quat) = pose_in(seen, &self.k, Frame::Site(site));
         let Force { moment, force } = self.force[b];
         let axes = quat.matrix();
         // τ_p = τ_O − (p − O) × f
@@ -163,7 +169,7 @@ impl<R: Pack> Loads<R> {
     pub fn touch(&self, seen: &Seen<'_, R>, site: usize) -> R {
         let mut sum = R::zero();
         let Some(past) = &seen.past else { return sum };
-        let (position, quat) = pose_in(seen.model, &self.k, Frame::Site(site));
+        let (position, quat) = pose_in(seen, &self.k, Frame::Site(site));
         for (world, contacts) in past.contacts.iter().enumerate() {
             let number = |x: R| x.get(world).to_f64();
             let vector = |v: Vec3<R>| Vector3::new(number(v.x), number(v.y), number(v.z));

@@ -23,6 +23,7 @@ mod start;
 mod volume;
 
 pub use crate::model::Frame;
+pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
@@ -46,29 +47,6 @@ use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use std::sync::Arc;
 
-/// A parameter that may differ from world to world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
-    /// Gravity, m/s², shape \[3\].
-    Gravity,
-    /// Factor on mass and inertia of every body, shape \[body\].
-    MassScale,
-    /// Sliding friction coefficient μ of every geom, shape \[geom\]. Pairs mix as the model says.
-    Friction,
-    /// Factor on gain and bias of every actuator, shape \[nu\].
-    GainScale,
-}
-
-impl Parameter {
-    fn allows(self, x: f64) -> bool {
-        match self {
-            Self::Gravity => x.is_finite(),
-            Self::MassScale => x > 0.0 && x.is_finite(),
-            Self::Friction | Self::GainScale => x >= 0.0 && x.is_finite(),
-        }
-    }
-}
-
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
     fn step(
@@ -82,7 +60,9 @@ trait Engine: Send + Sync {
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
-    fn parameter(&self, parameter: Parameter) -> Vec<f64>;
+    fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]);
+    fn is_shared(&self, parameter: Parameter) -> bool;
+    fn share(&mut self, parameter: Parameter);
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
     fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
@@ -449,12 +429,21 @@ impl Worlds {
 
     /// The values of a parameter, shape `[world][k]`, see [`Parameter`].
     pub fn parameter(&self, parameter: Parameter) -> Vec<f64> {
-        self.engine.parameter(parameter)
+        (0..self.world_count).flat_map(|world| self.parameter_of(parameter, world)).collect()
+    }
+    /// Those of one world, shape \[k\].
+    pub(crate) fn parameter_of(&self, parameter: Parameter, world: usize) -> Vec<f64> {
+        let mut values = vec![0.0; parameter.len(&self.model)];
+        self.engine.parameter(parameter, world, &mut values);
+        values
     }
     /// Sets a parameter of the worlds of `mask`, shape `[row][k]`, see [`Parameter`]. A row is a world, or an entry of [`Mask::List`].
     ///
+    /// On the backend `gpu` worlds whose gravity, masses, friction or gains differ stay on the device; those of which another parameter differs from
+    /// what the model says are stepped by the CPU.
+    ///
     /// # Errors
-    /// [`Error::Argument`] if the shape is wrong, or a value is not finite, or negative where it must not be.
+    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have.
     pub fn set_parameter<'a>(
         &mut self,
         parameter: Parameter,
@@ -462,7 +451,7 @@ impl Worlds {
         values: impl Into<Numbers<'a>>,
     ) -> Result<()> {
         mask.check(self.world_count)?;
-        let (values, k) = (values.into(), parameter_len(&self.model, parameter));
+        let (values, k) = (values.into(), parameter.len(&self.model));
         let row_count = mask.row_count(self.world_count);
         if values.len() != row_count * k {
             let message =
@@ -470,12 +459,13 @@ impl Worlds {
             return Err(Error::argument("values", message));
         }
         // All are checked before any is set.
+        let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
-            if let Some(x) = (row * k..(row + 1) * k).map(|i| values.get(i)).find(|x| !parameter.allows(*x)) {
-                return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
+            values.copy_to(row * k, &mut own);
+            if let Some(mistake) = parameter.mistake(&self.model, &own) {
+                return Err(Error::argument("values", format!("{mistake} (world {world})")));
             }
         }
-        let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
             values.copy_to(row * k, &mut own);
             self.engine.set_parameter(parameter, world, &own);
@@ -539,16 +529,6 @@ impl Worlds {
     /// snapshot.
     pub fn load(&mut self, snapshot: &Snapshot) -> Result<()> {
         snapshot::load(self, snapshot)
-    }
-}
-
-/// Numbers a world of a parameter.
-fn parameter_len(model: &Model, parameter: Parameter) -> usize {
-    match parameter {
-        Parameter::Gravity => 3,
-        Parameter::MassScale => model.bodies.len(),
-        Parameter::Friction => model.geoms.len(),
-        Parameter::GainScale => model.nu(),
     }
 }
 

@@ -3,12 +3,13 @@
 use super::loads::Loads;
 use super::past::{Felt, PastSeen};
 use super::quantity::{Axes, Quantity};
-use crate::dynamics::{TileParameters, actuator_force, clamp, free_body_velocity};
+use crate::dynamics::{actuator_force, clamp, free_body_velocity};
 use crate::equality::EqualityPlan;
 use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Frame, Model};
+use crate::parameters::TileParameters;
 use crate::report::WorldReport;
 use crate::spatial::{Motion, Quat, Vec3, vec3};
 use crate::step::Memory;
@@ -105,7 +106,7 @@ fn subtrees<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let model = seen.model;
     for (b, body) in model.bodies.iter().enumerate() {
         let mass = R::constant(body.mass) * seen.parameters.mass_scale[b];
-        let com = o.k.body_pose[b].point(Vec3::constant(&body.com));
+        let com = o.k.body_pose[b].point(triple(seen.parameters.com, 3 * b));
         o.subtree[b] = (mass, com.scale(mass), velocity_at(seen, o, b, com).scale(mass));
     }
     for b in (1..model.bodies.len()).rev() {
@@ -148,17 +149,18 @@ pub(super) fn linear_velocity<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, fram
 /// Origin and orientation of a frame.
 #[inline(always)]
 pub(super) fn pose<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
-    pose_in(seen.model, &o.k, frame)
+    pose_in(seen, &o.k, frame)
 }
 
 /// Origin and orientation of a frame, of given poses of bodies.
 #[inline(always)]
-pub(super) fn pose_in<R: Pack>(model: &Model, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+pub(super) fn pose_in<R: Pack>(seen: &Seen<'_, R>, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+    let model = seen.model;
     let b = frame.body(model);
     let (body, quat) = (&k.body_pose[b], k.body_quat[b]);
     match frame {
         Frame::Body(_) => (body.position, quat),
-        Frame::Com(_) => (body.point(Vec3::constant(&model.bodies[b].com)), quat),
+        Frame::Com(_) => (body.point(triple(seen.parameters.com, 3 * b)), quat),
         Frame::Geom(g) => {
             let geom = &model.geoms[g];
             (body.point(Vec3::constant(&geom.position)), quat * Quat::constant(&geom.orientation))
@@ -262,7 +264,7 @@ fn in_axes<R: Pack>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
 fn central_inertia<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
     let (body, scale) = (&seen.model.bodies[b], seen.parameters.mass_scale[b]);
     let pose = o.k.body_pose[b];
-    let r = pose.point(Vec3::constant(&body.com)) - subtree_com(o, o.root[b]);
+    let r = pose.point(triple(seen.parameters.com, 3 * b)) - subtree_com(o, o.root[b]);
     let m = R::constant(body.mass) * scale;
     let [x, y, z] = pose.rotation.columns;
     let about_com = |i: usize, j: usize| {
@@ -323,7 +325,7 @@ pub(super) fn actuator_forces<R: Pack>(joints: bool, seen: &Seen<'_, R>, o: &mut
         for world in 0..seen.reports.len() {
             control.set(world, R::Scalar::from_f64(seen.control[world * nu + u]));
         }
-        let force = actuator_force(model, u, seen.parameters.gain_scale[u], seen.q, seen.v, control).force;
+        let force = actuator_force(model, u, &seen.parameters, seen.q, seen.v, control).force;
         if !joints {
             o.row[start + u] = force;
             continue;

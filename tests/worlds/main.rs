@@ -15,6 +15,7 @@ mod arrays;
 mod meaning;
 mod motion;
 mod observe;
+mod parameters;
 mod recording;
 mod sensors;
 mod snapshots;
