@@ -33,6 +33,11 @@ impl Delay {
         1 + self.calls.iter().max().map_or(0, |most| *most as usize)
     }
 
+    /// Memory of its numbers.
+    pub fn bytes(&self) -> usize {
+        size_of::<f64>() * (self.given.len() + self.acting.len()) + size_of::<u32>() * self.calls.len()
+    }
+
     /// Whether it can be of so many worlds and actuators: what a snapshot holds may be anything.
     pub fn fits(&self, world_count: usize, nu: usize) -> bool {
         let len = world_count * nu;

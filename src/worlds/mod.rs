@@ -262,7 +262,9 @@ impl Worlds {
 
     /// Memory that the worlds themselves hold, bytes: state, inputs, parameters, warm start, reports; without the scratch of the threads.
     pub fn bytes(&self) -> usize {
-        8 * (self.control.len() + self.external.len() + self.time.len()) + self.engine.bytes()
+        8 * (self.control.len() + self.external.len() + self.time.len())
+            + self.delay.as_ref().map_or(0, Delay::bytes)
+            + self.engine.bytes()
     }
     /// Starts (anew) or stops measuring the time of every stage; measuring costs a few ns a world-step.
     pub fn set_profile(&mut self, on: bool) {

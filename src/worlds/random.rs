@@ -1,4 +1,5 @@
-//! Reproducible noise: a counter hashed, so that a world's numbers depend on seed and index only, and a shader can make the same.
+//! Reproducible noise: a counter hashed, so that a world's numbers depend on seed and index only. It is what random control and the noise of
+//! [`super::Start`] are drawn from; [`super::Noise`] is what Python and a shader can draw too.
 
 /// A stream of numbers for one world.
 #[derive(Debug, Clone)]
