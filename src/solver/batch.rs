@@ -9,7 +9,6 @@ use super::cpu::Scratch;
 use super::factor::Factor;
 use super::patch::{PATCH_LEN, PATCH_ROWS};
 use crate::lane::{Pack, Real};
-use bytemuck::{Pod, must_cast_slice};
 
 /// How many rows of which kind a block has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -69,8 +68,11 @@ pub const REPORT_RESIDUAL: usize = 0;
 pub const REPORT_FLOOR: usize = 1;
 /// Sweeps done.
 pub const REPORT_SWEEPS: usize = 2;
-/// 1 while the residual is above what counts as solved ([`goal`]), 0 once it is not, and where no iteration can help: the residual is not finite.
+/// 1 while the residual is above what counts as solved ([`goal`]), 0 once it is not, and where no iteration can help: the residual is not finite. [`SWEPT`] in the
+/// midst of the stage `sweeps`.
 pub const REPORT_LIVE: usize = 3;
+/// Of a block ([`REPORT_LIVE`]): sweeps go on. None of them yet, if none is counted.
+pub const SWEPT: f64 = 2.0;
 /// Newton steps done.
 pub const REPORT_NEWTON_STEPS: usize = 4;
 
@@ -266,63 +268,5 @@ impl<R: Pack> Batch<R> {
     /// Number of blocks.
     pub fn block_count(&self) -> usize {
         self.groups.iter().map(|g| g.block_count).sum()
-    }
-
-    /// Puts all blocks of `parts` into this batch, tile by tile: the blocks of one size class become one group. They must be dense. P: another form of the
-    /// same pack.
-    pub fn merge<'a, P: Pack + Pod>(&mut self, parts: impl Iterator<Item = &'a Batch<P>>)
-    where
-        R: Pod,
-    {
-        for group in &mut self.groups {
-            group.block_count = 0;
-            group.allocate();
-        }
-        for from in parts.flat_map(|part| &part.groups).filter(|g| g.block_count > 0) {
-            let found = self.groups.iter().position(|g| g.size == from.size);
-            let to = found.unwrap_or_else(|| {
-                self.groups.push(Group::new(from.size, false, 0));
-                self.groups.len() - 1
-            });
-            let to = &mut self.groups[to];
-            // Whole tiles: the idle lanes of a part's last tile are blocks of zeros.
-            to.block_count += from.tile_count() * R::LANES;
-            for (to, from) in [
-                (&mut to.delassus, &from.delassus),
-                (&mut to.bias, &from.bias),
-                (&mut to.position_bias, &from.position_bias),
-                (&mut to.friction, &from.friction),
-                (&mut to.bounds, &from.bounds),
-                (&mut to.impulse, &from.impulse),
-                (&mut to.position_impulse, &from.position_impulse),
-                (&mut to.report, &from.report),
-                (&mut to.position_report, &from.position_report),
-            ] {
-                to.extend_from_slice(must_cast_slice(from));
-            }
-        }
-    }
-
-    /// Gives the answers back to the parts that were merged, in the same order.
-    pub fn deal_out<'a, P: Pack + Pod>(&self, parts: impl Iterator<Item = &'a mut Batch<P>>)
-    where
-        R: Pod,
-    {
-        // Tiles of every group that are dealt out already.
-        let mut done = vec![0; self.groups.len()];
-        for to in parts.flat_map(|part| &mut part.groups).filter(|g| g.block_count > 0) {
-            let Some(index) = self.groups.iter().position(|g| g.size == to.size) else { continue };
-            let (from, first) = (&self.groups[index], done[index]);
-            let (tiles, n) = (to.tile_count(), to.size.row_count());
-            for (to, from, len) in [
-                (&mut to.impulse, &from.impulse, n),
-                (&mut to.position_impulse, &from.position_impulse, n),
-                (&mut to.report, &from.report, REPORT_LEN),
-                (&mut to.position_report, &from.position_report, REPORT_LEN),
-            ] {
-                to.copy_from_slice(must_cast_slice(&from[first * len..(first + tiles) * len]));
-            }
-            done[index] += tiles;
-        }
     }
 }

@@ -2,24 +2,19 @@
 
 use super::carried::{Carried, sweep_carrying};
 use super::factor::Factor;
-use super::jacobi::jacobi;
 use super::large::{LargeBlock, solve_large};
 use super::patch::{self, PATCH_LEN, solve_patches};
-use super::pgs::pgs;
 use super::project::is_finite;
-use super::residual::residual;
 use super::rounds::{Gathering, newton};
-use super::warm_start::warm_start;
+use super::sweeps::sweeps;
 use super::{
-    Algorithm, Batch, BlockSize, FrictionLaw, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS,
-    REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings,
+    Batch, BlockSize, FrictionLaw, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    REPORT_SWEEPS, SWEPT, SolveSettings,
 };
-use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
+use crate::lane::{Compiled, F32x16, Level, Mask, Pack, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
-
-/// Sweeps go on while a round of them leaves less than this share of the residual.
-pub(super) const CONTRACTS: f64 = 0.1;
+use bytemuck::{Pod, must_cast_slice, must_cast_slice_mut};
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
 #[derive(Debug)]
@@ -74,7 +69,7 @@ impl<'a, R: Pack> Tiles<'a, R> {
 
     /// The same tiles, borrowed for less long.
     #[inline(always)]
-    pub(super) fn reborrow(&mut self) -> Tiles<'_, R> {
+    pub(crate) fn reborrow(&mut self) -> Tiles<'_, R> {
         Tiles {
             size: self.size,
             patch_count: self.patch_count,
@@ -204,36 +199,53 @@ impl<R: Pack> Blocks<R> for Vec<Tiles<'_, R>> {
 /// # Panics
 /// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
 pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    solve_batch(batch, level, settings, true);
+    solve_batch(batch, level, settings, None);
 }
 
-/// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
+/// Newton on one problem of the blocks of all groups that are still live, after sweeps elsewhere.
 ///
 /// # Panics
 /// As [`solve_cpu`].
-pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    solve_batch(batch, level, settings, false);
+pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, which: Which) {
+    solve_batch(batch, level, settings, Some(which));
 }
 
-fn solve_batch<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
+/// All of a solve, or what [`polish`] does.
+fn solve_batch<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, polished: Option<Which>) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
-        if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F32x16, Wide>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
-        if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F64x8, Wide64>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
     } else if Level::detect().runs_packs() {
-        if let Some(mut all) = as_registers::<R, F32x16, Pair>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F32x16, Pair>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
-        if let Some(mut all) = as_registers::<R, F64x8, Pair64>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F64x8, Pair64>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
     }
     let Batch { groups, scratch, .. } = batch;
-    solve_all(groups, level, settings, sweeps, scratch);
+    solve_all(groups, level, settings, polished, scratch);
+}
+
+/// The tiles of a batch in f32 as array packs, whichever form of the pack it is kept in; none of a batch in another number type.
+#[cfg(feature = "gpu")]
+pub(crate) fn array_tiles<R: Pack>(batch: &mut Batch<R>) -> Option<Vec<Tiles<'_, F32x16>>> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let any = batch as &mut dyn std::any::Any;
+        if any.is::<Batch<Wide>>() {
+            return tiles_as::<R, Wide, F32x16>(batch);
+        }
+        if any.is::<Batch<Pair>>() {
+            return tiles_as::<R, Pair, F32x16>(batch);
+        }
+    }
+    tiles_as::<R, F32x16, F32x16>(batch)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -241,20 +253,17 @@ fn has_avx512(level: Level) -> bool {
     level == Level::Avx512 && Level::detect() == Level::Avx512
 }
 
-/// The groups of a batch of array packs P, seen as registers W; none if R is not P.
-#[cfg(target_arch = "x86_64")]
-fn as_registers<R: Pack, P: Pack + bytemuck::Pod, W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(
+/// The groups of a batch of packs P, array packs or registers, seen as packs W; none if R is not P.
+fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod>(
     batch: &mut Batch<R>,
 ) -> Option<Vec<Tiles<'_, W>>> {
     let batch = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>()?;
     Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
 }
 
-#[cfg(target_arch = "x86_64")]
-impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
-    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
-    fn seen_as<W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
-        use bytemuck::{must_cast_slice, must_cast_slice_mut};
+impl<'a, P: Pack + Pod> Tiles<'a, P> {
+    /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
+    fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
         Tiles {
             size: self.size,
             patch_count: self.patch_count,
@@ -280,21 +289,27 @@ impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
 pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
-        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, true, &mut Scratch::new());
+        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, None, &mut Scratch::new());
     } else if Level::detect().runs_packs() {
-        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, true, &mut Scratch::new());
+        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, None, &mut Scratch::new());
     }
-    solve_all(&mut vec![tiles], level, settings, true, &mut Scratch::new());
+    solve_all(&mut vec![tiles], level, settings, None, &mut Scratch::new());
 }
 
-/// Both problems of all blocks: the factored ones one by one; of the others sweeps, unless they were done elsewhere, then Newton.
+/// Both problems of all blocks: the factored ones one by one; of the others sweeps, then Newton; or Newton only, on the problem `polished`.
 fn solve_all<R: Pack>(
     blocks: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
-    sweeps: bool,
+    polished: Option<Which>,
     scratch: &mut Scratch<R>,
 ) {
+    if let Some(which) = polished {
+        if settings.uses_newton() {
+            level.run(Newton { blocks, which, settings, level, scratch });
+        }
+        return;
+    }
     if settings.law == FrictionLaw::Patch {
         return solve_patches(blocks, level, settings, &mut scratch.patch);
     }
@@ -305,7 +320,7 @@ fn solve_all<R: Pack>(
         }
     }
     for which in [Which::Velocity, Which::Position] {
-        for class in 0..if sweeps { blocks.class_count() } else { 0 } {
+        for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
             if tiles.factored() {
                 continue;
@@ -342,8 +357,10 @@ impl<R: Pack> Scratch<R> {
 
 /// One of the two problems of every block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub enum Which {
+    /// That of the velocity v⁺.
     Velocity,
+    /// That of the velocity that moves q, which pushes overlaps out.
     Position,
 }
 
@@ -391,20 +408,44 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { mut tiles, which, settings, scratch } = self;
-        let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
-        let mut stages = DenseStages { algorithm: settings.algorithm, next_impulse: &mut scratch.next_impulse };
+        let header = Header::new(tiles.size, settings);
         for tile in 0..tiles.count() {
+            if !settings.uses_newton() {
+                begin_sweeps(&mut tiles, which, tile);
+                tiles.reborrow().one(which, tile).sweep(&header, &mut scratch.next_impulse);
+                continue;
+            }
             let answered = match which {
                 Which::Velocity => R::Mask::splat(false),
                 Which::Position => follow(&mut tiles, tile),
             };
             let one = &mut tiles.reborrow().one(which, tile);
-            if settings.uses_newton() {
-                sweep_carrying(header, settings, one, answered, &mut scratch.carried);
-            } else {
-                sweep(header, settings, one, &mut stages);
-            }
+            sweep_carrying(header, settings, one, answered, &mut scratch.carried);
         }
+    }
+}
+
+/// Gets one problem of a tile ready for the stage [`sweeps`]: all blocks are to be swept, but those whose position problem is answered by the velocity problem.
+#[inline(always)]
+pub(crate) fn begin_sweeps<R: Pack>(tiles: &mut Tiles<'_, R>, which: Which, tile: usize) {
+    let swept = match which {
+        Which::Velocity => {
+            tiles.report[tile * REPORT_LEN..(tile + 1) * REPORT_LEN].fill(R::zero());
+            R::Mask::splat(true)
+        }
+        Which::Position => follow(tiles, tile).not(),
+    };
+    let live = &mut tiles.reborrow().one(which, tile).report[REPORT_LIVE];
+    *live = R::select(swept, R::constant(SWEPT), R::zero());
+}
+
+impl<R: Pack> OneTile<'_, R> {
+    /// The stage [`sweeps`] on this tile.
+    #[inline(always)]
+    fn sweep(self, header: &Header, next_impulse: &mut Vec<R>) {
+        let Self { delassus, friction, bounds, bias, impulse, report } = self;
+        next_impulse.resize(header.row_count(), R::zero());
+        sweeps(header, delassus, bias, friction, bounds, next_impulse, impulse, report);
     }
 }
 
@@ -442,70 +483,4 @@ impl<R: Pack> Task for Newton<'_, R> {
     fn run(self) {
         newton(self.settings, self.blocks, self.which, self.level, &mut self.scratch.gathering);
     }
-}
-
-/// The stages of a sweep, for one form of W.
-pub(super) trait Stages<R> {
-    /// `header.sweep_count` sweeps.
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
-    /// The certificate.
-    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
-}
-
-/// The stages that read W entry by entry.
-struct DenseStages<'a, R> {
-    algorithm: Algorithm,
-    /// Memory of `jacobi`.
-    next_impulse: &'a mut Vec<R>,
-}
-
-impl<R: Pack> Stages<R> for DenseStages<'_, R> {
-    #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
-        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-        match self.algorithm {
-            Algorithm::Auto | Algorithm::Pgs => pgs(header, delassus, bias, friction, bounds, impulse, report),
-            Algorithm::Jacobi => {
-                self.next_impulse.resize(header.row_count(), R::zero());
-                jacobi(header, delassus, bias, friction, bounds, self.next_impulse, impulse, report);
-            }
-        }
-    }
-    #[inline(always)]
-    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
-        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-        residual(header, delassus, bias, friction, bounds, impulse, report);
-    }
-}
-
-/// One problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live, and contracts.
-#[inline(always)]
-pub(super) fn sweep<R: Pack>(
-    mut header: Header,
-    settings: &SolveSettings,
-    tile: &mut OneTile<'_, R>,
-    stages: &mut impl Stages<R>,
-) {
-    warm_start(&header, tile.friction, tile.bounds, tile.impulse, tile.report);
-    stages.residual(&header, tile);
-    let mut before = R::constant(f64::INFINITY);
-    let mut slow = R::Mask::splat(false);
-    let mut live = tile.report[REPORT_LIVE];
-    for sweep_count in settings.rounds() {
-        if settings.uses_newton() {
-            // Where Gauss-Seidel does not contract, Newton is the better way.
-            let now = tile.report[REPORT_RESIDUAL];
-            slow = slow.or(now.lt(before * R::constant(CONTRACTS)).not());
-            before = now;
-            tile.report[REPORT_LIVE] = R::select(slow, R::zero(), live);
-        }
-        if !R::zero().lt(tile.report[REPORT_LIVE]).any() {
-            break;
-        }
-        header.sweep_count = sweep_count;
-        stages.sweep(&header, tile);
-        stages.residual(&header, tile);
-        live = tile.report[REPORT_LIVE];
-    }
-    tile.report[REPORT_LIVE] = live;
 }

@@ -4,11 +4,11 @@
 //! - scalar row: lower ≤ λ ≤ upper; w ≥ 0 at the lower bound, w ≤ 0 at the upper, w = 0 between;
 //! - contact: Signorini's law for the normal, and for the tangents Coulomb's law in one of two forms ([`FrictionLaw`]).
 //!
-//! The stages, in flow order, each a plain function over one tile (the twin) and a shader of the same name:
-//! [`warm_start`] → [`residual`] → ([`pgs`] or [`jacobi`] → [`residual`]) while any block is live.
+//! [`sweeps`] is a plain function over one tile (the twin) and a shader of the same name, made of parts that are both, too:
+//! `warm_start` → `residual` → (`pgs` or `jacobi` → `residual`) while any block is swept.
 //!
 //! [`Algorithm::Auto`] leaves the sweeps where they no longer contract and goes on with damped Newton on contact modes (the module `newton`), which runs
-//! in lanes on the CPU and has no shader yet: after sweeps on a device, [`polish`] does that part.
+//! in lanes on the CPU and has no shader here: after sweeps on a device, [`polish`] does that part.
 
 mod batch;
 mod block_lu;
@@ -28,6 +28,7 @@ mod project;
 mod residual;
 mod rounds;
 mod settings;
+mod sweeps;
 mod swept;
 #[cfg(test)]
 mod tests;
@@ -35,17 +36,16 @@ mod warm_start;
 
 pub use batch::{
     Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
-    REPORT_SWEEPS, TRUSTED_FLOOR, goal,
+    REPORT_SWEEPS, SWEPT, TRUSTED_FLOOR, goal,
 };
-pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
+pub use cpu::{Tiles, Which, polish, solve_cpu, solve_tiles};
+#[cfg(feature = "gpu")]
+pub(crate) use cpu::{array_tiles, begin_sweeps};
 pub use factor::{Factor, STRIP};
-pub use jacobi::jacobi;
 pub use patch::{PATCH_LEN, PATCH_ROWS};
-pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};
-pub use residual::residual;
-pub use settings::{Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
-pub use warm_start::warm_start;
+pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use sweeps::sweeps;
 
 /// The formulas of one contact or row, for the step that stays on the device.
 #[cfg(feature = "gpu")]
@@ -68,4 +68,29 @@ pub enum FrictionLaw {
     /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
     /// [`FrictionLaw::Cone`]. On the CPU only.
     Patch,
+}
+
+/// What was asked of a device: totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceWork {
+    /// Runs of a shader.
+    pub dispatches: u64,
+    /// Times that the host waited for it.
+    pub waits: u64,
+    /// Bytes sent to it.
+    pub bytes_up: u64,
+    /// Bytes read back.
+    pub bytes_down: u64,
+}
+
+impl DeviceWork {
+    /// What came after `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            dispatches: self.dispatches - before.dispatches,
+            waits: self.waits - before.waits,
+            bytes_up: self.bytes_up - before.bytes_up,
+            bytes_down: self.bytes_down - before.bytes_down,
+        }
+    }
 }

@@ -142,7 +142,7 @@ pub(super) fn newton<R: Pack>(
             let (count, room) = together(rest, R::LANES);
             let (blocks, others) = rest.split_at(count);
             rest = others;
-            let header = Header::new(room, 1, R::LANES, settings);
+            let header = Header::new(room, settings);
             if const { R::LANES > 1 } && blocks.len() <= FEW {
                 for part in blocks {
                     solve_alone(&header, all, which, round, part, level, gathering);
@@ -159,7 +159,7 @@ pub(super) fn newton<R: Pack>(
             for p in blocks {
                 lanes.set(p.lane, true);
             }
-            let header = Header::new(all.tiles(group).size, 1, R::LANES, settings);
+            let header = Header::new(all.tiles(group).size, settings);
             certify(&header, &mut all.tiles(group).one(which, tile), lanes);
         }
     }

@@ -262,11 +262,11 @@ impl<R: Pack> Worker<R> {
         watch.lap(Stage::Solve);
     }
 
-    /// What of stage 8 is left to the CPU after sweeps on a device.
+    /// What of stage 8 is left to the CPU after sweeps over one problem on a device.
     #[cfg(feature = "gpu")]
-    pub fn polish(&mut self, plan: &Plan) {
+    pub fn polish(&mut self, plan: &Plan, which: crate::solver::Which) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        crate::solver::polish(&mut self.batch, plan.level, &plan.settings.solve());
+        crate::solver::polish(&mut self.batch, plan.level, &plan.settings.solve(), which);
         watch.lap(Stage::Solve);
     }
 

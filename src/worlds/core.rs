@@ -10,6 +10,7 @@ use crate::dynamics::TileParameters;
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
+use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -294,14 +295,13 @@ impl<R: Pack> Engine for Core<R> {
                 })
             }
             #[cfg(feature = "gpu")]
-            Solver::Hybrid { workers, gpu, merged } => self.threads.run(|| {
+            Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut()))
                         .for_each(|(worker, (chunk, _))| worker.begin(plan, chunk, None));
-                    solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
+                    solve_on_device(plan, workers, gpu, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, felt))| {
-                        worker.polish(plan);
                         worker.complete(plan, chunk, see);
                         feel_all(chunk, felt, felt_len);
                     });
@@ -458,6 +458,14 @@ impl<R: Pack> Engine for Core<R> {
             there.clear_times();
         }
         self.with_workers(|worker| worker.times = StageTimes::default());
+    }
+
+    fn device_work(&self) -> Option<DeviceWork> {
+        match &self.solver {
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { gpu, .. } => Some(gpu.work()),
+            _ => None,
+        }
     }
 
     fn shader_times(&self) -> Vec<(String, f64)> {

@@ -108,7 +108,7 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { mut tiles, which, settings, carried } = self;
-        let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
+        let header = Header::new(tiles.size, settings);
         for tile in 0..tiles.count() {
             let answered = match which {
                 Which::Velocity => R::Mask::splat(false),

@@ -168,7 +168,7 @@ pub(super) fn newton<R: Pack>(
             for p in blocks {
                 lanes.set(p.lane, true);
             }
-            let header = Header::new(all.tiles(group).size, 1, R::LANES, settings);
+            let header = Header::new(all.tiles(group).size, settings);
             let tile = PatchTile::of(all.tiles(group), which, tile);
             let mut report = no_report();
             certify(&header, &tile, &mut gathering.sums, &mut report);
@@ -327,7 +327,7 @@ fn gather<R: Pack, N: Pack>(
     newton: &mut NewtonTile<N>,
 ) {
     let tile = PatchTile::of(all.tiles(part.group), which, part.tile);
-    let header = Header::new(all_size(&tile), 1, 1, settings);
+    let header = Header::new(all_size(&tile), settings);
     let (n, block) = (tile.row_count(), &mut newton.block);
     let (room, from_lane) = (block.room, part.lane);
     find_rows(part, kept, (tile.contacts, tile.patches), room, rows);

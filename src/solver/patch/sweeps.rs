@@ -4,10 +4,10 @@
 //! λ_i ← max(0, λ_i − w_i/W_ii);   d anew;   s ← argmin ½ sᵀ D s + gᵀ s, |s| ≤ μ N
 //! ```
 
-use super::super::cpu::CONTRACTS;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
 use super::super::residual::{contact_residual, row_residual};
+use super::super::settings::CONTRACTS;
 use super::super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
