@@ -14,7 +14,7 @@ use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::lcp::Problem;
 use crate::model::Model;
 use crate::report::WorldReport;
-use crate::solver::{Batch, BlockSize, FrictionLaw, solve_cpu};
+use crate::solver::{self, Batch, BlockSize, FrictionLaw, solve_reusing};
 use crate::spatial::Vec3;
 use nalgebra::{DVector, Vector3};
 
@@ -148,6 +148,7 @@ pub struct Worker<R: Pack> {
     pub(super) posed: Vec<Posed<R>>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
+    solver: solver::Scratch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
     pub(super) mended: Vec<Mended>,
     /// What steps a world in f64; none until one needs it.
@@ -189,6 +190,7 @@ impl<R: Pack> Worker<R> {
             scratch: Scratch::new(&plan.model),
             posed: (0..tile_count).map(|_| Posed::new(&plan.model)).collect(),
             batch,
+            solver: solver::Scratch::new(),
             mended: Vec::new(),
             redo: None,
             redone: Vec::new(),
@@ -258,15 +260,15 @@ impl<R: Pack> Worker<R> {
     /// Stage 8 on this thread.
     pub fn solve(&mut self, plan: &Plan) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        solve_cpu(&mut self.batch, plan.level, &plan.settings.solve());
+        solve_reusing(&mut self.batch, plan.level, &plan.settings.solve(), &mut self.solver);
         watch.lap(Stage::Solve);
     }
 
     /// What of stage 8 is left to the CPU after sweeps over one problem on a device.
     #[cfg(feature = "gpu")]
-    pub fn polish(&mut self, plan: &Plan, which: crate::solver::Which) {
+    pub fn polish(&mut self, plan: &Plan, which: solver::Which) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        crate::solver::polish(&mut self.batch, plan.level, &plan.settings.solve(), which);
+        solver::polish(&mut self.batch, plan.level, &plan.settings.solve(), which);
         watch.lap(Stage::Solve);
     }
 
