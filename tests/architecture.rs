@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 26] = [
+const MODULES: [&str; 27] = [
     "error",
     "lane",
     "machine",
     "spatial",
     "model",
+    "parameters",
     "kinematics",
     "fluid",
     "dynamics",

@@ -18,7 +18,22 @@ from delassus.records import CONTACT, REPORT
 from delassus.settings import Settings
 
 Array = NDArray[Any]
-ParameterName = Literal["gravity", "mass_scale", "friction", "gain_scale"]
+ParameterName = Literal[
+    "gravity",
+    "mass_scale",
+    "com",
+    "friction",
+    "restitution",
+    "compliance",
+    "armature",
+    "damping",
+    "stiffness",
+    "gain_scale",
+    "velocity_gain_scale",
+    "control_range",
+    "force_range",
+    "push",
+]
 
 
 class Worlds:
@@ -168,7 +183,8 @@ class Worlds:
     def observer(self, **quantities: Quantity) -> Observer:
         """Something that reads these quantities of all worlds at once, see ``delassus.quantities``.
 
-        If contacts are among them, the worlds feel contacts from now on, which costs up to a tenth of a step (8 % for the ant).
+        If contacts are among them, or sensors of the last substep, the worlds feel contacts from now on, which costs up to a tenth of a step (8 % for
+        the ant); on the backend gpu they are then stepped by the CPU.
         """
         return Observer(self, quantities)
 
@@ -194,7 +210,7 @@ class Worlds:
         self._core.set_start(keyframe, float(position_noise), float(velocity_noise))
 
     def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
-        """Starts the chosen worlds anew; time, control, outside force and warm start are cleared. Noise depends on seed and index only."""
+        """Starts the chosen worlds anew; time, control, outside force, pushes and warm start are cleared. Noise depends on seed and index only."""
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise ValueError(f"seed: {seed!r} must be an integer from 0 to 2⁶⁴ − 1")
         self._core.reset(int(seed), self._chosen(worlds)[0])
@@ -202,12 +218,26 @@ class Worlds:
     def parameter(self, name: ParameterName) -> NDArray[np.float64]:
         """The values of a parameter, shape [world, k]:
 
-        ==========  =====================================================  ======
-        gravity     gravity, m/s²                                          k = 3
-        mass_scale  factor on mass and inertia of every body               bodies
-        friction    sliding friction coefficient of every geom             geoms
-        gain_scale  factor on gain and bias of every actuator              nu
-        ==========  =====================================================  ======
+        ===================  ==============================================================  ========
+        gravity              gravity, m/s²                                                   k = 3
+        mass_scale           factor on mass and inertia of every body                        bodies
+        com                  centre of mass of every body in its frame, m                    3 bodies
+        friction             sliding friction coefficient of every geom                      geoms
+        restitution          Newton's coefficient where the model gives none                 1
+        compliance           compliance of contacts, m/s per N·s                             1
+        armature             inertia of the rotor of every joint, kg or kg·m²                joints
+        damping              damping of every joint, N·s/m or N·m·s/rad                      joints
+        stiffness            stiffness of the spring of every joint that has one             joints
+        gain_scale           factor on gain and bias of every actuator                       nu
+        velocity_gain_scale  further factor on what of them goes with velocity: kv           nu
+        control_range        bounds of the control of every actuator that has some           2 nu
+        force_range          bounds of the force of every actuator that has some, N or N·m   2 nu
+        push                 force (N) at the centre of mass of every body and moment (N·m)  6 bodies
+        ===================  ==============================================================  ========
+
+        A push is MuJoCo's ``xfrc_applied``: world axes, kept until changed or until the world starts anew. What a joint or an actuator does not have
+        in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and ``gain_scale`` differ from the
+        model are stepped by the CPU.
         """
         return self._core.parameter(name).reshape(self.count, -1)
 
@@ -305,7 +335,7 @@ class Worlds:
 
 
 class Observer:
-    """Reads quantities of all worlds: ``observer()`` gives a dict of arrays, parts of one array of shape [world, size].
+    """Reads quantities of all worlds: ``observer()`` gives a dict of arrays, parts of one array of shape [world, size], each of shape [world, numbers].
 
     Attributes:
         size: numbers a world.
@@ -324,14 +354,17 @@ class Observer:
             resolved += parts
         self._core = _core.Quantities(model, resolved)
         self.size = start
-        if self._core.felt:
-            worlds._core.feel_contacts(True)
+        self._pairs = {name for name, quantity in quantities.items() if quantity.kind == "contact_between"}
+        worlds._core.feel(self._core)
 
     def __call__(self, out: Array | None = None) -> dict[str, Array]:
         """Reads; ``out``: array of shape [world, size] to write to."""
         array = self._worlds._out(out, self.size)
         self._worlds._core.observe(self._core, array)
-        return {name: array[:, columns] for name, columns in self.columns.items()}
+        found = {name: array[:, columns] for name, columns in self.columns.items()}
+        for name in self._pairs:
+            found[name] = found[name].reshape(len(array), -1, 6)
+        return found
 
 
 def _writable(out: Array) -> Array:

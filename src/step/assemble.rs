@@ -21,10 +21,10 @@ use super::places::{Home, Places};
 use super::rows::{Rows, slot_rows};
 use super::{Plan, Posed, Settings, Tile};
 use crate::contact::Contacts;
-use crate::dynamics::TileParameters;
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::limit::JointRow;
 use crate::model::PairFriction;
+use crate::parameters::TileParameters;
 use crate::solver::{Batch, Group, STRIP};
 use crate::spatial::Vec3;
 
@@ -106,12 +106,12 @@ impl<R: Real> Pace<R> {
 #[inline(always)]
 pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     if let Some(group) = posed.places.whole() {
-        whole_delassus(plan, posed, &mut batch.groups[group]);
+        whole_delassus(plan, tile, posed, &mut batch.groups[group]);
     } else {
         if batch.has_factors() {
-            factors(plan, posed, batch);
+            factors(plan, tile, posed, batch);
         }
-        delassus(plan, posed, batch);
+        delassus(plan, tile, posed, batch);
     }
     contact_terms(plan, tile, posed, batch);
     patch_terms(plan, tile, posed, batch);
@@ -152,11 +152,11 @@ fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
 
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
-fn whole_delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, group: &mut Group<R>) {
+fn whole_delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
     let contact_slots = group.size.contact_count;
-    let compliance = R::constant(plan.settings.compliance);
+    let compliance = tile.parameters.compliance[0];
     for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
         for b in 0..=a {
@@ -189,8 +189,8 @@ fn factored_lanes<R: Pack>(slot: usize, places: &Places, batch: &Batch<R>) -> u3
 
 /// The rows of Y, dealt out to the factored blocks.
 #[inline(always)]
-fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
-    let (nv, settings, plan) = (plan.model.nv(), &plan.settings, &plan.rows);
+fn factors<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let (nv, plan) = (plan.model.nv(), &plan.rows);
     let Posed { contacts, limits, islands, places, rows, .. } = posed;
     let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
     let equality_start = contact_slots + limits.gap.len();
@@ -209,11 +209,12 @@ fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
             } else {
                 plan.of_equality(slot - equality_start)
             };
-            let compliance = if slot < contact_slots { settings.compliance } else { 0.0 };
+            let zero = R::Scalar::from_f64(0.0);
+            let compliance = if slot < contact_slots { tile.parameters.compliance[0].get(lane) } else { zero };
             let factor = &mut group.factors[p.tile * lanes + p.lane];
             let unit =
                 if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
-            factor.start(unit, R::Scalar::from_f64(compliance));
+            factor.start(unit, compliance);
             let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
             for dof in dofs {
                 let column = plan.column[dof];
@@ -236,11 +237,11 @@ fn factors<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
 
 /// W = Yᵀ Y, slot pair by slot pair, dealt out to the worlds that have both slots in one dense block.
 #[inline(always)]
-fn delassus<R: Pack>(plan: &Plan, posed: &Posed<R>, batch: &mut Batch<R>) {
+fn delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, words, lanes) = (plan.model.nv(), plan.rows.words, R::LANES);
     let Posed { islands, rows, places, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
-    let compliance = R::constant(plan.settings.compliance);
+    let compliance = tile.parameters.compliance[0];
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, _) = slot_rows(contact_slots, a);
@@ -324,7 +325,7 @@ pub(super) fn surface<R: Pack>(
             PairFriction::Fixed(mu) => R::constant(mu),
         };
         friction = R::select(lanes, mu, friction);
-        let e = R::constant(pair.restitution.unwrap_or(plan.settings.restitution));
+        let e = pair.restitution.map_or(parameters.restitution[0], R::constant);
         restitution = R::select(lanes, e, restitution);
     }
     [friction, restitution]

@@ -30,8 +30,8 @@ pub use warm::{Memory, Remembered};
 
 use crate::contact::{CollidePlan, Contacts, Drift, Near, collide};
 use crate::dynamics::{
-    Dynamics, Response, TileParameters, applied_force, bias_force, center_damping, factor, free_body_velocity,
-    free_velocity, integrate, mass_matrix,
+    Dynamics, Response, applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity,
+    integrate, mass_matrix, push_force,
 };
 use crate::equality::{Equalities, EqualityPlan, equalities};
 use crate::fluid::fluid_force;
@@ -40,6 +40,7 @@ use crate::kinematics::{Kinematics, body_poses, geom_poses};
 use crate::lane::{Level, Pack, Real};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
 use crate::model::{Integrator, Model};
+use crate::parameters::TileParameters;
 use crate::runge_kutta::{self, RungeKutta, Whole};
 use crate::slots::first_lanes;
 use crate::solver::FrictionLaw;
@@ -242,7 +243,7 @@ fn find_problem<R: Pack>(
 /// that follows uses the evaluation at the start of the step.
 #[inline(always)]
 pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
-    let (model, p) = (&*plan.model, tile.parameters);
+    let (model, p) = (&*plan.model, &tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
     let RungeKutta { kinematics, dynamics, path } = &mut scratch.inside;
@@ -255,10 +256,11 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
         body_poses(model, q, k);
-        mass_matrix(model, p.mass_scale, k, d);
+        mass_matrix(model, p, k, d);
         bias_force(model, p.gravity, v, k, d);
-        applied_force(model, p.gain_scale, q, tile.v, tile.control, tile.external, d);
-        fluid_force(model, &d.drags, k, &d.body_velocity, &mut d.applied_force);
+        applied_force(model, p, q, tile.v, tile.control, tile.external, d);
+        fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
+        push_force(model, p, k, &mut d.applied_force);
         if runge_kutta {
             center_damping(model, dt, d);
         }

@@ -6,8 +6,8 @@
 
 use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
 use super::{Memory, Plan, Remembered};
-use crate::dynamics::TileParameters;
 use crate::lane::{Pack, Scalar};
+use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::{WorldReport, WorldStatus};
 
 /// One world in f64: what it is, and a worker that steps it.
@@ -18,8 +18,8 @@ pub(super) struct Redo<E: Pack> {
     v: Vec<E>,
     control: Vec<E>,
     external: Vec<E>,
-    /// Gravity, mass scale, friction and gain scale, shapes as in [`TileParameters`].
-    parameters: [Vec<E>; 4],
+    /// In the order of [`Parameter::ALL`], shapes as in [`TileParameters`].
+    parameters: [Vec<E>; PARAMETERS],
     /// The world is lane 0.
     memory: Memory<E>,
 }
@@ -60,23 +60,19 @@ impl<E: Pack> Redo<E> {
         let (first_world, lane) = (chunk.first_world, index % R::LANES);
         let mut watched = [chunk.watched[index].as_ref().map(|_| Vec::new())];
         let tile = chunk.tile(&plan.model, index / R::LANES);
-        let p = tile.parameters;
-        let [gravity, mass_scale, friction, gain_scale] = &mut self.parameters;
-        for (from, to) in [
-            (&*tile.q, &mut self.q),
-            (&*tile.v, &mut self.v),
-            (tile.control, &mut self.control),
-            (tile.external, &mut self.external),
-            (p.gravity, gravity),
-            (p.mass_scale, mass_scale),
-            (p.friction, friction),
-            (p.gain_scale, gain_scale),
-        ] {
+        let carry = |from: &[R], to: &mut Vec<E>| {
             to.clear();
             to.extend(from.iter().map(|x| E::constant(x.get(lane).to_f64())));
+        };
+        carry(tile.q, &mut self.q);
+        carry(tile.v, &mut self.v);
+        carry(tile.control, &mut self.control);
+        carry(tile.external, &mut self.external);
+        for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
+            carry(tile.parameters.of(parameter), to);
         }
         self.memory.set(0, &tile.memory.of(lane));
-        let parameters = TileParameters { gravity, mass_scale, friction, gain_scale };
+        let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
         let mut reports = [WorldReport::default()];
         let mut alone = Chunk {
             first_world: first_world + index,

@@ -176,7 +176,7 @@ impl<R: Pack> Memory<R> {
 
     /// The impulse of a bilateral row, N·s or N·m·s; 0 where none is remembered.
     #[inline(always)]
-    pub(super) fn equality(&self, row: usize) -> R {
+    pub fn equality(&self, row: usize) -> R {
         let Some(&impulse) = self.equality_impulse.get(row) else { return R::zero() };
         R::select(R::Mask::from_bits(self.equality_lanes), impulse, R::zero())
     }

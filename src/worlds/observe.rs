@@ -1,37 +1,19 @@
 //! Quantities of a tile of worlds, in lanes.
 
+use super::loads::Loads;
+use super::past::{Felt, PastSeen};
 use super::quantity::{Axes, Quantity};
-use crate::dynamics::{TileParameters, actuator_force, clamp, free_body_velocity};
+use crate::dynamics::{actuator_force, clamp, free_body_velocity};
+use crate::equality::EqualityPlan;
 use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Frame, Model};
+use crate::parameters::TileParameters;
 use crate::report::WorldReport;
 use crate::spatial::{Motion, Quat, Vec3, vec3};
-use crate::step::{ContactRecord, Memory};
+use crate::step::Memory;
 use nalgebra::Vector3;
-
-/// Impulses that a geom feels: moment about the origin of the world (N·m·s) and impulse (N·s), summed over the substeps of a call, then those of the last
-/// substep.
-pub(super) const FELT: usize = 12;
-
-/// Adds the contacts of a substep to what every geom of a world has felt, shape `[geom][FELT]`.
-pub(super) fn feel(contacts: &[ContactRecord], felt: &mut [f64]) {
-    felt.chunks_exact_mut(FELT).for_each(|geom| geom[6..].fill(0.0));
-    for c in contacts {
-        // λ = n λ_n + t₁ λ₁ + t₂ λ₂ on the second geom, −λ on the first
-        let impulse: Vector3<f64> = (0..3).map(|i| c.frame[i] * c.impulse[i]).sum();
-        let torsion = c.patch.as_ref().map_or(0.0, |patch| patch.torsion);
-        let moment = c.position.cross(&impulse) + c.frame[0] * torsion;
-        for (geom, sign) in [(c.geom_a, -1.0), (c.geom_b, 1.0)] {
-            let geom = &mut felt[geom * FELT..(geom + 1) * FELT];
-            for (i, x) in moment.iter().chain(impulse.iter()).enumerate() {
-                geom[i] += sign * x;
-                geom[6 + i] += sign * x;
-            }
-        }
-    }
-}
 
 /// State of a tile of worlds, as far as quantities need it.
 pub(super) struct Seen<'a, R: Pack> {
@@ -46,8 +28,9 @@ pub(super) struct Seen<'a, R: Pack> {
     /// Control, shape `[world][nu]`, of the worlds of the tile.
     pub control: &'a [f64],
     pub memory: &'a Memory<R>,
-    /// What every geom felt, shape `[world][geom][FELT]`; empty if nobody asked.
-    pub felt: &'a [f64],
+    pub equalities: &'a EqualityPlan,
+    /// What the worlds have kept of the last call of `step`; none if nobody asked.
+    pub past: Option<PastSeen<'a, R>>,
     /// Shape \[world\].
     pub reports: &'a [WorldReport],
 }
@@ -63,6 +46,8 @@ pub(super) struct Observer<R: Pack> {
     /// The child of the world that every body hangs from, shape \[body\].
     root: Vec<usize>,
     joint_rows: Vec<JointRow>,
+    /// What the last substep did, if a quantity asks.
+    pub loads: Loads<R>,
     /// The numbers, one quantity after the other.
     pub row: Vec<R>,
 }
@@ -81,6 +66,7 @@ impl<R: Pack> Observer<R> {
             subtree: vec![(R::zero(), Vec3::zero(), Vec3::zero()); model.bodies.len()],
             root,
             joint_rows: joint_rows(model),
+            loads: Loads::new(model),
             row: Vec::new(),
         }
     }
@@ -102,6 +88,11 @@ impl<R: Pack> Task for Evaluate<'_, '_, R> {
         body_poses(seen.model, seen.q, &mut o.k);
         free_body_velocity(seen.model, seen.v, &o.k, &mut o.velocity);
         subtrees(seen, o);
+        if let Some(past) = &seen.past
+            && quantities.iter().any(|quantity| quantity.looks_back(seen.model))
+        {
+            o.loads.find(seen, past);
+        }
         o.row.clear();
         for &quantity in quantities {
             evaluate(quantity, seen, o);
@@ -115,7 +106,7 @@ fn subtrees<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let model = seen.model;
     for (b, body) in model.bodies.iter().enumerate() {
         let mass = R::constant(body.mass) * seen.parameters.mass_scale[b];
-        let com = o.k.body_pose[b].point(Vec3::constant(&body.com));
+        let com = o.k.body_pose[b].point(triple(seen.parameters.com, 3 * b));
         o.subtree[b] = (mass, com.scale(mass), velocity_at(seen, o, b, com).scale(mass));
     }
     for b in (1..model.bodies.len()).rev() {
@@ -158,12 +149,18 @@ pub(super) fn linear_velocity<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, fram
 /// Origin and orientation of a frame.
 #[inline(always)]
 pub(super) fn pose<R: Pack>(seen: &Seen<'_, R>, o: &Observer<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+    pose_in(seen, &o.k, frame)
+}
+
+/// Origin and orientation of a frame, of given poses of bodies.
+#[inline(always)]
+pub(super) fn pose_in<R: Pack>(seen: &Seen<'_, R>, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
     let model = seen.model;
     let b = frame.body(model);
-    let (body, quat) = (&o.k.body_pose[b], o.k.body_quat[b]);
+    let (body, quat) = (&k.body_pose[b], k.body_quat[b]);
     match frame {
         Frame::Body(_) => (body.position, quat),
-        Frame::Com(_) => (body.point(Vec3::constant(&model.bodies[b].com)), quat),
+        Frame::Com(_) => (body.point(triple(seen.parameters.com, 3 * b)), quat),
         Frame::Geom(g) => {
             let geom = &model.geoms[g];
             (body.point(Vec3::constant(&geom.position)), quat * Quat::constant(&geom.orientation))
@@ -230,13 +227,19 @@ fn evaluate<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>
             push(&mut o.row, at);
         }
         Quantity::CentralContact(b) => {
-            let (moment, force) = felt(seen, Frame::Body(b), 6, subtree_com(o, o.root[b]));
+            let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), subtree_com(o, o.root[b]));
             push(&mut o.row, moment);
             push(&mut o.row, force);
         }
         Quantity::Contact(frame) => {
             let (position, _) = pose(seen, o, frame);
-            let (moment, force) = felt(seen, frame, 0, position);
+            let (moment, force) = felt(seen, Felt::Of(frame), position);
+            push(&mut o.row, force);
+            push(&mut o.row, moment);
+        }
+        Quantity::ContactBetween(frame, other) => {
+            let (position, _) = pose(seen, o, frame);
+            let (moment, force) = felt(seen, Felt::Between([frame, other]), position);
             push(&mut o.row, force);
             push(&mut o.row, moment);
         }
@@ -261,7 +264,7 @@ fn in_axes<R: Pack>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
 fn central_inertia<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
     let (body, scale) = (&seen.model.bodies[b], seen.parameters.mass_scale[b]);
     let pose = o.k.body_pose[b];
-    let r = pose.point(Vec3::constant(&body.com)) - subtree_com(o, o.root[b]);
+    let r = pose.point(triple(seen.parameters.com, 3 * b)) - subtree_com(o, o.root[b]);
     let m = R::constant(body.mass) * scale;
     let [x, y, z] = pose.rotation.columns;
     let about_com = |i: usize, j: usize| {
@@ -287,24 +290,15 @@ fn central_inertia<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>, b: usize) {
     ]);
 }
 
-/// Moment about `p` (N·m) and force (N) of the contacts of a geom, or of all geoms of the frame's body. `first`: 0 for the mean of the substeps of the last
-/// call, 6 for the last of them.
+/// Moment about `p` (N·m) and force (N) of contacts, mean over the time that they are of.
 #[inline(always)]
-fn felt<R: Pack>(seen: &Seen<'_, R>, frame: Frame, first: usize, p: Vec3<R>) -> (Vec3<R>, Vec3<R>) {
-    let (model, mut moment, mut force) = (seen.model, Vec3::zero(), Vec3::zero());
-    if seen.felt.is_empty() {
-        return (moment, force);
-    }
-    let (body, geom_count) = (frame.body(model), model.geoms.len());
+pub(super) fn felt<R: Pack>(seen: &Seen<'_, R>, whose: Felt, p: Vec3<R>) -> (Vec3<R>, Vec3<R>) {
+    let (mut moment, mut force) = (Vec3::zero(), Vec3::zero());
+    let Some(past) = &seen.past else { return (moment, force) };
     for (world, report) in seen.reports.iter().enumerate() {
-        let duration = seen.dt * if first == 0 { f64::from(report.steps.max(1)) } else { 1.0 };
-        let mut sum = [0.0; 6];
-        for (g, geom) in model.geoms.iter().enumerate() {
-            if if let Frame::Geom(only) = frame { g == only } else { geom.body == body } {
-                let own = &seen.felt[(world * geom_count + g) * FELT + first..][..6];
-                sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
-            }
-        }
+        let substeps = if matches!(whose, Felt::LastOf(_)) { 1 } else { report.steps.max(1) };
+        let duration = seen.dt * f64::from(substeps);
+        let sum = past.felt(seen.model, world, whose);
         // τ_p = τ_0 − p × f, in f64: far from the origin both are large
         let at = p.get(world);
         let at = Vector3::new(at.x.to_f64(), at.y.to_f64(), at.z.to_f64());
@@ -331,7 +325,7 @@ pub(super) fn actuator_forces<R: Pack>(joints: bool, seen: &Seen<'_, R>, o: &mut
         for world in 0..seen.reports.len() {
             control.set(world, R::Scalar::from_f64(seen.control[world * nu + u]));
         }
-        let force = actuator_force(model, u, seen.parameters.gain_scale[u], seen.q, seen.v, control).force;
+        let force = actuator_force(model, u, &seen.parameters, seen.q, seen.v, control).force;
         if !joints {
             o.row[start + u] = force;
             continue;

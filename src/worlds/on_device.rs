@@ -2,11 +2,12 @@
 
 use super::BlockRecord;
 use super::backends::software;
-use super::core::{Core, feel_all};
-use crate::dynamics::TileParameters;
+use super::core::{Core, parameters_of};
+use super::past::Past;
 use crate::error::{Error, Result};
 use crate::gpu::{Device, DeviceChoice};
 use crate::lane::{Pack, Scalar};
+use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
 use crate::resident::{Given, Resident};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
@@ -125,6 +126,14 @@ impl<R: Pack> OnDevice<R> {
     }
 }
 
+/// The parameters that the device knows.
+const GIVEN: [(Given, Parameter); 4] = [
+    (Given::Gravity, Parameter::Gravity),
+    (Given::MassScale, Parameter::MassScale),
+    (Given::GainScale, Parameter::GainScale),
+    (Given::Friction, Parameter::Friction),
+];
+
 /// Some worlds out of their tiles, as tiles of their own.
 struct Gathered<R: Pack> {
     worlds: Vec<usize>,
@@ -132,17 +141,16 @@ struct Gathered<R: Pack> {
     v: Vec<R>,
     control: Vec<R>,
     external: Vec<R>,
-    /// Gravity, mass scale, friction and gain scale, shape `[tile][len]`.
-    parameters: [Vec<R>; 4],
+    /// In the order of [`Parameter::ALL`], shape `[tile][len]`.
+    parameters: [Vec<R>; PARAMETERS],
     memory: Vec<Memory<R>>,
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
-    /// Shape `[world][felt_len]`, see [`Core`].
-    felt: Vec<f64>,
+    past: Past<R>,
 }
 
 /// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
-fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
+pub(super) fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
     for i in 0..len {
         let x = from[world / R::LANES * len + i].get(world % R::LANES);
         to[at / R::LANES * len + i].set(at % R::LANES, x);
@@ -185,17 +193,17 @@ impl<R: Pack> Core<R> {
         resident.give(Given::Control, |u, world| control[world * nu + u] as f32);
         resident.give(Given::External, |d, world| external[world * nv + d] as f32);
         if on.parameters_are_new {
-            for (what, field) in [
-                (Given::Gravity, &self.gravity),
-                (Given::MassScale, &self.mass_scale),
-                (Given::GainScale, &self.gain_scale),
-                (Given::Friction, &self.friction),
-            ] {
+            for (what, parameter) in GIVEN {
+                let field = self.field(parameter);
                 resident.give(what, |k, world| field.of(k, world).to_f64() as f32);
             }
         }
-        // what feels its contacts is watched, and who watches a world or its blocks sees them on the CPU
-        let stays = |world: usize| see.is_some() || self.watched[world].is_some();
+        // what feels its contacts is watched, and who watches a world or its blocks sees them on the CPU, which also knows all parameters
+        let unknown = Parameter::ALL.into_iter().filter(|p| GIVEN.iter().all(|(_, given)| given != p));
+        let unknown: Vec<_> = unknown.map(|p| self.field(p)).filter(|field| !field.is_shared()).collect();
+        let stays = |world: usize| {
+            see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
+        };
         resident.begin(stays, |world| on.forgets[world]);
         if self.plan.profile {
             resident.step_timed(substeps, &mut on.seconds.lock().unwrap_or_else(PoisonError::into_inner))?;
@@ -275,17 +283,17 @@ impl<R: Pack> Core<R> {
         let model = &*self.plan.model;
         let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), worlds.len().div_ceil(R::LANES));
         let zeros = |len: usize| vec![R::zero(); tiles * len];
-        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale];
+        let lens = Parameter::ALL.map(|parameter| parameters_of(&self.fields, 0).of(parameter).len());
         let mut some = Gathered {
             q: zeros(nq),
             v: zeros(nv),
             control: zeros(nu.max(1)),
             external: zeros(nv),
-            parameters: fields.map(|field| zeros(field.len)),
+            parameters: lens.map(zeros),
             memory: vec![Memory::default(); tiles],
             reports: Vec::new(),
             watched: Vec::new(),
-            felt: vec![0.0; worlds.len() * self.felt_len],
+            past: self.past.alike(worlds.len()),
             worlds,
         };
         for (at, &world) in some.worlds.iter().enumerate() {
@@ -297,9 +305,10 @@ impl<R: Pack> Core<R> {
                     to[tile * len + i].set(lane, R::Scalar::from_f64(from[world * len + i]));
                 }
             }
-            for (field, to) in fields.iter().zip(&mut some.parameters) {
-                for (i, x) in field.tile(world / R::LANES).iter().enumerate() {
-                    to[tile * field.len + i].set(lane, x.get(world % R::LANES));
+            let own = parameters_of(&self.fields, world / R::LANES);
+            for ((parameter, len), to) in Parameter::ALL.into_iter().zip(lens).zip(&mut some.parameters) {
+                for (i, x) in own.of(parameter).iter().enumerate() {
+                    to[tile * len + i].set(lane, x.get(world % R::LANES));
                 }
             }
             some.memory[tile].set(lane, &self.memory[world / R::LANES].of(world % R::LANES));
@@ -311,7 +320,7 @@ impl<R: Pack> Core<R> {
 
     fn put_back(&mut self, some: Gathered<R>) {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let (felt_len, Gathered { worlds, q, v, memory, reports, watched, felt, .. }) = (self.felt_len, some);
+        let Gathered { worlds, q, v, memory, reports, watched, past, .. } = some;
         for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
             carry(&q, at, &mut self.q, *world, nq);
             carry(&v, at, &mut self.v, *world, nv);
@@ -319,8 +328,7 @@ impl<R: Pack> Core<R> {
             self.memory[world / R::LANES].set(world % R::LANES, &all);
             self.reports[*world] = WorldReport { halted: true, ..reports[at] };
             self.watched[*world] = watched;
-            self.felt[world * felt_len..(world + 1) * felt_len]
-                .copy_from_slice(&felt[at * felt_len..(at + 1) * felt_len]);
+            self.past.take(*world, &past, at);
         }
     }
 }
@@ -333,20 +341,15 @@ impl<R: Pack> Gathered<R> {
         substeps: u32,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
-        let felt_len = self.felt.len() / self.worlds.len().max(1);
-        let lens = [3, plan.model.bodies.len(), plan.model.geoms.len(), plan.model.nu()];
-        let [gravity, mass_scale, friction, gain_scale] = &self.parameters;
+        let (tiles, all) = (self.memory.len(), &self.parameters);
         // who looks at blocks looks at all worlds, in their order
         let first_world = if see.is_some() { self.worlds[0] } else { 0 };
         let parameters = |tile: usize| {
             let t = tile - first_world / R::LANES;
-            let of = |k: usize, all: &'_ [R]| t * lens[k]..((t + 1) * lens[k]).min(all.len());
-            TileParameters {
-                gravity: &gravity[of(0, gravity)],
-                mass_scale: &mass_scale[of(1, mass_scale)],
-                friction: &friction[of(2, friction)],
-                gain_scale: &gain_scale[of(3, gain_scale)],
-            }
+            TileParameters::new(|parameter| {
+                let (all, len) = (&all[parameter as usize], all[parameter as usize].len() / tiles);
+                &all[t * len..(t + 1) * len]
+            })
         };
         let mut chunk = Chunk {
             first_world,
@@ -359,11 +362,13 @@ impl<R: Pack> Gathered<R> {
             reports: &mut self.reports,
             watched: &mut self.watched,
         };
+        let mut past = self.past.whole(&plan.model);
         for _ in 0..substeps {
+            past.before(&chunk);
             worker.begin(plan, &mut chunk, see);
             worker.solve(plan);
             worker.complete(plan, &mut chunk, see);
-            feel_all(&chunk, &mut self.felt, felt_len);
+            past.after(&chunk);
         }
     }
 }

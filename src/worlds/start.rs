@@ -1,6 +1,6 @@
 //! How worlds start, and starting them anew.
 
-use super::{Mask, Random, Worlds, pose_notes};
+use super::{Mask, Parameter, Random, Worlds, pose_notes};
 use crate::error::{Error, Result};
 use crate::model::Note;
 
@@ -42,7 +42,7 @@ impl Worlds {
         pose_notes(&self.model, q, &pose).unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force, pushes and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
@@ -56,6 +56,8 @@ impl Worlds {
             Some(key) => (&key.q, &key.v, &key.control, key.time),
             None => (&self.model.q0, &rest[0], &rest[1], 0.0),
         };
+        let pushed = !self.engine.is_shared(Parameter::Push);
+        let no_push = vec![0.0; Parameter::Push.len(&self.model)];
         let (mut q, mut v, mut displacement) = (q0.clone(), v0.clone(), vec![0.0; nv]);
         for (_, world) in mask.rows(self.world_count) {
             let mut random = Random::new(seed, world as u64);
@@ -65,6 +67,9 @@ impl Worlds {
             crate::dynamics::integrate(&self.model, 1.0, &displacement, &mut q);
             self.engine.write(world, &q, &v);
             self.engine.set_memory(world, &[]);
+            if pushed {
+                self.engine.set_parameter(Parameter::Push, world, &no_push);
+            }
             self.control[world * nu..(world + 1) * nu].copy_from_slice(u0);
             self.external[world * nv..(world + 1) * nv].fill(0.0);
             self.time[world] = time;
