@@ -274,9 +274,7 @@ impl<R: Pack> Engine for Core<R> {
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
                         past.before(chunk);
-                        worker.begin(plan, chunk, see);
-                        worker.solve(plan);
-                        worker.complete(plan, chunk, see);
+                        worker.step(plan, chunk, see);
                         past.after(chunk);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);

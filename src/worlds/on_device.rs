@@ -365,9 +365,7 @@ impl<R: Pack> Gathered<R> {
         let mut past = self.past.whole(&plan.model);
         for _ in 0..substeps {
             past.before(&chunk);
-            worker.begin(plan, &mut chunk, see);
-            worker.solve(plan);
-            worker.complete(plan, &mut chunk, see);
+            worker.step(plan, &mut chunk, see);
             past.after(&chunk);
         }
     }
