@@ -117,6 +117,19 @@ impl<R: Pack> OnDevice<R> {
         }
     }
 
+    /// Makes `memory`, shape `[tile]`, that of some worlds, which the device is told anew before it steps.
+    fn read_memory_of(&mut self, worlds: &[usize], memory: &mut [Memory<R>]) -> Result<()> {
+        let mut forgets = std::mem::take(&mut self.forgets);
+        let read = self.resident().and_then(|resident| {
+            resident.read_memory_of(worlds, |world, of| {
+                let of = if std::mem::take(&mut forgets[world]) { Vec::new() } else { of };
+                memory[world / R::LANES].set(world % R::LANES, &of);
+            })
+        });
+        self.forgets = forgets;
+        read
+    }
+
     /// Makes `memory`, shape `[tile]`, that of the worlds, which the device has to be told before it steps.
     pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
         self.read_memory(memory);
@@ -147,6 +160,13 @@ struct Gathered<R: Pack> {
     reports: Vec<WorldReport>,
     watched: Vec<Option<Vec<ContactRecord>>>,
     past: Past<R>,
+}
+
+/// Component `k` of q and then v of a world, of tiles of shape `[tile][nq]` and `[tile][nv]`.
+fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world: usize) -> f32 {
+    let tile = world / R::LANES;
+    let x = if k < nq { q[tile * nq + k] } else { v[tile * nv + k - nq] };
+    x.get(world % R::LANES).to_f64() as f32
 }
 
 /// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
@@ -181,11 +201,7 @@ impl<R: Pack> Core<R> {
         let resident = on.resident()?;
         if on.state_is_new {
             let (q, v) = (&self.q, &self.v);
-            resident.write_state(|k, world| {
-                let (tile, lane) = (world / R::LANES, world % R::LANES);
-                let x = if k < nq { q[tile * nq + k] } else { v[tile * nv + k - nq] };
-                x.get(lane).to_f64() as f32
-            });
+            resident.write_state(|k, world| state_number::<R>(q, v, [nq, nv], k, world));
             if !on.memory_is_there {
                 resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
             }
@@ -235,8 +251,20 @@ impl<R: Pack> Core<R> {
             *forgets &= report.steps == 0;
         }
         if !halted.is_empty() {
-            on.take_memory(&mut self.memory);
+            let worlds: Vec<usize> = halted.iter().map(|(_, world)| *world).collect();
+            if crowded {
+                // all that lies on the device goes with what there is no room in
+                on.take_memory(&mut self.memory);
+            } else {
+                on.read_memory_of(&worlds, &mut self.memory)?;
+            }
             self.catch_up(&on.workers, halted, substeps, [control, external], see)?;
+            if !crowded {
+                let (q, v) = (&self.q, &self.v);
+                let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
+                let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
+                on.resident()?.write_worlds(&worlds, number, memory)?;
+            }
         }
         if crowded {
             let grown = on.resident.take().map(|resident| resident.grow(&self.plan)).transpose()?;
