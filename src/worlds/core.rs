@@ -3,8 +3,10 @@
 #[cfg(feature = "gpu")]
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
-use super::observe::{Evaluate, Observer, Seen};
+use super::observe::Evaluate;
+use super::observer::Observer;
 use super::past::Past;
+use super::seen::Seen;
 use super::threads::Threads;
 use super::{
     Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,

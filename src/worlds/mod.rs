@@ -8,6 +8,9 @@ mod loads;
 mod mask;
 mod numbers;
 mod observe;
+mod observer;
+#[cfg(feature = "gpu")]
+mod catch_up;
 #[cfg(feature = "gpu")]
 mod on_device;
 mod quantity;
@@ -17,6 +20,7 @@ mod core;
 mod past;
 mod pose;
 mod random;
+mod seen;
 mod sensors;
 mod snapshot;
 mod start;
