@@ -14,6 +14,7 @@ use super::{
 use crate::lane::{Compiled, F32x16, Level, Mask, Pack, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 use bytemuck::{Pod, must_cast_slice, must_cast_slice_mut};
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
@@ -254,6 +255,7 @@ fn has_avx512(level: Level) -> bool {
 }
 
 /// The groups of a batch of packs P, array packs or registers, seen as packs W; none if R is not P.
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod>(
     batch: &mut Batch<R>,
 ) -> Option<Vec<Tiles<'_, W>>> {
@@ -261,6 +263,7 @@ fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod>(
     Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
 }
 
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 impl<'a, P: Pack + Pod> Tiles<'a, P> {
     /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
     fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
