@@ -127,7 +127,9 @@ impl Gpu {
                 self.work.dispatches += u64::from(dispatches);
             }
             self.queue.submit([encoder.finish()]);
-            waiting.iter().for_each(|&k| self.slots[k].map());
+            for &k in &waiting {
+                self.slots[k].map();
+            }
             self.work.waits += 1;
             self.checked(Device::wait)?;
             for &k in &waiting {

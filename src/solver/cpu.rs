@@ -7,7 +7,9 @@ use super::patch::{self, solve_patches};
 use super::rounds::{Gathering, newton};
 use super::settings::{FrictionLaw, Header, SolveSettings};
 use super::sweeps::sweeps;
-use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow, tiles_as};
+#[cfg(target_arch = "x86_64")]
+use super::tiles::tiles_as;
+use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
 use crate::lane::{Compiled, F32x16, Level, Mask, Pack, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};

@@ -11,6 +11,7 @@ use crate::lane::F32x16;
 use crate::lane::{Mask, Pack};
 #[cfg(all(feature = "gpu", target_arch = "x86_64"))]
 use crate::lane::{Pair, Wide};
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 use bytemuck::{Pod, must_cast_slice, must_cast_slice_mut};
 
 /// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
@@ -277,6 +278,7 @@ pub(crate) fn array_tiles<R: Pack>(batch: &mut Batch<R>) -> Option<Vec<Tiles<'_,
 }
 
 /// The groups of a batch of packs P, array packs or registers, seen as packs W; none if R is not P.
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 pub(super) fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod>(
     batch: &mut Batch<R>,
 ) -> Option<Vec<Tiles<'_, W>>> {
@@ -284,6 +286,7 @@ pub(super) fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod
     Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
 }
 
+#[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 impl<'a, P: Pack + Pod> Tiles<'a, P> {
     /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
     pub(super) fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
