@@ -158,6 +158,26 @@ class Worlds:
         """Replaces the control of all worlds, shape [world, nu]; kept until changed."""
         self._core.set_control(self._rows("control", control, self.count, self.model.nu))
 
+    def set_control_delay(self, calls: ArrayLike, worlds: ArrayLike | None = None) -> None:
+        """Lets control act late, as it does on a robot.
+
+        What is on its way is forgotten; the control that acts now acts until the new delay is over. A world that starts anew goes on as if the control of
+        its start had always been given.
+
+        Args:
+            calls: how many calls of ``step`` the control of the chosen worlds is late, a number or shape [row], at most 256; 0: it acts at once.
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        late = np.asarray(calls)
+        if late.dtype.kind not in "iu" or late.shape not in ((), (rows,)) or (late < 0).any() or (late > 256).any():
+            raise ValueError(f"calls: must be integers from 0 to 256, one or {rows}")
+        self._core.set_control_delay(np.broadcast_to(late, (rows,)).tolist(), chosen)
+
+    def control_delay(self) -> NDArray[np.uint32]:
+        """How many calls of ``step`` the control of every world is late, shape [world]."""
+        return self._core.control_delay()
+
     def set_external_force(self, force: ArrayLike) -> None:
         """Replaces the generalized force from outside, N or N·m, shape [world, nv]; kept until changed."""
         self._core.set_external_force(self._rows("force", force, self.count, self.model.nv))
@@ -208,6 +228,51 @@ class Worlds:
             velocity_noise: every velocity is changed by up to ± this, m/s or rad/s.
         """
         self._core.set_start(keyframe, float(position_noise), float(velocity_noise))
+
+    def set_spread(
+        self, position: ArrayLike = 0.0, velocity: ArrayLike = 0.0, law: Literal["uniform", "gaussian"] = "uniform"
+    ) -> None:
+        """Sets how far starts differ, degree of freedom by degree of freedom, in the place of the noise of ``set_start``.
+
+        Args:
+            position: displacement of every degree of freedom, m or rad: lower and upper bound, or mean and standard deviation, shape [nv, 2]; or how far
+                to both sides, or the standard deviation, a number or shape [nv].
+            velocity: the same of every velocity, m/s or rad/s.
+            law: ``"uniform"`` or ``"gaussian"``.
+        """
+        if law not in ("uniform", "gaussian"):
+            raise ValueError(f'law: {law!r} must be "uniform" or "gaussian"')
+        pairs = []
+        for name, given in (("position", position), ("velocity", velocity)):
+            x = np.asarray(given, np.float64)
+            if x.ndim < 2:
+                x = np.stack([-x if law == "uniform" else 0 * x, x], axis=-1)
+            if x.shape not in ((2,), (self.model.nv, 2)):
+                raise ValueError(f"{name}: must be a number, or of shape ({self.model.nv},) or ({self.model.nv}, 2)")
+            pairs.append(np.broadcast_to(x, (self.model.nv, 2)).tolist())
+        self._core.set_spread(law == "gaussian", *pairs)
+
+    def reset_each(
+        self, seeds: ArrayLike, keyframes: Sequence[str | None] | None = None, worlds: ArrayLike | None = None
+    ) -> None:
+        """Starts the chosen worlds anew, each with its own seed and from its own keyframe.
+
+        Args:
+            seeds: integers from 0 to 2⁶⁴ − 1, shape [row]; the noise of a world depends on its seed only, not on its index. That of seed + 2³² start is
+                ``delassus.gym.Noise(seed, start)``.
+            keyframes: names, shape [row], None for the rest position; without them all start from there.
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        own = [int(seed) for seed in np.asarray(seeds).ravel()]
+        if len(own) != rows or any(not 0 <= seed < 2**64 for seed in own):
+            raise ValueError(f"seeds: must be {rows} integers from 0 to 2⁶⁴ − 1")
+        known = self.model.keyframe_names
+        names = [None] * rows if keyframes is None else list(keyframes)
+        for name in names:
+            if name is not None and name not in known:
+                raise ValueError(f'keyframes: the model has none called "{name}"')
+        self._core.reset_each([None if name is None else known.index(name) for name in names], own, chosen)
 
     def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
         """Starts the chosen worlds anew; time, control, outside force, pushes and warm start are cleared. Noise depends on seed and index only."""

@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::quantities::Quantities;
 use crate::record::{Contact, Report};
 use crate::settings::{Settings, named};
-use delassus::worlds::{Numbers, Parameter, Quantity, Start};
+use delassus::worlds::{Law, Numbers, Parameter, Quantity, Spread, Start};
 use delassus::{Mask, Snapshot};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
@@ -114,6 +114,13 @@ impl Worlds {
             w.set_control(control).map_err(exception)
         })
     }
+    #[pyo3(signature = (calls, chosen))]
+    fn set_control_delay(&self, calls: Vec<u32>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        self.with(|w| with_mask(chosen, |mask| w.set_control_delay(mask, &calls)))
+    }
+    fn control_delay<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        self.with(|w| Ok(PyArray1::from_vec(py, w.control_delay())))
+    }
     fn set_external_force(&self, force: Array<'_>) -> PyResult<()> {
         let force = force.numbers("force")?;
         self.with(|w| {
@@ -193,6 +200,14 @@ impl Worlds {
             let keyframe = keyframe.map(find).transpose()?;
             w.set_start(Start { keyframe, position_noise, velocity_noise }).map_err(exception)
         })
+    }
+    fn set_spread(&self, gaussian: bool, position: Vec<[f64; 2]>, velocity: Vec<[f64; 2]>) -> PyResult<()> {
+        let law = if gaussian { Law::Gaussian } else { Law::Uniform };
+        self.with(|w| w.set_spread(Spread { law, position, velocity }).map_err(exception))
+    }
+    #[pyo3(signature = (keyframes, seeds, chosen))]
+    fn reset_each(&self, keyframes: Vec<Option<usize>>, seeds: Vec<u64>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        self.with(|w| with_mask(chosen, |mask| w.reset_each(mask, &keyframes, &seeds)))
     }
     #[pyo3(signature = (seed, chosen))]
     fn reset(&self, seed: u64, chosen: Option<Chosen<'_>>) -> PyResult<()> {

@@ -4,8 +4,10 @@
 //! precision of the step.
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
+mod delay;
 mod loads;
 mod mask;
+mod noise;
 mod numbers;
 mod observe;
 mod observer;
@@ -34,15 +36,18 @@ pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage, StageTimes,
 };
+pub use delay::LONGEST_DELAY;
 pub use mask::Mask;
+pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
 pub use quantity::{Axes, Quantity};
 pub use random::Random;
 pub use snapshot::Snapshot;
-pub use start::Start;
+pub use start::{Law, Spread, Start};
 
 use self::core::Core;
+use self::delay::Delay;
 use crate::error::{Error, Result};
 use crate::lane::{Counted, Level};
 #[cfg(not(target_arch = "x86_64"))]
@@ -139,12 +144,16 @@ pub struct Worlds {
     world_count: usize,
     engine: Box<dyn Engine>,
     start: Start,
+    /// How far starts differ, if not by the noise of `start`.
+    spread: Option<Spread>,
     /// Control, shape `[world][nu]`.
     control: Vec<f64>,
     /// Generalized force from outside, shape `[world][nv]`.
     external: Vec<f64>,
     /// Time of every world, s.
     time: Vec<f64>,
+    /// Control on its way, if that of a world is late.
+    delay: Option<Delay>,
 }
 
 impl std::fmt::Debug for Worlds {
@@ -208,7 +217,9 @@ impl Worlds {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
             time: vec![0.0; world_count],
+            delay: None,
             start: Start::default(),
+            spread: None,
             model,
             settings,
             world_count,
@@ -318,7 +329,11 @@ impl Worlds {
         substeps: u32,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<&[WorldReport]> {
-        self.engine.step(substeps, &self.control, &self.external, see)?;
+        let control = match &mut self.delay {
+            Some(delay) => delay.pass(&self.control, self.model.nu()),
+            None => &self.control,
+        };
+        self.engine.step(substeps, control, &self.external, see)?;
         let dt = self.dt();
         for time in &mut self.time {
             *time += dt * f64::from(substeps);
@@ -389,7 +404,7 @@ impl Worlds {
         }
         let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
         out.check(self.world_count * size)?;
-        if size == 0 { Ok(()) } else { self.engine.observe(quantities, &self.control, out) }
+        if size == 0 { Ok(()) } else { self.engine.observe(quantities, self.acting_control(), out) }
     }
     /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
     /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every

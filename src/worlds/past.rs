@@ -225,8 +225,9 @@ impl<'a, R: Pack> PastSeen<'a, R> {
             Felt::Of(frame) => (frame, 0),
             Felt::LastOf(frame) => (frame, 6),
             Felt::Between(pair) => {
-                let k = self.pairs.iter().position(|other| *other == pair);
-                k.into_iter().for_each(|k| sum.copy_from_slice(&pairs[k * PAIR..(k + 1) * PAIR]));
+                if let Some(k) = self.pairs.iter().position(|other| *other == pair) {
+                    sum.copy_from_slice(&pairs[k * PAIR..(k + 1) * PAIR]);
+                }
                 return sum;
             }
         };

@@ -1,5 +1,6 @@
 //! Saving and loading everything that the future of the worlds depends on.
 
+use super::delay::Delay;
 use super::{Parameter, Worlds};
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelPart};
@@ -21,6 +22,7 @@ pub struct Snapshot {
     control: Vec<f64>,
     #[serde(with = "any_number")]
     external: Vec<f64>,
+    delay: Option<Delay>,
     time: Vec<f64>,
     /// Shape `[parameter][world][k]`, in the order of [`Parameter::ALL`]; nothing where all worlds have what model and settings say.
     parameters: Vec<Vec<f64>>,
@@ -74,6 +76,7 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         v,
         control: worlds.control.clone(),
         external: worlds.external.clone(),
+        delay: worlds.delay.clone(),
         time: worlds.time.clone(),
         parameters: Parameter::ALL.map(own).into(),
         memory: (0..worlds.world_count).map(memory).collect(),
@@ -103,6 +106,7 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     }
     worlds.control.clone_from(&s.control);
     worlds.external.clone_from(&s.external);
+    worlds.delay.clone_from(&s.delay);
     worlds.time.clone_from(&s.time);
     Ok(())
 }
@@ -162,6 +166,9 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
             found.push(format!("{mistake} (world {world})"));
         }
     }
+    if s.delay.as_ref().is_some_and(|delay| !delay.fits(count, model.nu())) {
+        found.push("the control on its way is not of these worlds".into());
+    }
     if let Some(world) = s.time.iter().position(|t| !t.is_finite()) {
         found.push(format!("the time of world {world} is {}", s.time[world]));
     }
@@ -173,7 +180,7 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
 }
 
 /// Numbers of which some may not be finite: those as text.
-mod any_number {
+pub(super) mod any_number {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -184,12 +191,12 @@ mod any_number {
         Text(String),
     }
 
-    pub(super) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::worlds) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
         let number = |x: &f64| if x.is_finite() { Number::Finite(*x) } else { Number::Text(x.to_string()) };
         serializer.collect_seq(numbers.iter().map(number))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    pub(in crate::worlds) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
         let number = |n| match n {
             Number::Finite(x) => Ok(x),
             Number::Text(text) => text.parse().map_err(|_| D::Error::custom(format!("\"{text}\" is no number"))),

@@ -129,6 +129,53 @@ fn a_push_is_a_force_at_the_centre_of_mass() {
 }
 
 #[test]
+fn control_acts_as_late_as_it_is_told() {
+    let give = |worlds: &mut Worlds, call: u32| {
+        let control: Vec<f64> = (0..3).map(|world| 0.3 * f64::from(call) - f64::from(world)).collect();
+        worlds.set_control(&control).expect("control");
+        worlds.step(2).expect("steps");
+    };
+    // world 1 gets two calls later what world 2 gets at once, less what differs between their controls
+    let mut late = scene().worlds(3);
+    late.set_control(&[0.5; 3]).expect("control");
+    late.set_control_delay(Mask::List(&[1]), &[2]).expect("a delay");
+    assert_eq!(late.control_delay(), [0, 2, 0]);
+    let mut by_hand = scene().worlds(3);
+    for call in 0..6 {
+        give(&mut late, call);
+        let late_by_two = if call < 2 { 0.5 } else { 0.3 * f64::from(call - 2) - 1.0 };
+        let control = [0.3 * f64::from(call), late_by_two, 0.3 * f64::from(call) - 2.0];
+        by_hand.set_control(&control).expect("control");
+        by_hand.step(2).expect("steps");
+        assert_eq!(bits(&late.velocities()), bits(&by_hand.velocities()), "call {call}");
+        let mut force = [[0.0; 3]; 2];
+        for (worlds, force) in [&late, &by_hand].into_iter().zip(&mut force) {
+            worlds.observe_into(&[delassus::worlds::Quantity::ActuatorForce], &mut force[..]).expect("a force");
+        }
+        assert_eq!(force[0], force[1], "call {call}");
+    }
+    // what is on its way is part of a snapshot, and not of a world that starts anew
+    let saved = late.save().to_bytes().expect("bytes");
+    give(&mut late, 9);
+    let after = late.velocities();
+    late.load(&Snapshot::from_bytes(&saved).expect("a snapshot")).expect("the same worlds");
+    give(&mut late, 9);
+    assert_eq!(bits(&late.velocities()), bits(&after));
+    late.reset(Mask::All, 0).expect("a reset");
+    let mut fresh = worlds(&scene().model(), 3, f64_settings());
+    late.set_control(&[1.0; 3]).expect("control");
+    fresh.set_control(&[1.0, 0.0, 1.0]).expect("control");
+    for worlds in [&mut late, &mut fresh] {
+        worlds.step(1).expect("a step");
+    }
+    assert_eq!(bits(&late.velocities()), bits(&fresh.velocities()));
+    assert!(message(late.set_control_delay(Mask::All, &[0, 1])).contains("has 2 numbers for 3 worlds"));
+    assert!(message(late.set_control_delay(Mask::List(&[2]), &[257])).contains("world 2: at most 256"));
+    late.set_control_delay(Mask::All, &[0; 3]).expect("no delay");
+    assert_eq!(late.control_delay(), [0; 3]);
+}
+
+#[test]
 fn what_no_world_can_have_is_refused() {
     let mut worlds = scene().worlds(2);
     let mut refused = |parameter, values: &[f64]| message(worlds.set_parameter(parameter, Mask::List(&[1]), values));

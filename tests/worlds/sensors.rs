@@ -97,17 +97,18 @@ fn a_pendulum_pulls_by_its_weight_and_its_swing() {
 #[test]
 fn a_hanging_chain_carries_what_hangs_below() {
     let (links, mass) = (5, 0.3);
-    let (mut bodies, mut sensors, mut close) = (String::new(), String::new(), String::new());
-    for i in 0..links {
+    let body = |i: i32| {
         // the third one is welded to the second
         let joint = if i == 2 { "" } else { r#"<joint type="ball"/>"# };
         let pos = if i == 0 { "0 0 3" } else { "0 0 -0.2" };
-        bodies += &format!(
-            r#"<body name="b{i}" pos="{pos}">{joint}<site name="s{i}"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.01" mass="{mass}"/>"#
-        );
-        close += "</body>";
-        sensors += &format!(r#"<force name="f{i}" site="s{i}"/><torque name="t{i}" site="s{i}"/>"#);
-    }
+        format!(
+            r#"<body name="b{i}" pos="{pos}">{joint}<site name="s{i}"/>
+               <geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.01" mass="{mass}"/>"#
+        )
+    };
+    let sensor = |i: i32| format!(r#"<force name="f{i}" site="s{i}"/><torque name="t{i}" site="s{i}"/>"#);
+    let (bodies, sensors): (Vec<_>, Vec<_>) = (0..links).map(|i| (body(i), sensor(i))).unzip();
+    let (bodies, sensors, close) = (bodies.concat(), sensors.concat(), "</body>".repeat(bodies.len()));
     let text = format!("<mujoco><worldbody>{bodies}{close}</worldbody><sensor>{sensors}</sensor></mujoco>");
     let model = model(&text);
     let mut worlds = feeling(&model, &vec![0.0; model.nv()]);
