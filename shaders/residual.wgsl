@@ -1,50 +1,16 @@
-// Stage residual, the twin of src/solver/residual.rs: the certificate.
+// The twin of src/solver/residual.rs: the certificate.
 
-@group(0) @binding(1) var<storage, read> delassus: array<f32>;
-@group(0) @binding(2) var<storage, read> bias: array<f32>;
-@group(0) @binding(3) var<storage, read> friction: array<f32>;
-@group(0) @binding(4) var<storage, read> bounds: array<f32>;
-@group(0) @binding(5) var<storage, read> impulse: array<f32>;
-@group(0) @binding(6) var<storage, read_write> report: array<f32>;
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn residual(@builtin(global_invocation_id) id: vec3<u32>) {
-    let block = id.x;
-    if block >= header.block_count {
-        return;
-    }
-    let lanes = header.lane_count;
-    let n = 3u * header.contact_count + header.scalar_count;
-    let matrix = first_entry(block, n * n);
-    let x = first_entry(block, n);
-    let mu = first_entry(block, header.contact_count);
-    let limit = first_entry(block, 2u * header.scalar_count);
-    let outcome = first_entry(block, REPORT_LEN);
+fn residual(b: Block) {
     var largest = 0.0;
     var magnitude = 0.0;
     var finite = true;
-    for (var c = 0u; c < header.contact_count; c++) {
+    for (var c = 0u; c < b.contact_count; c++) {
         let i = 3u * c;
-        let row0 = matrix + n * i * lanes;
-        let row1 = row0 + n * lanes;
-        let row2 = row1 + n * lanes;
-        // u = b + W λ
-        var u = vec3(bias[x + i * lanes], bias[x + (i + 1u) * lanes], bias[x + (i + 2u) * lanes]);
-        var sum = abs(u);
-        for (var j = 0u; j < n; j++) {
-            let k = j * lanes;
-            let column = vec3(delassus[row0 + k], delassus[row1 + k], delassus[row2 + k]);
-            let lambda = vec3(impulse[x + k]);
-            u = fma(column, lambda, u);
-            sum += abs(column * lambda);
-        }
-        let own = vec3(impulse[x + i * lanes], impulse[x + (i + 1u) * lanes], impulse[x + (i + 2u) * lanes]);
-        let diagonal = vec3(
-            delassus[row0 + i * lanes],
-            delassus[row1 + (i + 1u) * lanes],
-            delassus[row2 + (i + 2u) * lanes],
-        );
-        let slope = friction[mu + c * lanes];
+        let rows = contact_rows(b, i);
+        let u = rows.velocity;
+        let own = contact_impulse(b, i);
+        let diagonal = vec3(entry(b, i, i), entry(b, i + 1u, i + 1u), entry(b, i + 2u, i + 2u));
+        let slope = friction[b.contact + c * LANES];
         var error = 0.0;
         if header.law == LAW_CONE {
             let weight = scale((diagonal.x + diagonal.y + diagonal.z) * (1.0 / 3.0));
@@ -64,34 +30,25 @@ fn residual(@builtin(global_invocation_id) id: vec3<u32>) {
             finite = finite && is_finite(e0 + e1 + e2);
             error = larger(larger(e0, e1), e2);
         }
-        finite = finite && is_finite(sum.x + sum.y + sum.z) && is_finite(error);
+        finite = finite && is_finite(rows.terms.x + rows.terms.y + rows.terms.z) && is_finite(error);
         largest = larger(error, largest);
-        magnitude = larger(larger(larger(sum.x, sum.y), sum.z), magnitude);
+        magnitude = larger(larger(larger(rows.terms.x, rows.terms.y), rows.terms.z), magnitude);
     }
-    for (var s = 0u; s < header.scalar_count; s++) {
-        let i = 3u * header.contact_count + s;
-        let row = matrix + n * i * lanes;
-        // w = b + W λ
-        var w = bias[x + i * lanes];
-        var sum = abs(w);
-        for (var j = 0u; j < n; j++) {
-            let entry = delassus[row + j * lanes];
-            let lambda = impulse[x + j * lanes];
-            w = fma(entry, lambda, w);
-            sum += abs(entry * lambda);
-        }
-        let own = impulse[x + i * lanes];
-        let d = scale(delassus[row + i * lanes]);
-        let low = limit + 2u * s * lanes;
-        let error = abs(own - project_interval(own - w / d, bounds[low], bounds[low + lanes])) * d;
-        finite = finite && is_finite(sum) && is_finite(error);
+    for (var s = 0u; s < b.scalar_count; s++) {
+        let i = 3u * b.contact_count + s;
+        let row = scalar_row(b, i);
+        let own = impulse[b.row + i * LANES];
+        let d = scale(entry(b, i, i));
+        let error = abs(own - project_bounds(b, s, own - row.velocity / d)) * d;
+        finite = finite && is_finite(row.terms) && is_finite(error);
         largest = larger(error, largest);
-        magnitude = larger(sum, magnitude);
+        magnitude = larger(row.terms, magnitude);
     }
     let rounding = 4.0 * EPSILON * magnitude;
     let goal = larger(header.tolerance, smaller(rounding, TRUSTED_FLOOR * header.tolerance));
     let live = finite && goal < largest;
-    report[outcome + REPORT_RESIDUAL * lanes] = select(header.infinity, largest, finite);
-    report[outcome + REPORT_FLOOR * lanes] = select(0.0, rounding, finite);
-    report[outcome + REPORT_LIVE * lanes] = select(0.0, 1.0, live);
+    report[b.report + REPORT_RESIDUAL * LANES] = select(header.infinity, largest, finite);
+    report[b.report + REPORT_FLOOR * LANES] = select(0.0, rounding, finite);
+    report[b.report + REPORT_LIVE * LANES] = select(0.0, 1.0, live);
 }
+

@@ -54,10 +54,14 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
+fn without_comments(source: &str) -> String {
+    source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect()
+}
+
 /// The names after `crate::` in a source, as in `crate::lane::Pack` or `crate::{error::Error, lane::{Mask, Pack}}`, over however many lines, and the
 /// line of each. Comments do not count.
 fn imports(source: &str) -> Vec<(usize, String)> {
-    let code: String = source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+    let code = without_comments(source);
     let mut names = Vec::new();
     for (start, found) in code.match_indices("crate::") {
         let mut at = start + found.len();
@@ -105,6 +109,83 @@ fn f() -> crate::model::Model { crate::query::state_query() }";
     assert_eq!(imports(source), expected);
 }
 
+/// What the files of a folder import of each other: `super::name` in a file of it, `super::super::name` in a folder within it. What `mod.rs` imports does not count: it is
+/// above them all. Neither do tests.
+fn siblings(folder: &Path) -> Vec<(String, Vec<String>)> {
+    let mut paths = Vec::new();
+    files(folder, "rs", &mut paths);
+    let name = |path: &Path| {
+        let relative = path.strip_prefix(folder).expect("in the folder");
+        relative.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "")
+    };
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    let mut found = Vec::new();
+    for path in paths.iter().filter(|path| !["mod", "tests"].contains(&&*name(path))) {
+        let depth = path.strip_prefix(folder).expect("in the folder").components().count();
+        // the folder itself, as seen from `mod.rs` of a folder within it, or from any other file
+        let ups = if path.ends_with("mod.rs") { depth - 1 } else { depth };
+        let source = read(path);
+        let code = without_comments(source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default());
+        let prefix = "super::".repeat(ups);
+        let imported =
+            code.match_indices(&prefix).filter(|(at, _)| !code[..*at].ends_with("super::")).map(|(at, _)| {
+                let rest = &code[at + prefix.len()..];
+                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
+            });
+        let own = name(path);
+        let imported = imported.filter(|other| *other != own && names.contains(other)).collect();
+        found.push((own, imported));
+    }
+    found
+}
+
+/// A ring of imports, if there is one: a name, what it imports, what that imports, and so on until the first again.
+fn ring(imports: &[(String, Vec<String>)]) -> Option<Vec<String>> {
+    fn visit<'a>(
+        name: &'a str,
+        imports: &'a [(String, Vec<String>)],
+        way: &mut Vec<&'a str>,
+        done: &mut Vec<&'a str>,
+    ) -> Option<Vec<String>> {
+        if let Some(first) = way.iter().position(|passed| *passed == name) {
+            return Some(way[first..].iter().chain([&name]).map(|n| (*n).to_owned()).collect());
+        }
+        if done.contains(&name) {
+            return None;
+        }
+        way.push(name);
+        let of_it = imports.iter().filter(|(own, _)| own == name).flat_map(|(_, others)| others);
+        let found = of_it.into_iter().find_map(|other| visit(other, imports, way, done));
+        way.pop();
+        done.push(name);
+        found
+    }
+    let mut done = Vec::new();
+    imports.iter().find_map(|(name, _)| visit(name, imports, &mut Vec::new(), &mut done))
+}
+
+#[test]
+fn the_files_of_a_folder_import_in_no_ring() {
+    let imports = |all: &[(&str, &[&str])]| -> Vec<_> {
+        all.iter().map(|(own, others)| ((*own).to_owned(), others.iter().map(|o| (*o).to_owned()).collect())).collect()
+    };
+    assert_eq!(ring(&imports(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])])), None);
+    let found = ring(&imports(&[("a", &["b"]), ("b", &["c"]), ("c", &["d", "b"]), ("d", &[])]));
+    assert_eq!(found, Some(["b", "c", "b"].map(str::to_owned).to_vec()));
+
+    let source = root().join("src");
+    let mut paths = Vec::new();
+    files(&source, "rs", &mut paths);
+    let folders: Vec<_> = paths.iter().filter(|p| p.ends_with("mod.rs")).filter_map(|p| p.parent()).collect();
+    assert!(folders.len() > 10);
+    let arrows: usize = folders.iter().flat_map(|folder| siblings(folder)).map(|(_, others)| others.len()).sum();
+    assert!(arrows > 200, "only {arrows} imports found");
+    for folder in folders {
+        let found = ring(&siblings(folder));
+        assert_eq!(found, None, "{}: files that import each other", folder.display());
+    }
+}
+
 #[test]
 fn modules_import_only_earlier_ones() {
     let source = root().join("src");
@@ -135,16 +216,22 @@ mod shaders {
     use std::mem::offset_of;
 
     use super::{files, read, root};
-    use delassus::gpu::{LOOP_BUDGET, STAGES, STORAGE_BUFFER_LIMIT, Stage, loop_count_per_sweep};
+    use delassus::gpu::{
+        Array, Header, LOOP_BUDGET, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, Tile, loop_count, sweeps_in_a_dispatch,
+    };
+    use delassus::lane::{F32x16, Pack};
     use delassus::solver::{
-        BlockSize, Header, LAW_CONE, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS,
-        SolveSettings,
+        ALGORITHM_PGS, BlockSize, LAW_CONE, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS,
+        SWEPT, SolveSettings,
     };
     use wgpu::naga;
 
-    fn parse(stage: &Stage) -> naga::Module {
-        naga::front::wgsl::parse_str(stage.source)
-            .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(stage.source, stage.name)))
+    /// Files of the shader; all but the first are named after their function, and after their twin.
+    const PARTS: [&str; 6] = ["common", "warm_start", "residual", "pgs", "jacobi", "sweeps"];
+
+    fn parse(source: &str) -> naga::Module {
+        naga::front::wgsl::parse_str(source)
+            .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(source, SHADER)))
     }
 
     /// Storage bindings 1, 2, …: name and whether it is written.
@@ -181,80 +268,105 @@ mod shaders {
     }
 
     #[test]
-    fn every_shader_is_valid_and_its_entry_point_has_its_name() {
-        for stage in &STAGES {
-            let module = parse(stage);
-            naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
-                .validate(&module)
-                .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(stage.source, stage.name)));
-            assert_eq!(module.entry_points.len(), 1);
-            assert_eq!(module.entry_points[0].name, stage.name);
-            assert_eq!(module.entry_points[0].workgroup_size, [64, 1, 1]);
+    fn the_shader_is_valid_and_goes_to_every_language() {
+        let module = parse(SOURCE);
+        let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+            .validate(&module)
+            .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(SOURCE, SHADER)));
+        assert_eq!(module.entry_points.len(), 1);
+        assert_eq!(module.entry_points[0].name, SHADER);
+        assert_eq!(module.entry_points[0].workgroup_size, [64, 1, 1]);
+        naga::back::spv::write_vec(&module, &info, &naga::back::spv::Options::default(), None).expect("SPIR-V");
+        let mut text = String::new();
+        let (options, pipeline) = (naga::back::hlsl::Options::default(), naga::back::hlsl::PipelineOptions::default());
+        naga::back::hlsl::Writer::new(&mut text, &options, &pipeline).write(&module, &info, None).expect("HLSL");
+        let options = naga::back::msl::Options { fake_missing_bindings: true, ..Default::default() };
+        let pipeline = naga::back::msl::PipelineOptions::default();
+        naga::back::msl::write_string(&module, &info, &options, &pipeline).expect("MSL");
+    }
+
+    #[test]
+    fn table_shader_and_twin_agree_about_every_binding() {
+        let table = Array::ALL.map(|array| (array.name().to_owned(), array.is_written()));
+        assert_eq!(storage(&parse(SOURCE)), table);
+        assert_eq!(arguments(SHADER), table[1..], "the twin has its tile as it is");
+        assert!(table.len() <= STORAGE_BUFFER_LIMIT as usize);
+        for (k, array) in Array::ALL.into_iter().enumerate() {
+            assert_eq!(array as usize, k);
         }
     }
 
     #[test]
-    fn table_shaders_and_twins_agree_about_every_binding() {
-        for stage in &STAGES {
-            let table: Vec<_> = stage.bindings.iter().map(|(array, write)| (array.name().to_owned(), *write)).collect();
-            assert_eq!(storage(&parse(stage)), table, "shader {}", stage.name);
-            assert_eq!(arguments(stage.name), table, "twin {}", stage.name);
-            assert!(table.len() <= STORAGE_BUFFER_LIMIT as usize, "{}", stage.name);
-        }
-    }
-
-    #[test]
-    fn every_shader_file_is_in_the_table() {
+    fn every_part_of_the_shader_has_a_twin() {
         let mut paths = Vec::new();
         files(&root().join("shaders"), "wgsl", &mut paths);
         // those of the step that stays on the device are made into shaders for a model: see the tests of `resident`
         paths.retain(|path| !path.parent().is_some_and(|folder| folder.ends_with("resident")));
         let mut names: Vec<_> =
             paths.iter().map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
-        names.retain(|name| name != "common");
-        let mut table: Vec<_> = STAGES.iter().map(|s| s.name.to_owned()).collect();
-        table.sort();
-        assert_eq!(names, table);
+        let mut parts = PARTS.map(str::to_owned);
+        names.sort();
+        parts.sort();
+        assert_eq!(names, parts);
+        let source: String = PARTS.iter().map(|part| read(&root().join(format!("shaders/{part}.wgsl")))).collect();
+        assert!(source == SOURCE, "the shader is not its parts");
+        for part in &PARTS[1..] {
+            assert!(SOURCE.contains(&format!("\nfn {part}(")), "{part}");
+            let twin = read(&root().join(format!("src/solver/{part}.rs")));
+            assert!(twin.contains(&format!("pub fn {part}<R: Pack>(")), "{part}");
+        }
     }
 
     #[test]
-    fn the_header_has_one_layout() {
-        let rust = [
-            ("contact_count", offset_of!(Header, contact_count)),
-            ("scalar_count", offset_of!(Header, scalar_count)),
+    fn what_is_shared_has_one_layout() {
+        let header = [
             ("block_count", offset_of!(Header, block_count)),
-            ("sweep_count", offset_of!(Header, sweep_count)),
             ("law", offset_of!(Header, law)),
-            ("lane_count", offset_of!(Header, lane_count)),
+            ("algorithm", offset_of!(Header, algorithm)),
+            ("iterations", offset_of!(Header, iterations)),
+            ("check_every", offset_of!(Header, check_every)),
             ("tolerance", offset_of!(Header, tolerance)),
+            ("contracts", offset_of!(Header, contracts)),
             ("infinity", offset_of!(Header, infinity)),
         ];
-        for stage in &STAGES {
-            let module = parse(stage);
-            let (_, ty) = module.types.iter().find(|(_, t)| t.name.as_deref() == Some("Header")).expect("Header");
-            let naga::TypeInner::Struct { members, span } = &ty.inner else { panic!("Header is a struct") };
+        let tile = [
+            ("contact_count", offset_of!(Tile, contact_count)),
+            ("scalar_count", offset_of!(Tile, scalar_count)),
+            ("sweep_count", offset_of!(Tile, sweep_count)),
+            ("first_matrix", offset_of!(Tile, first_matrix)),
+            ("first_row", offset_of!(Tile, first_row)),
+            ("first_contact", offset_of!(Tile, first_contact)),
+            ("first_scalar", offset_of!(Tile, first_scalar)),
+        ];
+        let module = parse(SOURCE);
+        for (name, rust, size) in [("Header", &header[..], size_of::<Header>()), ("Tile", &tile[..], size_of::<Tile>())]
+        {
+            let (_, ty) = module.types.iter().find(|(_, t)| t.name.as_deref() == Some(name)).expect(name);
+            let naga::TypeInner::Struct { members, span } = &ty.inner else { panic!("{name} is a struct") };
             let wgsl: Vec<_> =
                 members.iter().map(|m| (m.name.as_deref().unwrap_or_default(), m.offset as usize)).collect();
             assert_eq!(wgsl, rust);
-            assert_eq!(*span as usize, size_of::<Header>());
+            assert_eq!(*span as usize, size);
         }
     }
 
     #[test]
     fn constants_are_those_of_the_twins() {
-        let common = read(&root().join("shaders/common.wgsl"));
         for (name, value) in [
             ("LAW_CONE", LAW_CONE as usize),
+            ("ALGORITHM_PGS", ALGORITHM_PGS as usize),
             ("REPORT_LEN", REPORT_LEN),
             ("REPORT_RESIDUAL", REPORT_RESIDUAL),
             ("REPORT_FLOOR", REPORT_FLOOR),
             ("REPORT_SWEEPS", REPORT_SWEEPS),
             ("REPORT_LIVE", REPORT_LIVE),
+            ("LANES", F32x16::LANES),
         ] {
-            assert!(common.contains(&format!("const {name} = {value}u;")), "{name}");
+            assert!(SOURCE.contains(&format!("const {name} = {value}u;")), "{name}");
         }
+        assert!(SOURCE.contains(&format!("const SWEPT = {SWEPT:.1};")));
         assert_eq!("1.1920929e-7".parse(), Ok(f32::EPSILON));
-        assert!(common.contains("const EPSILON = 1.1920929e-7;"));
+        assert!(SOURCE.contains("const EPSILON = 1.1920929e-7;"));
     }
 
     /// WGSL without its comments.
@@ -282,10 +394,8 @@ mod shaders {
     }
 
     #[test]
-    fn shaders_keep_to_what_every_driver_gets_right() {
-        for stage in &STAGES {
-            assert_eq!(trap(stage.source), None, "{}", stage.name);
-        }
+    fn the_shader_keeps_to_what_every_driver_gets_right() {
+        assert_eq!(trap(SOURCE), None);
         for (wrong, word) in [
             ("fn f(x: f32) -> f32 { return subgroupAdd(x); }", "subgroupAdd"),
             ("fn f() { storageBarrier(); }", "storageBarrier"),
@@ -297,28 +407,40 @@ mod shaders {
         }
     }
 
-    /// Iterations of all loops of one invocation of a shader, inner ones as often as they run, as its WGSL says.
-    fn loop_count(stage: &Stage, header: Header) -> usize {
-        let (contacts, scalars) = (header.contact_count as usize, header.scalar_count as usize);
-        let code = code(stage.source);
+    /// Iterations of all loops of one run of a function of the shader, inner ones and those of what it calls as often as they run, as the WGSL says; every `if` is
+    /// taken, and so is its `else`.
+    fn loops(function: &str, size: BlockSize, sweep_count: usize) -> usize {
+        let code = code(SOURCE);
+        let start = code.find(&format!("\nfn {function}(")).expect("a function") + 1;
+        let body = &code[start..start + code[start..].find("\n}").expect("its end")];
+        let names = code.lines().filter_map(|line| Some(line.strip_prefix("fn ")?.split_once('(')?.0));
+        let called: Vec<_> = names.filter(|name| *name != function).collect();
         let (mut count, mut parsed) = (0, 0);
         // How often the body at hand runs, and that of every brace around it.
         let (mut times, mut outer) = (1, Vec::new());
-        for line in code.lines().map(str::trim) {
+        for line in body.lines().map(str::trim) {
             let before = times;
             if let Some(rest) = line.strip_prefix("for (var ") {
-                // for (var i = 0u; i < bound; i++) {
+                // for (var i = 0u; i < bound; i++) {, or i < bound && …
                 let (name, rest) = rest.split_once(" = 0u; ").expect("a loop from 0");
                 let bound =
                     rest.strip_prefix(&format!("{name} < ")).and_then(|r| r.strip_suffix(&format!("; {name}++) {{")));
-                times *= match bound.expect("a loop that counts up to its bound") {
-                    "header.sweep_count" => header.sweep_count as usize,
-                    "header.contact_count" => contacts,
-                    "header.scalar_count" => scalars,
-                    "n" => 3 * contacts + scalars,
-                    other => panic!("{}: a loop up to {other}", stage.name),
+                times *= match bound.expect("a loop that counts up to its bound").split(" && ").next() {
+                    Some("b.sweep_count") => sweep_count,
+                    Some("b.contact_count") => size.contact_count,
+                    Some("b.scalar_count") => size.scalar_count,
+                    Some("b.row_count") => size.row_count(),
+                    other => panic!("{function}: a loop up to {other:?}"),
                 };
                 (count, parsed) = (count + times, parsed + 1);
+            } else if !line.starts_with("fn ") {
+                let before_brackets = line.match_indices('(').map(|(at, _)| &line[..at]);
+                let words =
+                    before_brackets.filter_map(|text| text.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next());
+                count += words
+                    .filter(|word| called.contains(word))
+                    .map(|name| times * loops(name, size, sweep_count))
+                    .sum::<usize>();
             }
             for brace in line.chars() {
                 match brace {
@@ -328,9 +450,8 @@ mod shaders {
                 }
             }
         }
-        assert!(outer.is_empty());
-        let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
-        assert_eq!(parsed, words.filter(|word| *word == "for").count(), "{}: every loop is counted", stage.name);
+        let words = body.split(|c: char| !c.is_alphanumeric() && c != '_');
+        assert_eq!(parsed, words.filter(|word| *word == "for").count(), "{function}: every loop is counted");
         count
     }
 
@@ -338,17 +459,30 @@ mod shaders {
     fn loop_iterations_are_counted_as_the_shader_runs_them() {
         for (contact_count, scalar_count) in [(0, 1), (1, 0), (4, 3), (16, 0), (16, 8)] {
             let size = BlockSize { contact_count, scalar_count };
-            let count = |stage: &Stage, sweep_count| {
-                let header = Header::new(size, 1, 16, &SolveSettings::default());
-                loop_count(stage, Header { sweep_count, ..header })
-            };
-            let per_sweep: Vec<usize> =
-                STAGES.iter().map(|s| count(s, 7).div_ceil(if count(s, 0) == 0 { 7 } else { 1 })).collect();
-            // The budget is that of the hungriest stage: `jacobi`, which copies.
-            assert_eq!(per_sweep.iter().max(), Some(&loop_count_per_sweep(size)), "{per_sweep:?}");
+            let [pgs, jacobi] = ["pgs", "jacobi"].map(|name| loops(name, size, 0));
+            assert!(0 < pgs && pgs <= jacobi, "a sweep is counted as one of jacobi");
+            for sweeps in [0, 1, 7] {
+                // the text has a look after every sweep, and a sweep of both kinds
+                assert_eq!(loops(SHADER, size, sweeps) - sweeps * pgs, loop_count(size, sweeps, sweeps));
+            }
+        }
+    }
+
+    #[test]
+    fn a_dispatch_keeps_to_the_budget_and_uses_it() {
+        let block = |contact_count, scalar_count| BlockSize { contact_count, scalar_count };
+        for size in [block(1, 0), block(12, 8), block(48, 0), block(96, 4), block(128, 0)] {
+            for check_every in [0, 4, 1000] {
+                let settings = SolveSettings { iterations: 100_000, check_every, ..SolveSettings::default() };
+                let sweeps = sweeps_in_a_dispatch(size, &settings) as usize;
+                let looks = |sweeps: usize| sweeps.min(sweeps / check_every.max(1) as usize + 1);
+                let count = |sweeps: usize| loop_count(size, sweeps, looks(sweeps));
+                assert!(sweeps > 0 && count(sweeps) <= LOOP_BUDGET && count(sweeps + 1) > LOOP_BUDGET, "{size:?}");
+                let few = sweeps_in_a_dispatch(size, &SolveSettings { iterations: 1, ..settings });
+                assert_eq!(few, 1);
+            }
         }
         // Blocks of up to 128 contacts run on the device, larger ones on the CPU.
-        assert!(loop_count_per_sweep(BlockSize { contact_count: 128, scalar_count: 0 }) <= LOOP_BUDGET);
-        assert!(loop_count_per_sweep(BlockSize { contact_count: 192, scalar_count: 0 }) > LOOP_BUDGET);
+        assert_eq!(sweeps_in_a_dispatch(block(192, 0), &SolveSettings::default()), 0);
     }
 }

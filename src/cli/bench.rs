@@ -10,7 +10,7 @@ use super::{progress, say, say_json};
 use clap::Args;
 use delassus::machine::{Limits, limits};
 use delassus::model::Note;
-use delassus::worlds::Stage;
+use delassus::worlds::{DeviceWork, Stage};
 use delassus::{Backend, Model, Precision, Worlds};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,6 +89,8 @@ struct Measurement {
     world_steps_per_cpu_second: Option<f64>,
     /// Thread time by stage, µs a world-step.
     stages_us: BTreeMap<&'static str, f64>,
+    /// What a step asked of the device; backend hybrid only.
+    device_work: Option<DeviceStep>,
     /// Time of every shader on the device, µs a world-step; backend gpu only.
     shaders_us: BTreeMap<String, f64>,
     /// Floating-point operations of one world by stage, a world-step; none in f64.
@@ -103,6 +105,27 @@ struct Measurement {
     notes: Vec<Note>,
     #[serde(flatten)]
     summary: Summary,
+}
+
+/// What a step of all worlds asked of the device, on average.
+#[derive(Clone, Copy, Serialize)]
+struct DeviceStep {
+    dispatches: f64,
+    waits: f64,
+    bytes_up: f64,
+    bytes_down: f64,
+}
+
+impl DeviceStep {
+    fn new(work: DeviceWork, steps: u64) -> Self {
+        let each = |total: u64| total as f64 / steps.max(1) as f64;
+        Self {
+            dispatches: each(work.dispatches),
+            waits: each(work.waits),
+            bytes_up: each(work.bytes_up),
+            bytes_down: each(work.bytes_down),
+        }
+    }
 }
 
 /// What one thread can do at most while all work, see [`delassus::machine`].
@@ -152,6 +175,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         bar.inc(1);
     }
     let mut tally = Tally::new(run.worlds.world_count());
+    let asked = run.worlds.device_work().unwrap_or_default();
     run.worlds.set_profile(true);
     (run.stepping, run.cpu) = Default::default();
     for _ in 0..run.steps {
@@ -196,6 +220,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         cpu_seconds: run.cpu,
         world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
+        device_work: run.worlds.device_work().map(|work| DeviceStep::new(work.since(asked), run.steps)),
         shaders_us: run.worlds.shader_times().into_iter().map(|(name, s)| (name, 1e6 * s / world_steps)).collect(),
         bytes_per_world,
         notes: run.notes(),
@@ -269,6 +294,16 @@ fn print(all: &[Measurement]) -> Outcome {
             [m.model.clone(), format!("{} {} {}", m.worlds, m.backend, m.precision), a, b, c, d, e, f, g]
         }),
     ))?;
+    for (m, work) in all.iter().filter_map(|m| Some((m, m.device_work?))) {
+        let DeviceStep { dispatches, waits, bytes_up, bytes_down } = work;
+        say(format!(
+            "{}, {} worlds: a step is {dispatches:.1} dispatches, {waits:.1} waits, {} bytes up, {} down",
+            m.model,
+            m.worlds,
+            grouped(bytes_up as u64),
+            grouped(bytes_down as u64)
+        ))?;
+    }
     for m in all.iter().filter(|m| !m.shaders_us.is_empty()) {
         say(format!("{}, {} worlds: device time by shader, µs a world-step", m.model, m.worlds))?;
         say(table(["shader", "µs"], m.shaders_us.iter().map(|(name, us)| [name.clone(), format!("{us:.4}")])))?;

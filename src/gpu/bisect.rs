@@ -1,126 +1,67 @@
-//! Debugging: twins before a stage, shaders from it on, on the same data. A wrong result is so bisected to one shader.
+//! Debugging: the twin for the first sweeps, the shader from there on, on the same data. A wrong result is so bisected to the first sweep that errs.
 
-use super::buffers::{Problem, any_live};
 use super::device::Gpu;
-use super::stages::{STAGES, stage};
-use crate::error::{Error, Result};
-use crate::lane::{Compiled, F32x16, Level, Pack, Real, Task};
-use crate::solver::{Algorithm, Batch, Group, Header, REPORT_LEN, SolveSettings, jacobi, pgs, residual, warm_start};
+use crate::error::Result;
+use crate::lane::{Compiled, F32x16, Level, Real, Task};
+use crate::solver::{Batch, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, sweeps};
 
 impl Gpu {
-    /// [`Gpu::solve`], with the twins of all stages before `first` in [`STAGES`] and the shaders of `first` and those after it.
-    /// Slow: every stage uploads and reads back.
+    /// [`Gpu::solve`], with the twin for the first `first` sweeps of both problems and the shader for those after them. The first guess and the first look belong to
+    /// whoever does the first sweep. From `settings.iterations` on, the twin does it all.
     ///
     /// # Errors
-    /// As [`Gpu::solve`], and [`crate::Error::Argument`] where no stage is called `first`.
-    pub fn solve_from(&mut self, first: &str, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<()> {
-        settings.validate()?;
-        let first = stage(first)?;
-        let sweep = match settings.algorithm {
-            Algorithm::Auto | Algorithm::Pgs => "pgs",
-            Algorithm::Jacobi => "jacobi",
-        };
-        for group in &mut batch.groups {
-            for problem in [Problem::Velocity, Problem::Position] {
-                let mut run = |name: &str, sweep_count, group: &mut Group<F32x16>| {
-                    let index = stage(name)?;
-                    if index < first {
-                        return twin(index, group, problem, sweep_count, settings);
-                    }
-                    self.run_stage(index, group, problem, sweep_count, settings)
-                };
-                if problem == Problem::Position {
-                    group.position_impulse.clone_from(&group.impulse);
-                }
-                run("warm_start", 0, group)?;
-                run("residual", 0, group)?;
-                for sweep_count in settings.rounds() {
-                    if !any_live(problem.report(group)) {
-                        break;
-                    }
-                    run(sweep, sweep_count, group)?;
-                    run("residual", 0, group)?;
-                }
+    /// As [`Gpu::solve`].
+    pub fn solve_from(&mut self, first: u32, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<()> {
+        let mut all: Vec<_> = batch.groups.iter_mut().map(Tiles::all).collect();
+        self.load(&mut all, settings)?;
+        for which in [Which::Velocity, Which::Position] {
+            for tiles in &mut all {
+                let twin = Twin { tiles: tiles.reborrow(), which, sweep_count: first, settings };
+                Level::detect().run(twin);
             }
+            self.sweep_on(&mut all, which)?;
         }
         Ok(())
     }
-
-    /// Runs one shader once over the velocity problem of `group`, as its arrays stand, and reads λ and report back.
-    ///
-    /// # Errors
-    /// As [`Gpu::solve_from`]; [`crate::Error::Unsupported`] where a tile is too large for the device.
-    pub fn run_shader(
-        &mut self,
-        name: &str,
-        group: &mut Group<F32x16>,
-        sweep_count: u32,
-        settings: &SolveSettings,
-    ) -> Result<()> {
-        self.run_stage(stage(name)?, group, Problem::Velocity, sweep_count, settings)
-    }
 }
 
-/// Runs one twin once over the velocity problem of `group`, as its arrays stand: what [`Gpu::run_shader`] is compared with.
-///
-/// # Errors
-/// [`Error::Argument`] where no stage has that name.
-pub fn run_twin(name: &str, group: &mut Group<F32x16>, sweep_count: u32, settings: &SolveSettings) -> Result<()> {
-    twin(stage(name)?, group, Problem::Velocity, sweep_count, settings)
-}
-
-fn twin(
-    stage: usize,
-    group: &mut Group<F32x16>,
-    problem: Problem,
+/// The first sweeps of one problem of some tiles.
+struct Twin<'a, 'b> {
+    tiles: Tiles<'b, F32x16>,
+    which: Which,
     sweep_count: u32,
-    settings: &SolveSettings,
-) -> Result<()> {
-    let header = Header { sweep_count, ..Header::new(group.size, group.tile_count(), F32x16::LANES, settings) };
-    Level::detect().run(Twin { name: STAGES[stage].name, group, problem, header })
+    settings: &'a SolveSettings,
 }
 
-/// One twin over all tiles of a group.
-struct Twin<'a> {
-    name: &'static str,
-    group: &'a mut Group<F32x16>,
-    problem: Problem,
-    header: Header,
-}
-
-impl Task for Twin<'_> {
+impl Task for Twin<'_, '_> {
     // Small: the array packs by themselves will do.
     const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Avx2 } else { Compiled::Everywhere };
-    type Output = Result<()>;
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> Result<()> {
-        let Self { name, group, problem, header } = self;
-        let n = group.size.row_count();
-        let (contacts, scalars) = (group.size.contact_count, group.size.scalar_count);
-        let (all_bias, all_impulse, all_report) = match problem {
-            Problem::Velocity => (&group.bias, &mut group.impulse, &mut group.report),
-            Problem::Position => (&group.position_bias, &mut group.position_impulse, &mut group.position_report),
-        };
+    fn run(self) {
+        let Self { mut tiles, which, sweep_count, settings } = self;
+        let (n, contacts, scalars) = (tiles.size.row_count(), tiles.size.contact_count, tiles.size.scalar_count);
+        let header = Header { sweep_count, ..Header::new(tiles.size, settings) };
         let mut next_impulse = vec![F32x16::zero(); n];
-        for (t, report) in all_report.chunks_exact_mut(REPORT_LEN).enumerate() {
-            let w = &group.delassus[t * n * n..(t + 1) * n * n];
-            let b = &all_bias[t * n..(t + 1) * n];
-            let friction = &group.friction[t * contacts..(t + 1) * contacts];
-            let bounds = &group.bounds[t * 2 * scalars..(t + 1) * 2 * scalars];
-            let impulse = &mut all_impulse[t * n..(t + 1) * n];
-            match name {
-                "warm_start" => warm_start(&header, friction, bounds, impulse, report),
-                "residual" => residual(&header, w, b, friction, bounds, impulse, report),
-                "pgs" => pgs(&header, w, b, friction, bounds, impulse, report),
-                "jacobi" => jacobi(&header, w, b, friction, bounds, &mut next_impulse, impulse, report),
-                other => {
-                    return Err(Error::argument(
-                        "stage",
-                        format!("nobody has said how the twin of \"{other}\" is called"),
-                    ));
-                }
+        for t in 0..tiles.count() {
+            begin_sweeps(&mut tiles, which, t);
+            if sweep_count == 0 {
+                continue;
             }
+            let (bias, impulse, report) = match which {
+                Which::Velocity => (tiles.bias, &mut *tiles.impulse, &mut *tiles.report),
+                Which::Position => (tiles.position_bias, &mut *tiles.position_impulse, &mut *tiles.position_report),
+            };
+            sweeps(
+                &header,
+                &tiles.delassus[t * n * n..(t + 1) * n * n],
+                &bias[t * n..(t + 1) * n],
+                &tiles.friction[t * contacts..(t + 1) * contacts],
+                &tiles.bounds[t * 2 * scalars..(t + 1) * 2 * scalars],
+                &mut next_impulse,
+                &mut impulse[t * n..(t + 1) * n],
+                &mut report[t * REPORT_LEN..(t + 1) * REPORT_LEN],
+            );
         }
-        Ok(())
     }
 }

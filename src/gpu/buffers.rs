@@ -1,79 +1,107 @@
-//! The buffers of one chunk: tiles of one group that are solved by one dispatch.
+//! The buffers of one chunk: tiles of any sizes that one dispatch solves.
 
+use std::cmp::Reverse;
+use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::stages::{Array, LOOP_BUDGET, STAGES, loop_count_per_sweep};
+use super::shader::{Array, sweeps_in_a_dispatch};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Pack};
-use crate::solver::{BlockSize, Group, Header, REPORT_LEN, REPORT_LIVE, SolveSettings};
+use crate::solver::{self, BlockSize, REPORT_LEN, REPORT_LIVE, SWEPT, SolveSettings, Tiles, Which};
 
 /// Bytes of one tile's entry: 16 f32.
 const ENTRY_BYTES: u64 = size_of::<F32x16>() as u64;
-/// Distance between two headers in their buffer, the strictest alignment of a uniform's offset.
-const HEADER_STRIDE: usize = 256;
 /// Invocations of a workgroup, `WORKGROUP_SIZE` in `shaders/common.wgsl`.
 const WORKGROUP_SIZE: usize = 64;
 /// Workgroups per dimension that every device grants.
 const WORKGROUP_COUNT_LIMIT: usize = 65_535;
+/// Where Newton follows, sweeps are left that do not take the residual down tenfold between two looks: after so many looks none can be above the rounding of f32, 1e-7
+/// of what is added up in it.
+const LOOKS_BEFORE_NEWTON: u32 = 10;
 
-/// The two problems of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Problem {
-    Velocity,
-    Position,
+/// What all tiles of a chunk share: the uniform of the shader, of the same layout. The fields are those of [`solver::Header`].
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Header {
+    /// Lanes of all tiles, the idle ones counted.
+    pub block_count: u32,
+    /// As [`solver::Header::law`].
+    pub law: u32,
+    /// As [`solver::Header::algorithm`].
+    pub algorithm: u32,
+    /// As [`solver::Header::iterations`].
+    pub iterations: u32,
+    /// As [`solver::Header::check_every`].
+    pub check_every: u32,
+    /// As [`solver::Header::tolerance`], m/s.
+    pub tolerance: f32,
+    /// As [`solver::Header::contracts`].
+    pub contracts: f32,
+    /// +∞, which a shader cannot write down: the residual of a block whose numbers are not finite.
+    pub infinity: f32,
 }
 
-impl Problem {
-    /// Its certificates.
-    pub fn report(self, group: &Group<F32x16>) -> &[F32x16] {
-        match self {
-            Self::Velocity => &group.report,
-            Self::Position => &group.position_report,
-        }
-    }
+/// What a tile has for itself: an element of the shader's table, of the same layout.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Tile {
+    /// Contacts its blocks have room for, three rows each.
+    pub contact_count: u32,
+    /// Scalar rows they have room for.
+    pub scalar_count: u32,
+    /// Most sweeps of one dispatch.
+    pub sweep_count: u32,
+    /// Entries of W of all tiles before this one.
+    pub first_matrix: u32,
+    /// Rows of all tiles before this one.
+    pub first_row: u32,
+    /// Contacts of all tiles before this one.
+    pub first_contact: u32,
+    /// Scalar rows of all tiles before this one.
+    pub first_scalar: u32,
 }
 
-/// Whether these certificates leave a block live.
-pub(super) fn any_live(report: &[F32x16]) -> bool {
-    report.chunks_exact(REPORT_LEN).any(|tile| tile[REPORT_LIVE].lanes().iter().any(|live| *live > 0.0))
-}
-
-/// Which tiles of which group.
-#[derive(Debug, Clone)]
-pub(super) struct Chunk {
-    pub group: usize,
+/// Tiles next to each other, of one size.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Index in the list of all [`Tiles`].
+    pub index: usize,
+    /// Which of them.
     pub tiles: Range<usize>,
-    pub size: BlockSize,
+    size: BlockSize,
 }
 
-impl Chunk {
-    /// Cuts a group's tiles so that W fits a binding of `binding_bytes` and the blocks fit one dispatch.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where one tile does not fit.
-    pub fn cut(group: usize, size: BlockSize, tile_count: usize, binding_bytes: u64) -> Result<Vec<Self>> {
-        let tile_bytes = entries(Array::Delassus, size) as u64 * ENTRY_BYTES;
-        let most = ((binding_bytes / tile_bytes.max(ENTRY_BYTES * REPORT_LEN as u64)) as usize)
-            .min(WORKGROUP_COUNT_LIMIT * WORKGROUP_SIZE / F32x16::LANES);
-        if most == 0 && tile_count > 0 {
-            return Err(Error::Unsupported(format!(
-                "a block of {} rows needs {tile_bytes} bytes a tile and the device binds {binding_bytes}; use the cpu backend",
-                size.row_count()
-            )));
-        }
-        let starts = (0..tile_count).step_by(most.max(1));
-        Ok(starts.map(|t| Self { group, tiles: t..(t + most).min(tile_count), size }).collect())
+impl Part {
+    /// Where they are in an array.
+    fn range(&self, array: Array) -> Range<usize> {
+        let len = entries(array, self.size);
+        self.tiles.start * len..self.tiles.end * len
     }
-    /// The range of these tiles in an array of `entry_count` entries a tile.
-    pub fn range(&self, entry_count: usize) -> Range<usize> {
-        self.tiles.start * entry_count..self.tiles.end * entry_count
-    }
+}
+
+/// Which tiles are solved together.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub parts: Vec<Part>,
+    tiles: Vec<Tile>,
+    /// Bytes of every array of [`Array::ALL`].
+    bytes: [u64; Array::ALL.len()],
+    /// Dispatches after which no block is swept any more.
+    pub most_dispatches: u32,
+    /// Dispatches after which hardly any is.
+    pub dispatches: u32,
+}
+
+/// Whether blocks of a size are solved on a device that binds `binding_bytes` at once.
+pub(super) fn fits(size: BlockSize, settings: &SolveSettings, binding_bytes: u64) -> bool {
+    sweeps_in_a_dispatch(size, settings) > 0 && tile_bytes(size) <= binding_bytes
 }
 
 /// Entries of an array per tile.
-pub(super) fn entries(array: Array, size: BlockSize) -> usize {
+fn entries(array: Array, size: BlockSize) -> usize {
     let n = size.row_count();
     match array {
+        Array::Tiles => 0,
         Array::Delassus => n * n,
         Array::Friction => size.contact_count,
         Array::Bounds => 2 * size.scalar_count,
@@ -82,197 +110,254 @@ pub(super) fn entries(array: Array, size: BlockSize) -> usize {
     }
 }
 
+/// Bytes of a tile in the array where it has most.
+fn tile_bytes(size: BlockSize) -> u64 {
+    Array::ALL.map(|array| entries(array, size)).into_iter().max().unwrap_or(0) as u64 * ENTRY_BYTES
+}
+
+impl Chunk {
+    /// Cuts the tiles that fit so that every array fits a binding of `binding_bytes` and the blocks fit one dispatch. The largest blocks come first: what takes longest starts
+    /// first, and neighbours are alike.
+    pub fn cut(all: &[Tiles<'_, F32x16>], settings: &SolveSettings, binding_bytes: u64) -> Vec<Self> {
+        let there = |k: &usize| all[*k].count() > 0 && fits(all[*k].size, settings, binding_bytes);
+        let mut order: Vec<usize> = (0..all.len()).filter(there).collect();
+        order.sort_by_key(|&k| Reverse((all[k].size.row_count(), all[k].size)));
+        let most_tiles = WORKGROUP_COUNT_LIMIT * WORKGROUP_SIZE / F32x16::LANES;
+        let (mut chunks, mut used) = (Vec::<Self>::new(), binding_bytes);
+        for k in order {
+            let (size, mut first) = (all[k].size, 0);
+            while first < all[k].count() {
+                let room = chunks.last().map_or(0, |chunk| most_tiles - chunk.tiles.len());
+                let room = room.min(((binding_bytes - used) / tile_bytes(size)) as usize);
+                let Some(chunk) = chunks.last_mut().filter(|_| room > 0) else {
+                    chunks.push(Self::default());
+                    used = 0;
+                    continue;
+                };
+                let last = all[k].count().min(first + room);
+                chunk.add(k, first..last, size, settings);
+                used += (last - first) as u64 * tile_bytes(size);
+                first = last;
+            }
+        }
+        chunks
+    }
+
+    fn add(&mut self, index: usize, tiles: Range<usize>, size: BlockSize, settings: &SolveSettings) {
+        let sweep_count = sweeps_in_a_dispatch(size, settings);
+        let expected = match solver::Header::new(size, settings).contracts {
+            0.0 => settings.iterations,
+            _ => settings.iterations.min(settings.check_every.max(1).saturating_mul(LOOKS_BEFORE_NEWTON)),
+        };
+        self.most_dispatches = self.most_dispatches.max(settings.iterations.div_ceil(sweep_count)).max(1);
+        self.dispatches = self.dispatches.max(expected.div_ceil(sweep_count)).max(1);
+        for _ in tiles.clone() {
+            let before = |array: Array| (self.bytes[array as usize] / ENTRY_BYTES) as u32;
+            self.tiles.push(Tile {
+                contact_count: size.contact_count as u32,
+                scalar_count: size.scalar_count as u32,
+                sweep_count,
+                first_matrix: before(Array::Delassus),
+                first_row: before(Array::Impulse),
+                first_contact: before(Array::Friction),
+                first_scalar: before(Array::Bounds) / 2,
+            });
+            for array in Array::ALL {
+                self.bytes[array as usize] += entries(array, size) as u64 * ENTRY_BYTES;
+            }
+            self.bytes[Array::Tiles as usize] += size_of::<Tile>() as u64;
+        }
+        self.parts.push(Part { index, tiles, size });
+    }
+
+    /// Whether any block of it is still swept.
+    pub fn any_swept(&self, all: &[Tiles<'_, F32x16>], which: Which) -> bool {
+        self.parts.iter().any(|part| {
+            let mut each = reports(&all[part.index], which)[part.range(Array::Report)].chunks_exact(REPORT_LEN);
+            each.any(|report| report[REPORT_LIVE].lanes().contains(&(SWEPT as f32)))
+        })
+    }
+
+    /// Sends what its tiles have of an array, `of` the list of all; returns the bytes.
+    fn send<'a>(
+        &self,
+        queue: &wgpu::Queue,
+        to: &wgpu::Buffer,
+        array: Array,
+        of: impl Fn(usize) -> &'a [F32x16],
+    ) -> u64 {
+        let size = self.bytes[array as usize];
+        // a view that is refused is a fault that the device tells
+        if let Some(mut view) = NonZeroU64::new(size).and_then(|size| queue.write_buffer_with(to, 0, size)) {
+            let mut at = 0;
+            for part in &self.parts {
+                let from: &[u8] = bytemuck::cast_slice(&of(part.index)[part.range(array)]);
+                view.slice(at..at + from.len()).copy_from_slice(from);
+                at += from.len();
+            }
+        }
+        size
+    }
+}
+
 /// Device memory for one chunk at a time.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Bytes that every array has room for, in the order of [`Array`].
-    capacity: [u64; 7],
-    shared: [wgpu::Buffer; 4],
-    /// Bias, impulse and report, one set a problem.
-    problems: [[wgpu::Buffer; 3]; 2],
-    /// Impulse and report on their way back, one a problem.
-    staging: [wgpu::Buffer; 2],
-    headers: wgpu::Buffer,
-    /// One a problem and stage.
-    groups: [Vec<wgpu::BindGroup>; 2],
-}
-
-const ARRAYS: [Array; 7] =
-    [Array::Delassus, Array::Friction, Array::Bounds, Array::NextImpulse, Array::Bias, Array::Impulse, Array::Report];
-
-/// Bytes of every array of `tile_count` tiles; one entry at least, as nothing empty can be bound.
-fn bytes(size: BlockSize, tile_count: usize) -> [u64; 7] {
-    ARRAYS.map(|array| (entries(array, size) * tile_count).max(1) as u64 * ENTRY_BYTES)
+    /// Bytes that every array has room for, in the order of [`Array::ALL`].
+    capacity: [u64; Array::ALL.len()],
+    header: wgpu::Buffer,
+    /// In the order of [`Array::ALL`]; the bias is that of the velocity problem.
+    arrays: Vec<wgpu::Buffer>,
+    position_bias: wgpu::Buffer,
+    /// Report and impulse on their way back.
+    staging: wgpu::Buffer,
+    /// One a problem.
+    groups: [wgpu::BindGroup; 2],
 }
 
 impl Slot {
     /// Room for `chunk`, a quarter more than it needs as far as `binding_bytes` allows.
-    pub fn new(device: &wgpu::Device, layouts: &[wgpu::BindGroupLayout], chunk: &Chunk, binding_bytes: u64) -> Self {
-        let capacity = bytes(chunk.size, chunk.tiles.len()).map(|needed| {
-            let roomy = (needed + needed / 4).next_multiple_of(ENTRY_BYTES);
-            roomy.min(binding_bytes / ENTRY_BYTES * ENTRY_BYTES).max(needed)
+    pub fn new(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, chunk: &Chunk, binding_bytes: u64) -> Self {
+        // nothing empty can be bound
+        let capacity = chunk.bytes.map(|needed| {
+            let roomy = (needed + needed / 4).min(binding_bytes).max(needed).max(ENTRY_BYTES);
+            roomy.next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT)
         });
         use wgpu::BufferUsages as Use;
         let buffer = |label, size, usage| {
             device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
         };
-        let array = |k: usize| buffer(ARRAYS[k].name(), capacity[k], Use::STORAGE | Use::COPY_DST | Use::COPY_SRC);
-        let shared = [0, 1, 2, 3].map(array);
-        let problems = [(); 2].map(|()| [4, 5, 6].map(array));
-        let staging = [(); 2].map(|()| buffer("staging", capacity[5] + capacity[6], Use::MAP_READ | Use::COPY_DST));
-        let headers = buffer("header", (HEADER_STRIDE * HEADER_COUNT) as u64, Use::UNIFORM | Use::COPY_DST);
-        let groups = [0, 1].map(|problem: usize| {
-            let of = |array: Array| {
-                let k = ARRAYS.iter().position(|a| *a == array).unwrap_or(0);
-                if k < 4 { &shared[k] } else { &problems[problem][k - 4] }
-            };
-            let bind = |(stage, layout): (&super::Stage, &wgpu::BindGroupLayout)| {
-                let header = wgpu::BufferBinding {
-                    buffer: &headers,
-                    offset: 0,
-                    size: std::num::NonZeroU64::new(size_of::<Header>() as u64),
-                };
-                let mut entries =
-                    vec![wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::Buffer(header) }];
-                for (k, (array, _)) in stage.bindings.iter().enumerate() {
-                    let resource = of(*array).as_entire_binding();
-                    entries.push(wgpu::BindGroupEntry { binding: k as u32 + 1, resource });
-                }
-                device.create_bind_group(&wgpu::BindGroupDescriptor {
-                    label: Some(stage.name),
-                    layout,
-                    entries: &entries,
-                })
-            };
-            STAGES.iter().zip(layouts).map(bind).collect()
+        let array =
+            |array: Array| buffer(array.name(), capacity[array as usize], Use::STORAGE | Use::COPY_DST | Use::COPY_SRC);
+        let (arrays, position_bias) = (Array::ALL.map(array).to_vec(), array(Array::Bias));
+        let back = capacity[Array::Report as usize] + capacity[Array::Impulse as usize];
+        let staging = buffer("staging", back, Use::MAP_READ | Use::COPY_DST);
+        let header = buffer("header", size_of::<Header>() as u64, Use::UNIFORM | Use::COPY_DST);
+        let groups = [Which::Velocity, Which::Position].map(|which| {
+            let mut entries = vec![wgpu::BindGroupEntry { binding: 0, resource: header.as_entire_binding() }];
+            for (k, array) in Array::ALL.into_iter().enumerate() {
+                let other = array == Array::Bias && which == Which::Position;
+                let resource = if other { &position_bias } else { &arrays[k] }.as_entire_binding();
+                entries.push(wgpu::BindGroupEntry { binding: k as u32 + 1, resource });
+            }
+            let label = Some("sweeps");
+            device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
         });
-        Self { capacity, shared, problems, staging, headers, groups }
+        Self { capacity, header, arrays, position_bias, staging, groups }
     }
 
     /// Whether `chunk` has room.
     pub fn holds(&self, chunk: &Chunk) -> bool {
-        bytes(chunk.size, chunk.tiles.len()).iter().zip(&self.capacity).all(|(needed, room)| needed <= room)
+        chunk.bytes.iter().zip(&self.capacity).all(|(needed, room)| needed <= room)
     }
 
-    /// Sends the chunk's matrices, constant terms, friction, bounds and headers; of the answers, the arrays of `answers`.
+    /// Sends what both problems have: matrices, constant terms, friction and bounds, and what the shader has to know of them. Returns the bytes.
     pub fn upload(
         &self,
         queue: &wgpu::Queue,
         chunk: &Chunk,
-        group: &Group<F32x16>,
+        all: &[Tiles<'_, F32x16>],
         settings: &SolveSettings,
-        answers: &[(Problem, Array)],
-    ) {
-        let send = |buffer: &wgpu::Buffer, array: Array, data: &[F32x16]| {
-            let data = &data[chunk.range(entries(array, chunk.size))];
-            if !data.is_empty() {
-                queue.write_buffer(buffer, 0, bytemuck::cast_slice(data));
-            }
+    ) -> u64 {
+        // what does not depend on the size is for all tiles
+        let same = solver::Header::new(BlockSize::default(), settings);
+        let header = Header {
+            block_count: (chunk.tiles.len() * F32x16::LANES) as u32,
+            law: same.law,
+            algorithm: same.algorithm,
+            iterations: same.iterations,
+            check_every: same.check_every,
+            tolerance: same.tolerance,
+            contracts: same.contracts,
+            infinity: f32::INFINITY,
         };
-        send(&self.shared[0], Array::Delassus, &group.delassus);
-        send(&self.shared[1], Array::Friction, &group.friction);
-        send(&self.shared[2], Array::Bounds, &group.bounds);
-        send(&self.problems[0][0], Array::Bias, &group.bias);
-        send(&self.problems[1][0], Array::Bias, &group.position_bias);
-        for (problem, array) in answers {
-            let (impulse, report) = match problem {
-                Problem::Velocity => (&group.impulse, &group.report),
-                Problem::Position => (&group.position_impulse, &group.position_report),
-            };
-            let [_, impulse_buffer, report_buffer] = &self.problems[*problem as usize];
-            match array {
-                Array::Report => send(report_buffer, Array::Report, report),
-                _ => send(impulse_buffer, Array::Impulse, impulse),
-            }
-        }
-        let mut headers = vec![0u8; HEADER_STRIDE * HEADER_COUNT];
-        for (k, sweep_count) in Sweeps::new(settings, chunk.size).counts.into_iter().enumerate() {
-            let header = Header { sweep_count, ..Header::new(chunk.size, chunk.tiles.len(), F32x16::LANES, settings) };
-            headers[k * HEADER_STRIDE..][..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
-        }
-        queue.write_buffer(&self.headers, 0, &headers);
+        queue.write_buffer(&self.header, 0, bytemuck::bytes_of(&header));
+        let tiles: &[u8] = bytemuck::cast_slice(&chunk.tiles);
+        queue.write_buffer(&self.arrays[Array::Tiles as usize], 0, tiles);
+        let to = |array: Array| &self.arrays[array as usize];
+        (size_of::<Header>() + tiles.len()) as u64
+            + chunk.send(queue, to(Array::Delassus), Array::Delassus, |k| all[k].delassus)
+            + chunk.send(queue, to(Array::Friction), Array::Friction, |k| all[k].friction)
+            + chunk.send(queue, to(Array::Bounds), Array::Bounds, |k| all[k].bounds)
+            + chunk.send(queue, to(Array::Bias), Array::Bias, |k| all[k].bias)
+            + chunk.send(queue, &self.position_bias, Array::Bias, |k| all[k].position_bias)
     }
 
-    /// One dispatch of a stage over all blocks, with the header of that index.
-    pub fn dispatch(
+    /// Sends where a problem stands: impulses and reports. Returns the bytes.
+    pub fn upload_problem(&self, queue: &wgpu::Queue, chunk: &Chunk, all: &[Tiles<'_, F32x16>], which: Which) -> u64 {
+        let impulse = |k: usize| match which {
+            Which::Velocity => &*all[k].impulse,
+            Which::Position => &*all[k].position_impulse,
+        };
+        let to = |array: Array| &self.arrays[array as usize];
+        chunk.send(queue, to(Array::Impulse), Array::Impulse, impulse)
+            + chunk.send(queue, to(Array::Report), Array::Report, |k| reports(&all[k], which))
+    }
+
+    /// Records so many dispatches over all blocks, and the way back of report and λ.
+    pub fn record(
         &self,
-        pass: &mut wgpu::ComputePass,
-        pipelines: &[wgpu::ComputePipeline],
-        problem: Problem,
-        stage: usize,
-        header: usize,
+        encoder: &mut wgpu::CommandEncoder,
+        pipeline: &wgpu::ComputePipeline,
         chunk: &Chunk,
+        which: Which,
+        dispatches: u32,
     ) {
-        pass.set_pipeline(&pipelines[stage]);
-        pass.set_bind_group(0, &self.groups[problem as usize][stage], &[(header * HEADER_STRIDE) as u32]);
-        pass.dispatch_workgroups((chunk.tiles.len() * F32x16::LANES).div_ceil(WORKGROUP_SIZE) as u32, 1, 1);
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(pipeline);
+        pass.set_bind_group(0, &self.groups[which as usize], &[]);
+        for _ in 0..dispatches {
+            pass.dispatch_workgroups((chunk.tiles.len() * F32x16::LANES).div_ceil(WORKGROUP_SIZE) as u32, 1, 1);
+        }
+        drop(pass);
+        let mut at = 0;
+        for array in [Array::Report, Array::Impulse] {
+            let size = chunk.bytes[array as usize];
+            encoder.copy_buffer_to_buffer(&self.arrays[array as usize], 0, &self.staging, at, size);
+            at += size;
+        }
     }
 
-    /// Copies λ of the velocity problem to the position problem's first guess.
-    pub fn copy_guess(&self, encoder: &mut wgpu::CommandEncoder, chunk: &Chunk) {
-        let size = bytes(chunk.size, chunk.tiles.len())[5];
-        encoder.copy_buffer_to_buffer(&self.problems[0][1], 0, &self.problems[1][1], 0, size);
-    }
-
-    /// Copies report and λ to where the host can read them.
-    pub fn copy_answer(&self, encoder: &mut wgpu::CommandEncoder, problem: Problem, chunk: &Chunk) {
-        let [.., impulse, report] = bytes(chunk.size, chunk.tiles.len());
-        let staging = &self.staging[problem as usize];
-        encoder.copy_buffer_to_buffer(&self.problems[problem as usize][2], 0, staging, 0, report);
-        encoder.copy_buffer_to_buffer(&self.problems[problem as usize][1], 0, staging, report, impulse);
-    }
-
-    /// Asks for the answer; it can be read after the queue was waited for.
-    pub fn map(&self, problem: Problem) {
+    /// Asks for report and λ; they can be read after the queue was waited for.
+    pub fn map(&self) {
         // A failure shows when the range is read.
-        self.staging[problem as usize].map_async(wgpu::MapMode::Read, .., |_| ());
+        self.staging.map_async(wgpu::MapMode::Read, .., |_| ());
     }
 
-    /// Reads report and λ into the group.
+    /// Reads report and λ. Returns the bytes.
     ///
     /// # Errors
     /// [`Error::Device`] where the answer did not arrive.
-    pub fn read(&self, problem: Problem, chunk: &Chunk, group: &mut Group<F32x16>) -> Result<()> {
-        let [.., impulse_bytes, report_bytes] = bytes(chunk.size, chunk.tiles.len());
-        let staging = &self.staging[problem as usize];
-        let (impulse, report) = match problem {
-            Problem::Velocity => (&mut group.impulse, &mut group.report),
-            Problem::Position => (&mut group.position_impulse, &mut group.position_report),
-        };
+    pub fn read(&self, chunk: &Chunk, all: &mut [Tiles<'_, F32x16>], which: Which) -> Result<u64> {
+        let [.., impulse_bytes, report_bytes] = chunk.bytes;
         let unread = |e: wgpu::MapRangeError| Error::Device(format!("the answer cannot be read: {e}"));
-        let view = staging.get_mapped_range(..report_bytes + impulse_bytes).map_err(unread)?;
-        let (report_view, impulse_view) = view.split_at(report_bytes as usize);
-        let report: &mut [u8] = bytemuck::cast_slice_mut(&mut report[chunk.range(REPORT_LEN)]);
-        report.copy_from_slice(report_view);
-        let impulse: &mut [u8] = bytemuck::cast_slice_mut(&mut impulse[chunk.range(chunk.size.row_count())]);
-        impulse.copy_from_slice(&impulse_view[..impulse.len()]);
+        let view = self.staging.get_mapped_range(..report_bytes + impulse_bytes).map_err(unread)?;
+        let (mut report_view, mut impulse_view) = view.split_at(report_bytes as usize);
+        for part in &chunk.parts {
+            let tiles = &mut all[part.index];
+            let (impulse, report) = match which {
+                Which::Velocity => (&mut *tiles.impulse, &mut *tiles.report),
+                Which::Position => (&mut *tiles.position_impulse, &mut *tiles.position_report),
+            };
+            for (to, array, from) in
+                [(report, Array::Report, &mut report_view), (impulse, Array::Impulse, &mut impulse_view)]
+            {
+                let to: &mut [u8] = bytemuck::cast_slice_mut(&mut to[part.range(array)]);
+                let (own, rest) = from.split_at(to.len());
+                to.copy_from_slice(own);
+                *from = rest;
+            }
+        }
         drop(view);
-        staging.unmap();
-        Ok(())
+        self.staging.unmap();
+        Ok(report_bytes + impulse_bytes)
     }
 }
 
-/// Headers of a slot: all sweeps that fit one dispatch; the rest of a full round; the rest of the last round.
-const HEADER_COUNT: usize = 3;
-
-/// How a round of sweeps is spread over dispatches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sweeps {
-    /// Sweeps of the header of that index.
-    pub counts: [u32; HEADER_COUNT],
-}
-
-impl Sweeps {
-    pub fn new(settings: &SolveSettings, size: BlockSize) -> Self {
-        let most = (LOOP_BUDGET / loop_count_per_sweep(size)).max(1) as u32;
-        let full = settings.check_every.max(1);
-        Self { counts: [most, full % most, settings.iterations % full % most] }
-    }
-    /// The headers to dispatch with, one after the other, for a round of `sweep_count` sweeps as of [`SolveSettings::rounds`].
-    pub fn dispatches(self, sweep_count: u32) -> impl Iterator<Item = usize> {
-        let [most, ..] = self.counts;
-        let rest = sweep_count % most;
-        let last = self.counts[1..].iter().position(|count| *count == rest).filter(|_| rest > 0);
-        std::iter::repeat_n(0, (sweep_count / most) as usize).chain(last.map(|k| k + 1))
+/// The certificates of one problem.
+fn reports<'a>(tiles: &'a Tiles<'_, F32x16>, which: Which) -> &'a [F32x16] {
+    match which {
+        Which::Velocity => tiles.report,
+        Which::Position => tiles.position_report,
     }
 }

@@ -3,7 +3,6 @@
 use super::Device;
 use crate::error::{Error, Result};
 use std::ops::Range;
-use std::time::Duration;
 
 /// A shader of a chain.
 #[derive(Debug)]
@@ -39,9 +38,6 @@ pub(crate) struct Chain {
     pipelines: Vec<wgpu::ComputePipeline>,
     sets: Vec<Set>,
 }
-
-/// A device that has not answered for so long is taken for lost.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 impl Chain {
     /// Compiles the kernels, all at once. `written`: of every storage binding, whether shaders write to it.
@@ -229,9 +225,7 @@ impl Chain {
         encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
         self.device.queue.submit([encoder.finish()]);
         staging.slice(..).map_async(wgpu::MapMode::Read, |_| {});
-        let waited = self.device.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
-        self.device.check()?;
-        waited.map_err(|e| Error::Device(format!("{}: {e}; use the cpu backend", self.device.info().name)))?;
+        self.device.wait()?;
         let view = staging.slice(..).get_mapped_range();
         let view = view.map_err(|e| Error::Device(format!("{}: {e}", self.device.info().name)))?;
         let numbers = bytemuck::pod_collect_to_vec(&view);

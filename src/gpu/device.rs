@@ -1,14 +1,18 @@
 //! Which devices there are, and opening one.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::buffers::Slot;
-use super::stages::{STAGES, STORAGE_BUFFER_LIMIT};
+use super::buffers::{Chunk, Header, Slot};
+use super::shader::{Array, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
 use crate::error::{Error, Result};
-use crate::solver::Header;
+use crate::solver::DeviceWork;
 
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
+
+/// A device that has not answered for so long is taken for lost.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What a device is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -72,6 +76,10 @@ impl DeviceInfo {
     pub fn is_software(&self) -> bool {
         self.kind == DeviceKind::Software
     }
+    /// What whoever uses it should know, if it is software.
+    pub fn warning(&self) -> Option<String> {
+        self.is_software().then(|| format!("{} is a software driver: right answers, no speed", self.name))
+    }
 }
 
 /// Which device to open.
@@ -134,15 +142,18 @@ pub struct Device {
     faults: Arc<Mutex<Faults>>,
 }
 
-/// An open device with the pipelines and buffers of all stages of the batched solver. Buffers grow as needed and are kept between solves.
+/// An open device with the pipeline and buffers of the batched solver. Buffers grow as needed and are kept between solves.
 #[derive(Debug)]
 pub struct Gpu {
     open: Device,
-    /// One a stage, as in [`STAGES`].
-    pub(super) pipelines: Vec<wgpu::ComputePipeline>,
-    pub(super) layouts: Vec<wgpu::BindGroupLayout>,
-    /// One a chunk of a batch.
+    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) layout: wgpu::BindGroupLayout,
+    /// What is being solved.
+    pub(super) chunks: Vec<Chunk>,
+    /// One a chunk, or more.
     pub(super) slots: Vec<Slot>,
+    /// What was asked of the device so far.
+    pub(super) work: DeviceWork,
     /// Largest binding in use, bytes. Tests make it small.
     pub(super) binding_bytes: u64,
 }
@@ -234,26 +245,31 @@ impl Device {
     /// Waits until everything submitted is done.
     ///
     /// # Errors
-    /// [`Error::Device`] where the device failed meanwhile.
+    /// [`Error::Device`] where the device failed meanwhile, or does not answer.
     pub(super) fn wait(&self) -> Result<()> {
-        let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
+        let waited = self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
         self.check()?;
-        polled.map_err(|e| Error::Device(format!("{}: {e}", self.info.name)))?;
+        waited.map_err(|e| Error::Device(format!("{}: {e}; use the cpu backend", self.info.name)))?;
         Ok(())
     }
 }
 
 impl Gpu {
-    /// Opens a device and builds the pipelines.
+    /// Opens a device and builds the pipeline.
     ///
     /// # Errors
     /// As [`Device::new`].
     pub fn new(choice: &DeviceChoice) -> Result<Self> {
         let open = Device::new(choice)?;
-        let (layouts, pipelines) = STAGES.iter().map(|stage| pipeline(&open.device, stage)).unzip();
-        let gpu = Self { pipelines, layouts, slots: Vec::new(), binding_bytes: open.binding_bytes(), open };
-        gpu.check()?;
-        Ok(gpu)
+        let (layout, pipeline) = pipeline(&open.device);
+        open.check()?;
+        let (binding_bytes, work) = (open.binding_bytes(), DeviceWork::default());
+        Ok(Self { open, pipeline, layout, chunks: Vec::new(), slots: Vec::new(), work, binding_bytes })
+    }
+
+    /// What was asked of the device so far.
+    pub fn work(&self) -> DeviceWork {
+        self.work
     }
 
     /// Makes chunks as small as on a device that binds at most `bytes` at once; at least one tile of a group still goes.
@@ -263,34 +279,36 @@ impl Gpu {
     }
 }
 
-/// The bind group layout and pipeline of a stage: header at binding 0 (with an offset per dispatch), storage buffers after it.
-fn pipeline(device: &wgpu::Device, stage: &super::Stage) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
-    let entry = |binding, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
+/// The bind group layout and pipeline of the shader: header at binding 0, storage buffers after it.
+fn pipeline(device: &wgpu::Device) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
+    let entry = |binding, ty, size| wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: std::num::NonZeroU64::new(size) },
+        ty: wgpu::BindingType::Buffer {
+            ty,
+            has_dynamic_offset: false,
+            min_binding_size: std::num::NonZeroU64::new(size),
+        },
         count: None,
     };
-    let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform, true, size_of::<Header>() as u64)];
-    for (k, (_, write)) in stage.bindings.iter().enumerate() {
-        entries.push(entry(k as u32 + 1, wgpu::BufferBindingType::Storage { read_only: !write }, false, 0));
+    let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform, size_of::<Header>() as u64)];
+    for (k, array) in Array::ALL.into_iter().enumerate() {
+        entries.push(entry(k as u32 + 1, wgpu::BufferBindingType::Storage { read_only: !array.is_written() }, 0));
     }
-    let layout = device
-        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(stage.name), entries: &entries });
+    let label = Some(SHADER);
+    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some(stage.name),
+        label,
         bind_group_layouts: &[Some(&layout)],
         immediate_size: 0,
     });
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(stage.name),
-        source: wgpu::ShaderSource::Wgsl(stage.source.into()),
-    });
+    let source = wgpu::ShaderSource::Wgsl(SOURCE.into());
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label, source });
     let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(stage.name),
+        label,
         layout: Some(&pipeline_layout),
         module: &module,
-        entry_point: Some(stage.name),
+        entry_point: Some(SHADER),
         compilation_options: wgpu::PipelineCompilationOptions::default(),
         cache: None,
     });

@@ -1,21 +1,21 @@
-//! Batched solving on any GPU: the same stages as in [`crate::solver`], as shaders (Vulkan, Metal, DX12).
+//! Batched solving on any GPU: the stage [`crate::solver::sweeps`] as a shader (Vulkan, Metal, DX12).
 //!
 //! ```text
-//! Batch ─► chunks that fit one binding ─► upload W, b, μ, bounds, λ₀ ─► warm_start, residual
-//!       ─► (sweeps, residual) × rounds ─► read back reports; again with twice the rounds while any block is live
-//!       ─► read back λ
+//! Batch ─► chunks that fit one binding ─► upload W, b, μ, bounds ─► λ₀ ─► sweeps of the velocity problem ─► read back λ and report
+//!                                                                   λ₀ ─► sweeps of the position problem ─► read back λ and report
 //! ```
-//! One dispatch per stage and chunk covers all its blocks; a frozen block leaves the shader at once. wgpu appears in this module only.
+//! One dispatch covers the blocks of all sizes; each runs its own sweeps, looks at its residual and leaves when it is done. Long solves take several, see [`LOOP_BUDGET`].
+//! wgpu appears in this module only.
 
 mod bisect;
 mod buffers;
 mod chain;
 mod device;
+mod shader;
 mod solve;
-mod stages;
 
-pub use bisect::run_twin;
+pub use buffers::{Header, Tile};
 pub(crate) use chain::{Chain, Dispatch, Kernel};
 pub use device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Gpu, list_devices};
+pub use shader::{Array, LOOP_BUDGET, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
 pub use solve::GpuReport;
-pub use stages::{Array, LOOP_BUDGET, STAGES, STORAGE_BUFFER_LIMIT, Stage, loop_count_per_sweep, stage};

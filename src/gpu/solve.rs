@@ -2,17 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::buffers::{Chunk, Problem, Slot, Sweeps, any_live};
-use super::device::Gpu;
-use super::stages::{LOOP_BUDGET, STAGES, loop_count_per_sweep, stage};
+use super::buffers::{Chunk, Slot, fits};
+use super::device::{Device, Gpu};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Level};
-use crate::solver::{Algorithm, Batch, Group, REPORT_LEN, SolveSettings, Tiles, solve_tiles};
+use crate::solver::{Batch, BlockSize, DeviceWork, SolveSettings, Tiles, Which, begin_sweeps, solve_tiles};
 
-/// Rounds of sweeps before the reports are read back for the first time; then twice as many each time.
-const FIRST_ROUNDS: usize = 4;
-/// Most rounds in one submission, so that no watchdog ends it.
-const MOST_ROUNDS: usize = 32;
+/// Most dispatches over a chunk in one submission, so that no watchdog ends it.
+const MOST_DISPATCHES: u32 = 8;
 
 /// Where the blocks of a batch were solved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,14 +18,15 @@ pub struct GpuReport {
     pub gpu_block_count: usize,
     /// Blocks solved on the CPU because they are too large for the device.
     pub cpu_block_count: usize,
-    /// Submissions to the device, each with one wait.
-    pub submission_count: usize,
+    /// What that asked of the device.
+    pub work: DeviceWork,
     /// What the user should know, where blocks went to the CPU.
     pub note: Option<String>,
 }
 
 impl Gpu {
-    /// Solves the velocity problem and then the position problem of every block, as [`crate::solver::solve_cpu`] does.
+    /// Sweeps over the velocity problem and then the position problem of every block, as [`crate::solver::solve_cpu`] does; with
+    /// [`Algorithm::Auto`](crate::solver::Algorithm::Auto) without the Newton that follows there.
     ///
     /// Groups whose blocks are too large for the device are solved on the CPU, and the report says so. The same batch gives the same bits on
     /// the same device; a block's bits do not depend on its neighbours.
@@ -37,164 +35,112 @@ impl Gpu {
     /// [`Error::Device`] where the device fails, [`Error::Argument`] for wrong settings, [`Error::Unsupported`] for blocks that are too large for the device
     /// where the CPU cannot take them.
     pub fn solve(&mut self, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<GpuReport> {
-        settings.validate()?;
+        let before = self.work;
         let mut report = GpuReport::default();
-        let mut chunks = Vec::new();
-        for (g, group) in batch.groups.iter_mut().enumerate() {
-            if let Some(cut) = self.cut(g, group) {
-                chunks.extend(cut);
-                report.gpu_block_count += group.block_count;
+        for group in &batch.groups {
+            let there = self.fits(group.size, settings);
+            *if there { &mut report.gpu_block_count } else { &mut report.cpu_block_count } += group.block_count;
+        }
+        let mut all: Vec<_> = batch.groups.iter_mut().map(Tiles::all).collect();
+        report.note = self.load(&mut all, settings)?;
+        for which in [Which::Velocity, Which::Position] {
+            self.sweep(&mut all, which)?;
+        }
+        report.work = self.work.since(before);
+        Ok(report)
+    }
+
+    /// Whether blocks of a size are solved on the device.
+    fn fits(&self, size: BlockSize, settings: &SolveSettings) -> bool {
+        fits(size, settings, self.binding_bytes)
+    }
+
+    /// Sends what the problems of all blocks are. Those that are too large for the device are solved here, both problems of them; the note says so.
+    ///
+    /// # Errors
+    /// As [`Gpu::solve`].
+    pub(crate) fn load(&mut self, all: &mut [Tiles<'_, F32x16>], settings: &SolveSettings) -> Result<Option<String>> {
+        settings.validate()?;
+        let mut note = None;
+        for tiles in all.iter_mut().filter(|tiles| tiles.count() > 0) {
+            let rows = tiles.size.row_count();
+            if self.fits(tiles.size, settings) {
                 continue;
             }
             if !Level::detect().runs_packs() {
                 return Err(Error::Unsupported(format!(
-                    "blocks of {} rows are too large for the device, and this CPU has no AVX2 and FMA to solve them in packs; use the cpu backend",
-                    group.size.row_count()
+                    "blocks of {rows} rows are too large for the device, and this CPU has no AVX2 and FMA to solve them in packs; use the cpu backend",
                 )));
             }
-            let pieces = Tiles::all(group).chunks(1);
+            let pieces = tiles.reborrow().chunks(1);
             pieces.into_par_iter().for_each(|tiles| solve_tiles(tiles, Level::detect(), settings));
-            report.cpu_block_count += group.block_count;
-            report.note = Some(format!(
-                "blocks of {} rows are too large for the device and were solved on the CPU",
-                group.size.row_count()
-            ));
+            note = Some(format!("blocks of {rows} rows are too large for the device and were solved on the CPU"));
         }
-        self.reserve(&chunks);
-        for (slot, chunk) in self.slots.iter().zip(&chunks) {
-            let guess = [(Problem::Velocity, super::Array::Impulse)];
-            slot.upload(&self.queue, chunk, &batch.groups[chunk.group], settings, &guess);
+        self.chunks = Chunk::cut(all, settings, self.binding_bytes);
+        for (k, chunk) in self.chunks.iter().enumerate() {
+            if self.slots.get(k).is_none_or(|slot| !slot.holds(chunk)) {
+                self.slots.truncate(k);
+                self.slots.push(Slot::new(&self.device, &self.layout, chunk, self.binding_bytes));
+            }
+            self.work.bytes_up += self.slots[k].upload(&self.queue, chunk, all, settings);
         }
-        for problem in [Problem::Velocity, Problem::Position] {
-            report.submission_count += self.solve_problem(problem, &chunks, batch, settings)?;
-        }
-        Ok(report)
+        self.checked(Device::check)?;
+        Ok(note)
     }
 
-    /// The chunks of a group, or none where its blocks are too large for the device.
-    pub(super) fn cut(&self, index: usize, group: &Group<F32x16>) -> Option<Vec<Chunk>> {
-        if loop_count_per_sweep(group.size) > LOOP_BUDGET {
-            return None;
-        }
-        Chunk::cut(index, group.size, group.tile_count(), self.binding_bytes).ok()
-    }
-
-    /// A slot for every chunk, in order.
-    pub(super) fn reserve(&mut self, chunks: &[Chunk]) {
-        for (k, chunk) in chunks.iter().enumerate() {
-            if self.slots.get(k).is_some_and(|slot| slot.holds(chunk)) {
-                continue;
-            }
-            let slot = Slot::new(&self.device, &self.layouts, chunk, self.binding_bytes);
-            if k < self.slots.len() {
-                self.slots[k] = slot;
-            } else {
-                self.slots.push(slot);
-            }
-        }
-    }
-
-    /// `warm_start`, `residual`, then rounds of sweeps and `residual` until no block is live; returns the submissions.
-    ///
-    /// The host reads the reports after 4 rounds, then after 8 more, and so on: few waits, and at most about twice the rounds
-    /// needed. Rounds over frozen blocks change nothing, so the answer is that of the CPU's loop.
-    fn solve_problem(
-        &self,
-        problem: Problem,
-        chunks: &[Chunk],
-        batch: &mut Batch<F32x16>,
-        settings: &SolveSettings,
-    ) -> Result<usize> {
-        let (warm_start, residual) = (stage("warm_start")?, stage("residual")?);
-        let sweep = stage(match settings.algorithm {
-            Algorithm::Auto | Algorithm::Pgs => "pgs",
-            Algorithm::Jacobi => "jacobi",
-        })?;
-        let rounds: Vec<u32> = settings.rounds().collect();
-        let mut live: Vec<usize> = (0..chunks.len()).collect();
-        let (mut done, mut next, mut submission_count) = (0, FIRST_ROUNDS, 0);
-        while !live.is_empty() {
-            let burst = &rounds[done..(done + next).min(rounds.len())];
-            let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            for &k in &live {
-                let (slot, chunk) = (&self.slots[k], &chunks[k]);
-                let first = submission_count == 0;
-                if first && problem == Problem::Position {
-                    slot.copy_guess(&mut encoder, chunk);
-                }
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                let mut run = |stage, header| {
-                    slot.dispatch(&mut pass, &self.pipelines, problem, stage, header, chunk);
-                };
-                if first {
-                    run(warm_start, 0);
-                    run(residual, 0);
-                }
-                for sweep_count in burst {
-                    for header in Sweeps::new(settings, chunk.size).dispatches(*sweep_count) {
-                        run(sweep, header);
-                    }
-                    run(residual, 0);
-                }
-                drop(pass);
-                slot.copy_answer(&mut encoder, problem, chunk);
-            }
-            self.queue.submit([encoder.finish()]);
-            for &k in &live {
-                self.slots[k].map(problem);
-            }
-            self.wait()?;
-            done += burst.len();
-            next = (2 * next).min(MOST_ROUNDS);
-            submission_count += 1;
-            let mut still_live = Vec::new();
-            for &k in &live {
-                let (chunk, group) = (&chunks[k], &mut batch.groups[chunks[k].group]);
-                self.slots[k].read(problem, chunk, group)?;
-                let any = any_live(&problem.report(group)[chunk.range(REPORT_LEN)]);
-                if any && done < rounds.len() {
-                    still_live.push(k);
-                }
-            }
-            live = still_live;
-        }
-        Ok(submission_count)
-    }
-
-    /// Runs one stage once over one group: the velocity problem's arrays go up as they are, λ and report come back.
+    /// All sweeps over one problem of the blocks that were sent, `all` being the same tiles. Impulses are the first guess and then the answer; the position problem goes on from
+    /// the velocity problem's answer as it stands here.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] where the device fails, [`crate::Error::Unsupported`] where a tile is too large for it.
-    pub(super) fn run_stage(
-        &mut self,
-        stage: usize,
-        group: &mut Group<F32x16>,
-        problem: Problem,
-        sweep_count: u32,
-        settings: &SolveSettings,
-    ) -> Result<()> {
-        let settings = SolveSettings { iterations: sweep_count, check_every: sweep_count.max(1), ..*settings };
-        let chunks = Chunk::cut(0, group.size, group.tile_count(), self.binding_bytes)?;
-        self.reserve(&chunks);
-        let answers = [(problem, super::Array::Impulse), (problem, super::Array::Report)];
-        for (slot, chunk) in self.slots.iter().zip(&chunks) {
-            slot.upload(&self.queue, chunk, group, &settings, &answers);
-            let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            if STAGES[stage].name == "pgs" || STAGES[stage].name == "jacobi" {
-                for header in Sweeps::new(&settings, chunk.size).dispatches(sweep_count) {
-                    slot.dispatch(&mut pass, &self.pipelines, problem, stage, header, chunk);
-                }
-            } else {
-                slot.dispatch(&mut pass, &self.pipelines, problem, stage, 0, chunk);
-            }
-            drop(pass);
-            slot.copy_answer(&mut encoder, problem, chunk);
-            self.queue.submit([encoder.finish()]);
-            slot.map(problem);
-            self.wait()?;
-            slot.read(problem, chunk, group)?;
+    /// [`Error::Device`] where the device fails.
+    pub(crate) fn sweep(&mut self, all: &mut [Tiles<'_, F32x16>], which: Which) -> Result<()> {
+        for part in self.chunks.iter().flat_map(|chunk| &chunk.parts) {
+            part.tiles.clone().for_each(|tile| begin_sweeps(&mut all[part.index], which, tile));
         }
-        Ok(())
+        self.sweep_on(all, which)
+    }
+
+    /// The sweeps that are left, from where the reports stand.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    pub(super) fn sweep_on(&mut self, all: &mut [Tiles<'_, F32x16>], which: Which) -> Result<()> {
+        for (slot, chunk) in self.slots.iter().zip(&self.chunks) {
+            self.work.bytes_up += slot.upload_problem(&self.queue, chunk, all, which);
+        }
+        // Dispatches that every chunk had.
+        let mut done = vec![0; self.chunks.len()];
+        loop {
+            let waiting: Vec<usize> = (0..done.len())
+                .filter(|&k| done[k] < self.chunks[k].most_dispatches && self.chunks[k].any_swept(all, which))
+                .collect();
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            for &k in &waiting {
+                let chunk = &self.chunks[k];
+                let wanted = if done[k] == 0 { chunk.dispatches } else { chunk.most_dispatches - done[k] };
+                let dispatches = wanted.clamp(1, MOST_DISPATCHES);
+                self.slots[k].record(&mut encoder, &self.pipeline, chunk, which, dispatches);
+                done[k] += dispatches;
+                self.work.dispatches += u64::from(dispatches);
+            }
+            self.queue.submit([encoder.finish()]);
+            for &k in &waiting {
+                self.slots[k].map();
+            }
+            self.work.waits += 1;
+            self.checked(Device::wait)?;
+            for &k in &waiting {
+                let read = self.slots[k].read(&self.chunks[k], all, which);
+                self.work.bytes_down += self.checked(|_| read)?;
+            }
+        }
+    }
+
+    /// After a failure the buffers are made anew: some may be mapped, or were never there.
+    fn checked<T>(&mut self, what: impl FnOnce(&Device) -> Result<T>) -> Result<T> {
+        what(self).inspect_err(|_| self.slots.clear())
     }
 }

@@ -24,7 +24,7 @@ use crate::solver::Algorithm;
 use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::{Layout, MEMORY_LEN, OUTCOME_LEN};
-use shaders::{Shader, Stage, shaders, stages};
+use shaders::{Shader, Stage, movers, shaders, stages};
 use std::ops::Range;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
@@ -38,10 +38,14 @@ const WORKGROUP: usize = 64;
 /// Most worlds of a dispatch.
 const MOST_WORLDS: usize = 65_535 * WORKGROUP;
 
+/// Worlds that are moved at a time, whole workgroups of them.
+const MOVED: usize = 4 * WORKGROUP;
+
 /// Storage bindings, in their order.
 const STATE: usize = 1;
 const GIVEN: usize = 2;
 const TABLES: usize = 6;
+const COLUMNS: usize = 7;
 
 /// The worlds of a batch on a device.
 #[derive(Debug)]
@@ -50,6 +54,8 @@ pub(crate) struct Resident {
     chain: Chain,
     /// The shaders of a step, in flow order.
     stages: Vec<Stage>,
+    /// Index of the shader `gather`; `scatter` is the next.
+    gather: usize,
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
     world_count: usize,
@@ -120,11 +126,13 @@ impl Resident {
         let mut layout = Layout::new(plan, capacity);
         let formulas = Formulas::new(plan, &layout);
         let all = shaders(plan, &formulas, &mut layout);
-        let kernels: Vec<_> = all.iter().map(|Shader { name, source }| Kernel { name, source }).collect();
-        let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false])?;
+        let movers = movers(plan, &layout);
+        let kernels = all.iter().chain(&movers).map(|Shader { name, source }| Kernel { name, source });
+        let kernels: Vec<_> = kernels.collect();
+        let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true])?;
         let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
         let stages = stages(&names);
-        let mut resident = Self { layout, chain, stages, sets: Vec::new(), world_count };
+        let mut resident = Self { layout, chain, stages, gather: all.len(), sets: Vec::new(), world_count };
         resident.make_room()?;
         Ok(resident)
     }
@@ -154,7 +162,7 @@ impl Resident {
             let header = |problem| [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem];
             let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
-            bytes.push(4 * tables.len() as u64);
+            bytes.extend([tables.len(), (1 + self.layout.state_len()) * MOVED].map(|numbers| 4 * numbers as u64));
             self.chain.add_set(&headers.each_ref().map(|header| bytemuck::cast_slice(header)), &bytes)?;
             self.chain.write(self.sets.len(), TABLES, 0, &tables);
             self.sets.push(worlds);
@@ -282,6 +290,73 @@ impl Resident {
             for (i, world) in worlds.clone().enumerate() {
                 see(world, l.remembered(&|k| all[(k - first) * stride + i]));
             }
+        }
+        Ok(())
+    }
+
+    /// `worlds`, by sets of buffers and at most [`MOVED`] at a time.
+    fn moved<'a>(&self, worlds: &'a [usize]) -> impl Iterator<Item = (usize, Vec<usize>)> + use<'_, 'a> {
+        self.sets.iter().enumerate().flat_map(|(set, all)| {
+            let there: Vec<usize> = worlds.iter().copied().filter(|world| all.contains(world)).collect();
+            let pieces: Vec<_> = there.chunks(MOVED).map(|some| (set, some.to_vec())).collect();
+            pieces
+        })
+    }
+
+    /// Runs `gather` or `scatter` on the worlds that are listed in [`COLUMNS`]; does not wait.
+    fn run_mover(&self, set: usize, kernel: usize) -> Result<()> {
+        let workgroups = [(MOVED / WORKGROUP) as u32, self.layout.state_len() as u32];
+        self.chain.run(set, &[Dispatch { kernel, header: 0, workgroups }], 1)
+    }
+
+    /// Lists worlds of a set, with numbers that follow.
+    fn write_columns(&self, set: usize, worlds: &[usize], numbers: &[f32]) {
+        let mut list = vec![-1.0; MOVED];
+        for (to, world) in list.iter_mut().zip(worlds) {
+            *to = (world - self.sets[set].start) as f32;
+        }
+        list.extend_from_slice(numbers);
+        self.chain.write(set, COLUMNS, 0, &list);
+    }
+
+    /// Waits, and reads what some worlds remember into `see` (world, impulses).
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed.
+    pub fn read_memory_of(&self, worlds: &[usize], mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
+        let l = &self.layout;
+        for (set, some) in self.moved(worlds) {
+            self.write_columns(set, &some, &[]);
+            self.run_mover(set, self.gather)?;
+            let first = l.scalar_memory();
+            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + l.state_len()) * MOVED)?;
+            for (at, world) in some.into_iter().enumerate() {
+                see(world, l.remembered(&|k| all[(k - first) * MOVED + at]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes q and v of some worlds, as `number` of component and world has them, and what they remember.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before.
+    pub fn write_worlds(
+        &self,
+        worlds: &[usize],
+        number: impl Fn(usize, usize) -> f32,
+        memory: impl Fn(usize) -> Vec<Remembered>,
+    ) -> Result<()> {
+        let l = &self.layout;
+        for (set, some) in self.moved(worlds) {
+            // the outcome between them is written anew before the next step
+            let mut all = vec![0.0; l.state_len() * MOVED];
+            for (at, &world) in some.iter().enumerate() {
+                (0..l.nq + l.nv).for_each(|k| all[k * MOVED + at] = number(k, world));
+                l.remember(&memory(world), |k, x| all[k * MOVED + at] = x);
+            }
+            self.write_columns(set, &some, &all);
+            self.run_mover(set, self.gather + 1)?;
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The shaders of a model: the loops of `shaders/resident/`, and between them the recorded formulas.
 
-use super::MOST_CAPACITY;
 use super::formulas::{Formulas, POINT_LEN};
 use super::layout::{self, CONTACT_HEAD, CONTACT_LEN, GUARD, Layout, MEMORY_LEN, PAIR_LEN, SCALAR_HEAD};
 use super::templates::filled;
+use super::{MOST_CAPACITY, MOVED};
 use crate::gpu::LOOP_BUDGET;
 use crate::solver::TRUSTED_FLOOR;
 use crate::step::Plan;
@@ -60,6 +60,7 @@ template!(PROBLEM, "problem");
 template!(SWEEPS, "sweeps");
 template!(NEWTON, "newton");
 template!(FINISH, "finish");
+template!(COLUMNS, "columns");
 
 /// Newton steps on a problem at most.
 const NEWTON_LIMIT: usize = 20;
@@ -100,6 +101,12 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     }
     template("finish", FINISH);
     all
+}
+
+/// What moves the state of some worlds, [`MOVED`] at a time: two entry points of one source, `gather` and `scatter`.
+pub(super) fn movers(plan: &Plan, layout: &Layout) -> [Shader; 2] {
+    let source = format!("{}\nconst MOVED = {MOVED}u;\n{COLUMNS}", common(plan, layout));
+    ["gather", "scatter"].map(|name| Shader { name: name.into(), source: source.clone() })
 }
 
 /// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers.

@@ -1,6 +1,6 @@
 use super::formulas::{self, Formulas};
 use super::layout::Layout;
-use super::shaders::{shaders, stages};
+use super::shaders::{movers, shaders, stages};
 use crate::gpu::LOOP_BUDGET;
 use crate::lane::Real;
 use crate::model::{Integrator, Model};
@@ -57,15 +57,15 @@ fn every_shader_is_valid_and_goes_to_every_language() {
         let mut layout = Layout::new(&plan, 16);
         let formulas = Formulas::new(&plan, &layout);
         let all = shaders(&plan, &formulas, &mut layout);
-        for shader in &all {
+        let movers = movers(&plan, &layout);
+        for shader in all.iter().chain(&movers) {
             let module = naga::front::wgsl::parse_str(&shader.source)
                 .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
             let info =
                 naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
                     .validate(&module)
                     .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
-            assert_eq!(module.entry_points.len(), 1);
-            assert_eq!(module.entry_points[0].name, shader.name);
+            assert!(module.entry_points.iter().any(|entry| entry.name == shader.name));
             let storage = module.global_variables.iter();
             let storage = storage.filter(|(_, v)| matches!(v.space, naga::AddressSpace::Storage { .. })).count();
             assert!(storage <= crate::gpu::STORAGE_BUFFER_LIMIT as usize);

@@ -1,12 +1,13 @@
 //! Sweeps of Gauss-Seidel that carry u = W λ + b along: a change of λ_i adds its column of W to all of u, so that no row waits for a sum, and a look at the
 //! residual costs no product. What is carried is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
 
-use super::cpu::{CONTRACTS, OneTile};
+use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, project_interval};
 use super::residual::{contact_residual, residual, row_residual};
+use super::settings::{CONTRACTS, Header, SolveSettings};
+use super::tiles::OneTile;
 use super::warm_start::warm_start;
-use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
 use crate::lane::{Mask, Pack, PackMask};
 
 /// What is carried from row to row, for one tile.
@@ -16,13 +17,11 @@ pub(super) struct Carried<R> {
     velocity: Vec<R>,
     /// Change of λ per velocity of every row, see [`contact_steps`], shape \[row\].
     step: Vec<R>,
-    /// The answer before, N·s, shape \[row\].
-    answer: Vec<R>,
 }
 
 impl<R: Pack> Carried<R> {
     pub fn new() -> Self {
-        Self { velocity: Vec::new(), step: Vec::new(), answer: Vec::new() }
+        Self { velocity: Vec::new(), step: Vec::new() }
     }
 
     /// u = b + W λ, and the steps of all rows.
@@ -139,9 +138,8 @@ pub(super) fn sweep_carrying<R: Pack>(
     }
     let mut kept = [R::zero(); REPORT_LEN];
     kept.copy_from_slice(tile.report);
-    carried.answer.clear();
-    carried.answer.extend_from_slice(tile.impulse);
-    warm_start(&header, tile.friction, tile.bounds, tile.impulse, tile.report);
+    tile.report.fill(R::zero());
+    warm_start(&header, tile.friction, tile.bounds, answered.not(), tile.impulse);
     carried.start(&header, tile);
     let tolerance = R::constant(f64::from(header.tolerance));
     let mut now = carried.residual(&header, tile);
@@ -163,9 +161,6 @@ pub(super) fn sweep_carrying<R: Pack>(
         live = live.and(tolerance.lt(now));
     }
     let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-    for (x, answer) in impulse.iter_mut().zip(&carried.answer) {
-        *x = R::select(answered, *answer, *x);
-    }
     residual(&header, delassus, bias, friction, bounds, impulse, report);
     for (entry, kept) in report.iter_mut().zip(kept) {
         *entry = R::select(answered, kept, *entry);

@@ -1,201 +1,18 @@
 //! All stages of a solve on the CPU, tile by tile.
 
+use super::batch::Batch;
 use super::carried::{Carried, sweep_carrying};
-use super::factor::Factor;
-use super::jacobi::jacobi;
 use super::large::{LargeBlock, solve_large};
-use super::patch::{self, PATCH_LEN, solve_patches};
-use super::pgs::pgs;
-use super::project::is_finite;
-use super::residual::residual;
+use super::patch::{self, solve_patches};
 use super::rounds::{Gathering, newton};
-use super::warm_start::warm_start;
-use super::{
-    Algorithm, Batch, BlockSize, FrictionLaw, Group, Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS,
-    REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings,
-};
-use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
+use super::settings::{FrictionLaw, Header, SolveSettings};
+use super::sweeps::sweeps;
+#[cfg(target_arch = "x86_64")]
+use super::tiles::tiles_as;
+use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
+use crate::lane::{Compiled, F32x16, Level, Mask, Pack, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
-
-/// Sweeps go on while a round of them leaves less than this share of the residual.
-pub(super) const CONTRACTS: f64 = 0.1;
-
-/// Some tiles of a [`Group`], borrowed: what one thread solves. Shapes as in [`Group`].
-#[derive(Debug)]
-pub struct Tiles<'a, R: Pack> {
-    /// Room of every block.
-    pub size: BlockSize,
-    /// How many contacts of a block are patches, the first ones.
-    pub patch_count: usize,
-    /// What the patches are.
-    pub patches: &'a [R],
-    /// Delassus matrix W. Empty if the blocks are factored.
-    pub delassus: &'a [R],
-    /// W of every block if they are factored.
-    pub factors: &'a mut [Factor<R::Scalar>],
-    /// Friction coefficient μ.
-    pub friction: &'a [R],
-    /// Bounds of the scalar rows, N·s.
-    pub bounds: &'a [R],
-    /// Constant term b of the velocity problem, m/s.
-    pub bias: &'a [R],
-    /// Impulse of the velocity problem, N·s.
-    pub impulse: &'a mut [R],
-    /// Certificate of the velocity problem.
-    pub report: &'a mut [R],
-    /// Constant term of the position problem, m/s.
-    pub position_bias: &'a [R],
-    /// Impulse of the position problem, N·s.
-    pub position_impulse: &'a mut [R],
-    /// Certificate of the position problem.
-    pub position_report: &'a mut [R],
-}
-
-impl<'a, R: Pack> Tiles<'a, R> {
-    /// All tiles of `group`.
-    pub fn all(group: &'a mut Group<R>) -> Self {
-        Self {
-            size: group.size,
-            patch_count: group.patch_count,
-            patches: &group.patches,
-            delassus: &group.delassus,
-            factors: used_factors(&mut group.factors, group.block_count),
-            friction: &group.friction,
-            bounds: &group.bounds,
-            bias: &group.bias,
-            impulse: &mut group.impulse,
-            report: &mut group.report,
-            position_bias: &group.position_bias,
-            position_impulse: &mut group.position_impulse,
-            position_report: &mut group.position_report,
-        }
-    }
-
-    /// The same tiles, borrowed for less long.
-    #[inline(always)]
-    pub(super) fn reborrow(&mut self) -> Tiles<'_, R> {
-        Tiles {
-            size: self.size,
-            patch_count: self.patch_count,
-            patches: self.patches,
-            delassus: self.delassus,
-            factors: self.factors,
-            friction: self.friction,
-            bounds: self.bounds,
-            bias: self.bias,
-            impulse: self.impulse,
-            report: self.report,
-            position_bias: self.position_bias,
-            position_impulse: self.position_impulse,
-            position_report: self.position_report,
-        }
-    }
-
-    /// Whether W of every block is kept as its factor.
-    #[inline(always)]
-    pub(super) fn factored(&self) -> bool {
-        self.delassus.is_empty()
-    }
-
-    /// Number of tiles.
-    pub fn count(&self) -> usize {
-        self.report.len() / REPORT_LEN
-    }
-
-    /// The first `count` tiles, and the rest.
-    pub fn split_at(self, count: usize) -> (Self, Self) {
-        let n = self.size.row_count();
-        let count = count.min(self.count());
-        let (delassus, delassus_rest) = self.delassus.split_at(self.delassus.len().min(count * n * n));
-        let (factors, factors_rest) = self.factors.split_at_mut(self.factors.len().min(count * R::LANES));
-        let (patches, patches_rest) = self.patches.split_at(count * PATCH_LEN * self.patch_count);
-        let (friction, friction_rest) = self.friction.split_at(count * self.size.contact_count);
-        let (bounds, bounds_rest) = self.bounds.split_at(count * 2 * self.size.scalar_count);
-        let (bias, bias_rest) = self.bias.split_at(count * n);
-        let (impulse, impulse_rest) = self.impulse.split_at_mut(count * n);
-        let (report, report_rest) = self.report.split_at_mut(count * REPORT_LEN);
-        let (position_bias, position_bias_rest) = self.position_bias.split_at(count * n);
-        let (position_impulse, position_impulse_rest) = self.position_impulse.split_at_mut(count * n);
-        let (position_report, position_report_rest) = self.position_report.split_at_mut(count * REPORT_LEN);
-        let first = Self {
-            size: self.size,
-            patch_count: self.patch_count,
-            patches,
-            delassus,
-            factors,
-            friction,
-            bounds,
-            bias,
-            impulse,
-            report,
-            position_bias,
-            position_impulse,
-            position_report,
-        };
-        let rest = Self {
-            size: self.size,
-            patch_count: self.patch_count,
-            patches: patches_rest,
-            delassus: delassus_rest,
-            factors: factors_rest,
-            friction: friction_rest,
-            bounds: bounds_rest,
-            bias: bias_rest,
-            impulse: impulse_rest,
-            report: report_rest,
-            position_bias: position_bias_rest,
-            position_impulse: position_impulse_rest,
-            position_report: position_report_rest,
-        };
-        (first, rest)
-    }
-
-    /// Cuts into pieces of at most `tile_count` tiles (0 counts as 1), one piece of work each.
-    pub fn chunks(self, tile_count: usize) -> Vec<Self> {
-        let mut pieces = Vec::with_capacity(self.count().div_ceil(tile_count.max(1)));
-        let mut rest = self;
-        while rest.count() > 0 {
-            let (first, others) = rest.split_at(tile_count.max(1));
-            pieces.push(first);
-            rest = others;
-        }
-        pieces
-    }
-}
-
-/// The factors of a group that are blocks; of a dense group there are none.
-fn used_factors<S>(factors: &mut [Factor<S>], block_count: usize) -> &mut [Factor<S>] {
-    let count = factors.len().min(block_count);
-    &mut factors[..count]
-}
-
-/// All blocks of a solve, size class by size class, whoever holds them. Asked through a table of functions, once a block: so the solvers, which are
-/// large, are compiled once a number type.
-pub(super) trait Blocks<R: Pack> {
-    /// Number of size classes.
-    fn class_count(&self) -> usize;
-    /// The tiles of one size class.
-    fn tiles(&mut self, class: usize) -> Tiles<'_, R>;
-}
-
-impl<R: Pack> Blocks<R> for Vec<Group<R>> {
-    fn class_count(&self) -> usize {
-        self.len()
-    }
-    fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
-        Tiles::all(&mut self[class])
-    }
-}
-
-impl<R: Pack> Blocks<R> for Vec<Tiles<'_, R>> {
-    fn class_count(&self) -> usize {
-        self.len()
-    }
-    fn tiles(&mut self, class: usize) -> Tiles<'_, R> {
-        self[class].reborrow()
-    }
-}
 
 /// Solves the velocity problem and then the position problem of every block, on this thread.
 ///
@@ -204,73 +21,57 @@ impl<R: Pack> Blocks<R> for Vec<Tiles<'_, R>> {
 /// # Panics
 /// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
 pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    solve_batch(batch, level, settings, true);
+    solve_reusing(batch, level, settings, &mut Scratch::new());
 }
 
-/// Newton on the blocks of all groups that are still live, after sweeps elsewhere.
+/// [`solve_cpu`] with memory that is kept from solve to solve.
+pub(crate) fn solve_reusing<R: Pack>(
+    batch: &mut Batch<R>,
+    level: Level,
+    settings: &SolveSettings,
+    scratch: &mut Scratch<R>,
+) {
+    solve_batch(batch, level, settings, None, scratch);
+}
+
+/// Newton on one problem of the blocks of all groups that are still live, after sweeps elsewhere.
 ///
 /// # Panics
 /// As [`solve_cpu`].
-pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    solve_batch(batch, level, settings, false);
+pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, which: Which) {
+    solve_batch(batch, level, settings, Some(which), &mut Scratch::new());
 }
 
-fn solve_batch<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, sweeps: bool) {
+/// All of a solve, or what [`polish`] does.
+fn solve_batch<R: Pack>(
+    batch: &mut Batch<R>,
+    level: Level,
+    settings: &SolveSettings,
+    polished: Option<Which>,
+    scratch: &mut Scratch<R>,
+) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
-        if let Some(mut all) = as_registers::<R, F32x16, Wide>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F32x16, Wide>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
-        if let Some(mut all) = as_registers::<R, F64x8, Wide64>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F64x8, Wide64>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
     } else if Level::detect().runs_packs() {
-        if let Some(mut all) = as_registers::<R, F32x16, Pair>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F32x16, Pair>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
-        if let Some(mut all) = as_registers::<R, F64x8, Pair64>(batch) {
-            return solve_all(&mut all, level, settings, sweeps, &mut Scratch::new());
+        if let Some(mut all) = tiles_as::<R, F64x8, Pair64>(batch) {
+            return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
     }
-    let Batch { groups, scratch, .. } = batch;
-    solve_all(groups, level, settings, sweeps, scratch);
+    solve_all(&mut batch.groups, level, settings, polished, scratch);
 }
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx512(level: Level) -> bool {
     level == Level::Avx512 && Level::detect() == Level::Avx512
-}
-
-/// The groups of a batch of array packs P, seen as registers W; none if R is not P.
-#[cfg(target_arch = "x86_64")]
-fn as_registers<R: Pack, P: Pack + bytemuck::Pod, W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(
-    batch: &mut Batch<R>,
-) -> Option<Vec<Tiles<'_, W>>> {
-    let batch = (batch as &mut dyn std::any::Any).downcast_mut::<Batch<P>>()?;
-    Some(batch.groups.iter_mut().map(|group| Tiles::all(group).seen_as()).collect())
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
-    /// Array packs seen as registers: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
-    fn seen_as<W: Pack<Scalar = P::Scalar> + bytemuck::Pod>(self) -> Tiles<'a, W> {
-        use bytemuck::{must_cast_slice, must_cast_slice_mut};
-        Tiles {
-            size: self.size,
-            patch_count: self.patch_count,
-            patches: must_cast_slice(self.patches),
-            delassus: must_cast_slice(self.delassus),
-            factors: self.factors,
-            friction: must_cast_slice(self.friction),
-            bounds: must_cast_slice(self.bounds),
-            bias: must_cast_slice(self.bias),
-            impulse: must_cast_slice_mut(self.impulse),
-            report: must_cast_slice_mut(self.report),
-            position_bias: must_cast_slice(self.position_bias),
-            position_impulse: must_cast_slice_mut(self.position_impulse),
-            position_report: must_cast_slice_mut(self.position_report),
-        }
-    }
 }
 
 /// [`solve_cpu`] of some tiles of one group.
@@ -280,21 +81,27 @@ impl<'a, P: Pack + bytemuck::Pod> Tiles<'a, P> {
 pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
-        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, true, &mut Scratch::new());
+        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, None, &mut Scratch::new());
     } else if Level::detect().runs_packs() {
-        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, true, &mut Scratch::new());
+        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, None, &mut Scratch::new());
     }
-    solve_all(&mut vec![tiles], level, settings, true, &mut Scratch::new());
+    solve_all(&mut vec![tiles], level, settings, None, &mut Scratch::new());
 }
 
-/// Both problems of all blocks: the factored ones one by one; of the others sweeps, unless they were done elsewhere, then Newton.
+/// Both problems of all blocks: the factored ones one by one; of the others sweeps, then Newton; or Newton only, on the problem `polished`.
 fn solve_all<R: Pack>(
     blocks: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
-    sweeps: bool,
+    polished: Option<Which>,
     scratch: &mut Scratch<R>,
 ) {
+    if let Some(which) = polished {
+        if settings.uses_newton() {
+            level.run(Newton { blocks, which, settings, level, scratch });
+        }
+        return;
+    }
     if settings.law == FrictionLaw::Patch {
         return solve_patches(blocks, level, settings, &mut scratch.patch);
     }
@@ -305,7 +112,7 @@ fn solve_all<R: Pack>(
         }
     }
     for which in [Which::Velocity, Which::Position] {
-        for class in 0..if sweeps { blocks.class_count() } else { 0 } {
+        for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
             if tiles.factored() {
                 continue;
@@ -320,7 +127,7 @@ fn solve_all<R: Pack>(
 
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
-pub(super) struct Scratch<R: Pack> {
+pub(crate) struct Scratch<R: Pack> {
     next_impulse: Vec<R>,
     carried: Carried<R>,
     gathering: Gathering<R>,
@@ -340,43 +147,6 @@ impl<R: Pack> Scratch<R> {
     }
 }
 
-/// One of the two problems of every block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    Velocity,
-    Position,
-}
-
-/// One problem of one tile. Shapes as in [`Group`].
-pub(super) struct OneTile<'a, R> {
-    pub delassus: &'a [R],
-    pub friction: &'a [R],
-    pub bounds: &'a [R],
-    pub bias: &'a [R],
-    pub impulse: &'a mut [R],
-    pub report: &'a mut [R],
-}
-
-impl<'a, R: Pack> Tiles<'a, R> {
-    #[inline(always)]
-    pub(super) fn one(self, which: Which, tile: usize) -> OneTile<'a, R> {
-        let (size, n, factored) = (self.size, self.size.row_count(), self.factored());
-        let cut = |len: usize| tile * len..(tile + 1) * len;
-        let (bias, impulse, report) = match which {
-            Which::Velocity => (self.bias, self.impulse, self.report),
-            Which::Position => (self.position_bias, self.position_impulse, self.position_report),
-        };
-        OneTile {
-            delassus: if factored { &[] } else { &self.delassus[cut(n * n)] },
-            friction: &self.friction[cut(size.contact_count)],
-            bounds: &self.bounds[cut(2 * size.scalar_count)],
-            bias: &bias[cut(n)],
-            impulse: &mut impulse[cut(n)],
-            report: &mut report[cut(REPORT_LEN)],
-        }
-    }
-}
-
 /// Sweeps over one problem of all blocks of a group.
 struct Sweeps<'a, 'b, R: Pack> {
     tiles: Tiles<'b, R>,
@@ -391,39 +161,31 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { mut tiles, which, settings, scratch } = self;
-        let header = Header::new(tiles.size, tiles.count(), R::LANES, settings);
-        let mut stages = DenseStages { algorithm: settings.algorithm, next_impulse: &mut scratch.next_impulse };
+        let header = Header::new(tiles.size, settings);
         for tile in 0..tiles.count() {
+            if !settings.uses_newton() {
+                begin_sweeps(&mut tiles, which, tile);
+                tiles.reborrow().one(which, tile).sweep(&header, &mut scratch.next_impulse);
+                continue;
+            }
             let answered = match which {
                 Which::Velocity => R::Mask::splat(false),
                 Which::Position => follow(&mut tiles, tile),
             };
             let one = &mut tiles.reborrow().one(which, tile);
-            if settings.uses_newton() {
-                sweep_carrying(header, settings, one, answered, &mut scratch.carried);
-            } else {
-                sweep(header, settings, one, &mut stages);
-            }
+            sweep_carrying(header, settings, one, answered, &mut scratch.carried);
         }
     }
 }
 
-/// The position problem of a tile goes on from the answer to the velocity problem, with its certificate. Returns the lanes in which that answers it too: the two
-/// problems are one there, and it is solved.
-#[inline(always)]
-pub(super) fn follow<R: Pack>(tiles: &mut Tiles<'_, R>, tile: usize) -> R::Mask {
-    let n = tiles.size.row_count();
-    let (rows, report) = (tile * n..(tile + 1) * n, tile * REPORT_LEN..(tile + 1) * REPORT_LEN);
-    tiles.position_impulse[rows.clone()].copy_from_slice(&tiles.impulse[rows.clone()]);
-    tiles.position_report[report.clone()].copy_from_slice(&tiles.report[report]);
-    let report = &mut tiles.position_report[tile * REPORT_LEN..];
-    (report[REPORT_SWEEPS], report[REPORT_NEWTON_STEPS]) = (R::zero(), R::zero());
-    let mut other = R::zero().lt(report[REPORT_LIVE]).or(is_finite(report[REPORT_RESIDUAL]).not());
-    for row in rows {
-        let (b, position) = (tiles.bias[row], tiles.position_bias[row]);
-        other = other.or(b.lt(position)).or(position.lt(b));
+impl<R: Pack> OneTile<'_, R> {
+    /// The stage [`sweeps`] on this tile.
+    #[inline(always)]
+    fn sweep(self, header: &Header, next_impulse: &mut Vec<R>) {
+        let Self { delassus, friction, bounds, bias, impulse, report } = self;
+        next_impulse.resize(header.row_count(), R::zero());
+        sweeps(header, delassus, bias, friction, bounds, next_impulse, impulse, report);
     }
-    other.not()
 }
 
 /// Newton on one problem of the live blocks of all groups.
@@ -442,70 +204,4 @@ impl<R: Pack> Task for Newton<'_, R> {
     fn run(self) {
         newton(self.settings, self.blocks, self.which, self.level, &mut self.scratch.gathering);
     }
-}
-
-/// The stages of a sweep, for one form of W.
-pub(super) trait Stages<R> {
-    /// `header.sweep_count` sweeps.
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
-    /// The certificate.
-    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>);
-}
-
-/// The stages that read W entry by entry.
-struct DenseStages<'a, R> {
-    algorithm: Algorithm,
-    /// Memory of `jacobi`.
-    next_impulse: &'a mut Vec<R>,
-}
-
-impl<R: Pack> Stages<R> for DenseStages<'_, R> {
-    #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
-        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-        match self.algorithm {
-            Algorithm::Auto | Algorithm::Pgs => pgs(header, delassus, bias, friction, bounds, impulse, report),
-            Algorithm::Jacobi => {
-                self.next_impulse.resize(header.row_count(), R::zero());
-                jacobi(header, delassus, bias, friction, bounds, self.next_impulse, impulse, report);
-            }
-        }
-    }
-    #[inline(always)]
-    fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
-        let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
-        residual(header, delassus, bias, friction, bounds, impulse, report);
-    }
-}
-
-/// One problem of one tile: `warm_start`, `residual`, then sweeps and `residual` in turn while a lane is live, and contracts.
-#[inline(always)]
-pub(super) fn sweep<R: Pack>(
-    mut header: Header,
-    settings: &SolveSettings,
-    tile: &mut OneTile<'_, R>,
-    stages: &mut impl Stages<R>,
-) {
-    warm_start(&header, tile.friction, tile.bounds, tile.impulse, tile.report);
-    stages.residual(&header, tile);
-    let mut before = R::constant(f64::INFINITY);
-    let mut slow = R::Mask::splat(false);
-    let mut live = tile.report[REPORT_LIVE];
-    for sweep_count in settings.rounds() {
-        if settings.uses_newton() {
-            // Where Gauss-Seidel does not contract, Newton is the better way.
-            let now = tile.report[REPORT_RESIDUAL];
-            slow = slow.or(now.lt(before * R::constant(CONTRACTS)).not());
-            before = now;
-            tile.report[REPORT_LIVE] = R::select(slow, R::zero(), live);
-        }
-        if !R::zero().lt(tile.report[REPORT_LIVE]).any() {
-            break;
-        }
-        header.sweep_count = sweep_count;
-        stages.sweep(&header, tile);
-        stages.residual(&header, tile);
-        live = tile.report[REPORT_LIVE];
-    }
-    tile.report[REPORT_LIVE] = live;
 }

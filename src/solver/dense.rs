@@ -1,11 +1,13 @@
 //! W as a dense matrix: what Newton on modes needs of it, in lanes.
 
+use super::batch::REPORT_LIVE;
 use super::block_lu::{BLOCK, factor, solve};
-use super::cpu::OneTile;
 use super::newton::{Guess, Matrix, Mode, tests};
 use super::pgs::pgs;
 use super::project::scale;
-use super::{BlockSize, Header};
+use super::settings::Header;
+use super::size::BlockSize;
+use super::tiles::OneTile;
 use crate::lane::Pack;
 
 /// Every entry of W.
@@ -119,7 +121,10 @@ impl<R: Pack> Matrix<R> for Dense<R> {
 
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
-        pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, tile.impulse, tile.report);
+        let lanes = R::zero().lt(tile.report[REPORT_LIVE]);
+        for _ in 0..header.sweep_count {
+            pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, lanes, tile.impulse);
+        }
         velocity.copy_from_slice(tile.bias);
         self.add_product(tile.impulse, velocity);
     }

@@ -1,13 +1,13 @@
 //! Large blocks, one by one: sweeps and Newton through velocities ([`Factored`]), whatever lane they are in.
 
-use super::cpu::{OneTile, Tiles, Which};
+use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use super::factor::Factor;
 use super::factored::Factored;
-use super::newton::NewtonTile;
-use super::rounds::{Round, Start};
+use super::newton::{NewtonTile, Round, Start};
+use super::settings::{Header, SolveSettings};
+use super::tiles::{OneTile, Tiles, Which};
 use super::warm_start::warm_start;
-use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings};
-use crate::lane::{Compiled, Level, Pack, Scalar, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, Real, Scalar, Task};
 
 /// Steps of the first round, [`NewtonTile::solve_swept`].
 const SWEPT_STEPS: usize = 8;
@@ -97,7 +97,7 @@ pub(super) fn solve_large<R: Pack>(
                 block.report[REPORT_SWEEPS] = R::Scalar::from_f64(0.0);
                 block.report[REPORT_NEWTON_STEPS] = R::Scalar::from_f64(0.0);
             } else {
-                level.run(Solve::<R> { header: Header::new(own, 1, 1, settings), which, block });
+                level.run(Solve::<R> { header: Header::new(own, settings), which, block });
             }
             for (row, x) in rows.clone().zip(&block.impulse) {
                 tile.impulse[row].set(lane, *x);
@@ -140,7 +140,9 @@ impl<R: Pack> Task for Solve<'_, R> {
         let Self { header, which, block } = self;
         let LargeBlock { whole, newton, scaled, factored, bias, friction, bounds, impulse, report } = block;
         let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
-        warm_start(&header, one.friction, one.bounds, one.impulse, one.report);
+        let this = <R::Scalar as Real>::Mask::splat(true);
+        warm_start(&header, one.friction, one.bounds, this, one.impulse);
+        one.report.fill(R::Scalar::from_f64(0.0));
         whole.residual(&header, &mut one);
         for round in [None].into_iter().chain(ROUNDS.iter().map(Some)) {
             if one.report[REPORT_LIVE] <= R::Scalar::from_f64(0.0) {

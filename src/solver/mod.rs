@@ -4,11 +4,11 @@
 //! - scalar row: lower ≤ λ ≤ upper; w ≥ 0 at the lower bound, w ≤ 0 at the upper, w = 0 between;
 //! - contact: Signorini's law for the normal, and for the tangents Coulomb's law in one of two forms ([`FrictionLaw`]).
 //!
-//! The stages, in flow order, each a plain function over one tile (the twin) and a shader of the same name:
-//! [`warm_start`] → [`residual`] → ([`pgs`] or [`jacobi`] → [`residual`]) while any block is live.
+//! [`sweeps`] is a plain function over one tile (the twin) and a shader of the same name, made of parts that are both, too:
+//! `warm_start` → `residual` → (`pgs` or `jacobi` → `residual`) while any block is swept.
 //!
 //! [`Algorithm::Auto`] leaves the sweeps where they no longer contract and goes on with damped Newton on contact modes (the module `newton`), which runs
-//! in lanes on the CPU and has no shader yet: after sweeps on a device, [`polish`] does that part.
+//! in lanes on the CPU and has no shader here: after sweeps on a device, [`polish`] does that part.
 
 mod batch;
 mod block_lu;
@@ -28,24 +28,29 @@ mod project;
 mod residual;
 mod rounds;
 mod settings;
+mod size;
+mod sweeps;
 mod swept;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod warm_start;
 
+pub use crate::contact::PATCH_ROWS;
 pub use batch::{
-    Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
-    REPORT_SWEEPS, TRUSTED_FLOOR, goal,
+    Batch, BlockPlace, Group, PATCH_LEN, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    REPORT_SWEEPS, SWEPT, TRUSTED_FLOOR, goal,
 };
-pub use cpu::{Tiles, polish, solve_cpu, solve_tiles};
+pub(crate) use cpu::{Scratch, solve_reusing};
+pub use cpu::{polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
-pub use jacobi::jacobi;
-pub use patch::{PATCH_LEN, PATCH_ROWS};
-pub use pgs::pgs;
 pub use problems::{ProblemBatch, solve_problems};
-pub use residual::residual;
-pub use settings::{Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
-pub use warm_start::warm_start;
+pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use size::BlockSize;
+pub use sweeps::sweeps;
+pub use tiles::{Tiles, Which};
+#[cfg(feature = "gpu")]
+pub(crate) use tiles::{array_tiles, begin_sweeps};
 
 /// The formulas of one contact or row, for the step that stays on the device.
 #[cfg(feature = "gpu")]
@@ -57,15 +62,27 @@ pub(crate) mod formulas {
     pub(crate) use super::warm_start::feasible;
 }
 
-/// How friction bounds the tangential impulse of a contact.
+/// What was asked of a device: totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrictionLaw {
-    /// ‖λ_t‖ ≤ μ λ_n with maximum dissipation: Coulomb's law.
-    #[default]
-    Cone,
-    /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
-    Box,
-    /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
-    /// [`FrictionLaw::Cone`]. On the CPU only.
-    Patch,
+pub struct DeviceWork {
+    /// Runs of a shader.
+    pub dispatches: u64,
+    /// Times that the host waited for it.
+    pub waits: u64,
+    /// Bytes sent to it.
+    pub bytes_up: u64,
+    /// Bytes read back.
+    pub bytes_down: u64,
+}
+
+impl DeviceWork {
+    /// What came after `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            dispatches: self.dispatches - before.dispatches,
+            waits: self.waits - before.waits,
+            bytes_up: self.bytes_up - before.bytes_up,
+            bytes_down: self.bytes_down - before.bytes_down,
+        }
+    }
 }

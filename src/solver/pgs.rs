@@ -1,10 +1,10 @@
-//! Stage `pgs`, the twin of `shaders/pgs.wgsl`: projected Gauss-Seidel sweeps.
+//! Projected Gauss-Seidel, the twin of `shaders/pgs.wgsl`.
 
 use super::project::{inverse, project_disc, project_interval};
-use super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS};
+use super::settings::{Header, LAW_CONE};
 use crate::lane::{Pack, Real};
 
-/// `header.sweep_count` projected Gauss-Seidel sweeps over the live blocks of one tile; the others stay as they are.
+/// One projected Gauss-Seidel sweep over the blocks of one tile in `lanes`; the others stay as they are.
 ///
 /// The three rows of a contact are read in one pass, u = b + W λ; a change of λ_n then adds its column to u_t.
 /// - λ_n ← max(0, λ_n − u_n/W_nn)
@@ -18,53 +18,48 @@ pub fn pgs<R: Pack>(
     bias: &[R],
     friction: &[R],
     bounds: &[R],
+    lanes: R::Mask,
     impulse: &mut [R],
-    report: &mut [R],
 ) {
     let contact_count = header.contact_count as usize;
     let n = header.row_count();
     let impulse = &mut impulse[..n];
-    let live = R::zero().lt(report[REPORT_LIVE]);
-    for _ in 0..header.sweep_count {
-        for c in 0..contact_count {
-            let i = 3 * c;
-            let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
-            let (row1, row2) = rest.split_at(n);
-            // u = b + W λ
-            let (mut u0, mut u1, mut u2) = (bias[i], bias[i + 1], bias[i + 2]);
-            for j in 0..n {
-                u0 = row0[j].mul_add(impulse[j], u0);
-                u1 = row1[j].mul_add(impulse[j], u1);
-                u2 = row2[j].mul_add(impulse[j], u2);
-            }
-            let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
-            let own = [
-                [row0[i], row0[i + 1], row0[i + 2]],
-                [row1[i], row1[i + 1], row1[i + 2]],
-                [row2[i], row2[i + 1], row2[i + 2]],
-            ];
-            let steps = contact_steps(header.law, &own);
-            let new = update_contact(header.law, [u0, u1, u2], old, &own, steps, friction[c]);
-            for k in 0..3 {
-                impulse[i + k] = R::select(live, new[k], old[k]);
-            }
+    for c in 0..contact_count {
+        let i = 3 * c;
+        let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
+        let (row1, row2) = rest.split_at(n);
+        // u = b + W λ
+        let (mut u0, mut u1, mut u2) = (bias[i], bias[i + 1], bias[i + 2]);
+        for j in 0..n {
+            u0 = row0[j].mul_add(impulse[j], u0);
+            u1 = row1[j].mul_add(impulse[j], u1);
+            u2 = row2[j].mul_add(impulse[j], u2);
         }
-        for s in 0..header.scalar_count as usize {
-            let i = 3 * contact_count + s;
-            let row = &delassus[n * i..n * (i + 1)];
-            // w = b + W λ
-            let mut w = bias[i];
-            for j in 0..n {
-                w = row[j].mul_add(impulse[j], w);
-            }
-            // λ ← clamp(λ − w/W_ii, lower, upper)
-            let old = impulse[i];
-            let new = project_interval((-w).mul_add(inverse(row[i]), old), bounds[2 * s], bounds[2 * s + 1]);
-            impulse[i] = R::select(live, new, old);
+        let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
+        let own = [
+            [row0[i], row0[i + 1], row0[i + 2]],
+            [row1[i], row1[i + 1], row1[i + 2]],
+            [row2[i], row2[i + 1], row2[i + 2]],
+        ];
+        let steps = contact_steps(header.law, &own);
+        let new = update_contact(header.law, [u0, u1, u2], old, &own, steps, friction[c]);
+        for k in 0..3 {
+            impulse[i + k] = R::select(lanes, new[k], old[k]);
         }
     }
-    let swept = report[REPORT_SWEEPS] + R::constant(f64::from(header.sweep_count));
-    report[REPORT_SWEEPS] = R::select(live, swept, report[REPORT_SWEEPS]);
+    for s in 0..header.scalar_count as usize {
+        let i = 3 * contact_count + s;
+        let row = &delassus[n * i..n * (i + 1)];
+        // w = b + W λ
+        let mut w = bias[i];
+        for j in 0..n {
+            w = row[j].mul_add(impulse[j], w);
+        }
+        // λ ← clamp(λ − w/W_ii, lower, upper)
+        let old = impulse[i];
+        let new = project_interval((-w).mul_add(inverse(row[i]), old), bounds[2 * s], bounds[2 * s + 1]);
+        impulse[i] = R::select(lanes, new, old);
+    }
 }
 
 /// Change of the impulse per velocity, from the contact's own 3 × 3 block of W.

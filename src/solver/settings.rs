@@ -1,7 +1,20 @@
 //! What a caller can choose about a solve.
 
-use super::{BlockSize, FrictionLaw};
+use super::size::BlockSize;
 use crate::error::{Error, Result};
+
+/// How friction bounds the tangential impulse of a contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrictionLaw {
+    /// ‖λ_t‖ ≤ μ λ_n with maximum dissipation: Coulomb's law.
+    #[default]
+    Cone,
+    /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
+    Box,
+    /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
+    /// [`FrictionLaw::Cone`]. On the CPU only.
+    Patch,
+}
 
 /// The iteration that solves the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,51 +75,62 @@ impl SolveSettings {
     }
 }
 
-/// What a stage knows about its group: the uniform of every shader, the first argument of every twin.
-///
-/// Its layout is that of `Header` in `shaders/common.wgsl`, which a test compares.
-#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
+/// What a stage knows about its tiles: the first argument of every twin. The shader has what all tiles share as a uniform, and the rest in a table with an entry a
+/// tile.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
     /// Contacts a block has room for, three rows each.
     pub contact_count: u32,
     /// Scalar rows a block has room for.
     pub scalar_count: u32,
-    /// Lanes of all tiles, the idle ones of the last tile counted.
-    pub block_count: u32,
-    /// Sweeps that `pgs` and `jacobi` do.
+    /// Most sweeps of one call of a stage.
     pub sweep_count: u32,
     /// [`LAW_CONE`] or [`LAW_BOX`].
     pub law: u32,
-    /// Lanes of a tile.
-    pub lane_count: u32,
+    /// [`ALGORITHM_PGS`] or [`ALGORITHM_JACOBI`].
+    pub algorithm: u32,
+    /// Most sweeps of a problem of a block.
+    pub iterations: u32,
+    /// Sweeps between two looks at the residual, at least 1.
+    pub check_every: u32,
     /// Largest residual of a solved block, m/s.
     pub tolerance: f32,
-    /// +∞, which a shader cannot write down: the residual of a block whose numbers are not finite.
-    pub infinity: f32,
+    /// Blocks of which more than this share of the residual is left from one look to the next are left to Newton, without unit; 0: there is none, sweeps go on.
+    pub contracts: f32,
 }
 
 /// [`Header::law`] of [`FrictionLaw::Cone`].
 pub const LAW_CONE: u32 = 0;
 /// [`Header::law`] of [`FrictionLaw::Box`].
 pub const LAW_BOX: u32 = 1;
+/// [`Header::algorithm`] of [`Algorithm::Pgs`], and of the sweeps of [`Algorithm::Auto`].
+pub const ALGORITHM_PGS: u32 = 0;
+/// [`Header::algorithm`] of [`Algorithm::Jacobi`].
+pub const ALGORITHM_JACOBI: u32 = 1;
+
+/// [`Header::contracts`] where Newton follows: sweeps go on while a round of them leaves less than this share of the residual.
+pub(super) const CONTRACTS: f64 = 0.1;
 
 impl Header {
-    /// The header of `tile_count` tiles of `lane_count` lanes each; no sweeps yet.
-    pub fn new(size: BlockSize, tile_count: usize, lane_count: usize, settings: &SolveSettings) -> Self {
+    /// The header of tiles whose blocks have room for `size`; all sweeps in one call.
+    pub fn new(size: BlockSize, settings: &SolveSettings) -> Self {
         Self {
             contact_count: size.contact_count as u32,
             scalar_count: size.scalar_count as u32,
-            block_count: (tile_count * lane_count) as u32,
-            sweep_count: 0,
+            sweep_count: settings.iterations,
             law: match settings.law {
                 // the points among patches
                 FrictionLaw::Cone | FrictionLaw::Patch => LAW_CONE,
                 FrictionLaw::Box => LAW_BOX,
             },
-            lane_count: lane_count as u32,
+            algorithm: match settings.algorithm {
+                Algorithm::Auto | Algorithm::Pgs => ALGORITHM_PGS,
+                Algorithm::Jacobi => ALGORITHM_JACOBI,
+            },
+            iterations: settings.iterations,
+            check_every: settings.check_every.max(1),
             tolerance: settings.tolerance as f32,
-            infinity: f32::INFINITY,
+            contracts: if settings.uses_newton() { CONTRACTS as f32 } else { 0.0 },
         }
     }
 

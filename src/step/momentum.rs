@@ -1,6 +1,7 @@
 //! After Runge-Kutta: free trees that nothing but their own impulses acted on keep the momentum of free motion.
 
-use super::{Plan, Posed, Scratch, Tile};
+use super::plan::Plan;
+use super::posed::{Posed, Scratch, Tile};
 use crate::dynamics::integrate;
 use crate::lane::{Pack, PackMask};
 use crate::model::{Joint, JointKind, Model};

@@ -4,37 +4,14 @@
 //! answer to the rounded problem. Such a world is stepped again from the state before the step, by itself, with every stage in f64. Its new state is then
 //! rounded, and its certificate is that of the step in f64.
 
-use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
-use super::{Memory, Plan, Remembered};
+use super::chunk::Chunk;
+use super::memory::Memory;
+use super::plan::Plan;
+use super::records::BlockRecord;
+use super::worker::{Redo, Redone, Worker};
 use crate::lane::{Pack, Scalar};
-use crate::parameters::{PARAMETERS, Parameter, TileParameters};
+use crate::parameters::{Parameter, TileParameters};
 use crate::report::{WorldReport, WorldStatus};
-
-/// One world in f64: what it is, and a worker that steps it.
-#[derive(Debug)]
-pub(super) struct Redo<E: Pack> {
-    worker: Worker<E>,
-    q: Vec<E>,
-    v: Vec<E>,
-    control: Vec<E>,
-    external: Vec<E>,
-    /// In the order of [`Parameter::ALL`], shapes as in [`TileParameters`].
-    parameters: [Vec<E>; PARAMETERS],
-    /// The world is lane 0.
-    memory: Memory<E>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(super) struct Redone {
-    /// The world, counted from the first of the chunk.
-    index: usize,
-    q: Vec<f64>,
-    v: Vec<f64>,
-    memory: Vec<Remembered>,
-    report: WorldReport,
-    contacts: Option<Vec<ContactRecord>>,
-}
 
 impl<E: Pack> Redo<E> {
     fn new(plan: &Plan) -> Self {
@@ -85,9 +62,7 @@ impl<E: Pack> Redo<E> {
             reports: &mut reports,
             watched: &mut watched,
         };
-        self.worker.begin(plan, &mut alone, see);
-        self.worker.solve(plan);
-        self.worker.complete(plan, &mut alone, see);
+        self.worker.step(plan, &mut alone, see);
         let [report] = reports;
         let [contacts] = watched;
         let numbers = |x: &[E]| x.iter().map(|x| x.get(0).to_f64()).collect();

@@ -22,7 +22,7 @@ pub enum Backend {
     Auto,
     /// Everything on the CPU: lanes × threads.
     Cpu,
-    /// Kinematics to block assembly on the CPU, the blocks solved on the GPU. f32 only.
+    /// Kinematics to block assembly on the CPU, sweeps over the blocks on the GPU, what they leave on the CPU. f32 only.
     Hybrid,
     /// The whole step on the GPU: state, rows and impulses of all worlds stay there. f32, Euler, up to 64 degrees of freedom; what is not here is an error that
     /// says so. A world that the device cannot step, because its sweeps do not solve it, or a pair is near that has no formula there (boxes against

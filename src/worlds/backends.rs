@@ -6,13 +6,11 @@ use super::threads::Threads;
 use super::{Backend, Impacts, Precision};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Pack};
-#[cfg(all(feature = "gpu", target_arch = "x86_64"))]
-use crate::lane::{Pair, Wide};
 #[cfg(feature = "gpu")]
-use crate::solver::{Batch, SolveSettings};
+use crate::solver::{Tiles, Which, array_tiles};
 use crate::step::{Plan, Worker};
 #[cfg(feature = "gpu")]
-use std::any::Any;
+use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Who steps the worlds, or solves their blocks.
@@ -21,7 +19,7 @@ pub(super) enum Solver<R: Pack> {
     Cpu { workers: Mutex<Vec<Worker<R>>> },
     /// All blocks at once on the device; a worker for every chunk.
     #[cfg(feature = "gpu")]
-    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu>, merged: Box<Batch<F32x16>> },
+    Hybrid { workers: Vec<Worker<R>>, gpu: Box<crate::gpu::Gpu> },
     /// The device steps them all.
     #[cfg(feature = "gpu")]
     Gpu(Box<OnDevice<R>>),
@@ -62,17 +60,11 @@ pub(super) fn choose_solver<R: Pack>(
 #[cfg(feature = "gpu")]
 fn hybrid<R: Pack>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
     let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
-    notes.extend(software(gpu.info()));
+    notes.extend(gpu.info().warning());
     let tiles_per_chunk = tile_count.div_ceil(threads.count());
     let chunk_count = tile_count.div_ceil(tiles_per_chunk);
     let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk, true)).collect();
-    Ok(Solver::Hybrid { workers, gpu: Box::new(gpu), merged: Box::default() })
-}
-
-/// A note, if `device` is a software driver.
-#[cfg(feature = "gpu")]
-pub(super) fn software(device: &crate::gpu::DeviceInfo) -> Option<String> {
-    device.is_software().then(|| format!("{} is a software driver: right answers, no speed", device.name))
+    Ok(Solver::Hybrid { workers, gpu: Box::new(gpu) })
 }
 
 #[cfg(not(feature = "gpu"))]
@@ -90,50 +82,25 @@ fn on_device<R: Pack>(_: &Plan, _: usize, _: &mut Vec<String>) -> Result<Solver<
     Err(Error::Unsupported("backend gpu: this build has no GPU support (feature `gpu`); use backend cpu".into()))
 }
 
-/// Stage 8 on the device: all blocks of one size class at once, whichever chunk they come from.
+/// Stage 8: sweeps on the device, over the blocks of all chunks at once, and Newton here for those that they leave; of the velocity problem, then of the position problem.
 #[cfg(feature = "gpu")]
 pub(super) fn solve_on_device<R: Pack>(
     plan: &Plan,
     workers: &mut [Worker<R>],
     gpu: &mut crate::gpu::Gpu,
-    merged: &mut Batch<F32x16>,
     notes: &mut Vec<String>,
 ) -> Result<()> {
     let settings = plan.settings.solve();
-    // Whichever form of the pack the worlds are kept in, its bits are those of the array pack.
-    #[cfg(target_arch = "x86_64")]
-    let report = if let Some(batches) = batches_of::<R, Wide>(workers) {
-        solve_merged(batches, gpu, merged, &settings)
-    } else if let Some(batches) = batches_of::<R, Pair>(workers) {
-        solve_merged(batches, gpu, merged, &settings)
-    } else {
-        return Ok(());
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let report = match batches_of::<R, F32x16>(workers) {
-        Some(batches) => solve_merged(batches, gpu, merged, &settings),
-        None => return Ok(()),
-    };
-    notes.extend(report?.note.filter(|note| !notes.contains(note)));
+    for which in [Which::Velocity, Which::Position] {
+        // Whichever form of the pack the worlds are kept in, its bits are those of the array pack.
+        let tiles = workers.iter_mut().map(|worker| array_tiles(&mut worker.batch)).collect::<Option<Vec<_>>>();
+        let mut tiles: Vec<Tiles<'_, F32x16>> = tiles.unwrap_or_default().into_iter().flatten().collect();
+        if which == Which::Velocity {
+            let note = gpu.load(&mut tiles, &settings)?;
+            notes.extend(note.filter(|note| !notes.contains(note)));
+        }
+        gpu.sweep(&mut tiles, which)?;
+        workers.par_iter_mut().for_each(|worker| worker.polish(plan, which));
+    }
     Ok(())
-}
-
-/// The batches of all workers; none if R is not P.
-#[cfg(feature = "gpu")]
-fn batches_of<R: Pack, P: Pack>(workers: &mut [Worker<R>]) -> Option<Vec<&mut Batch<P>>> {
-    workers.iter_mut().map(|worker| (&mut worker.batch as &mut dyn Any).downcast_mut()).collect()
-}
-
-/// Merges, solves and deals out.
-#[cfg(feature = "gpu")]
-fn solve_merged<P: Pack + bytemuck::Pod>(
-    mut batches: Vec<&mut Batch<P>>,
-    gpu: &mut crate::gpu::Gpu,
-    merged: &mut Batch<F32x16>,
-    settings: &SolveSettings,
-) -> Result<crate::gpu::GpuReport> {
-    merged.merge(batches.iter().map(|batch| &**batch));
-    let report = gpu.solve(merged, settings)?;
-    merged.deal_out(batches.iter_mut().map(|batch| &mut **batch));
-    Ok(report)
 }

@@ -3,8 +3,10 @@
 #[cfg(feature = "gpu")]
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
-use super::observe::{Evaluate, Observer, Seen};
+use super::observe::Evaluate;
+use super::observer::Observer;
 use super::past::Past;
+use super::seen::Seen;
 use super::threads::Threads;
 use super::{
     Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,
@@ -13,6 +15,7 @@ use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
 use crate::parameters::{PARAMETERS, TileParameters};
+use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -273,25 +276,22 @@ impl<R: Pack> Engine for Core<R> {
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
                         past.before(chunk);
-                        worker.begin(plan, chunk, see);
-                        worker.solve(plan);
-                        worker.complete(plan, chunk, see);
+                        worker.step(plan, chunk, see);
                         past.after(chunk);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 })
             }
             #[cfg(feature = "gpu")]
-            Solver::Hybrid { workers, gpu, merged } => self.threads.run(|| {
+            Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
                         past.before(chunk);
                         worker.begin(plan, chunk, None);
                     });
-                    solve_on_device(plan, workers, gpu, merged, &mut self.notes)?;
+                    solve_on_device(plan, workers, gpu, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
-                        worker.polish(plan);
                         worker.complete(plan, chunk, see);
                         past.after(chunk);
                     });
@@ -476,6 +476,14 @@ impl<R: Pack> Engine for Core<R> {
             there.clear_times();
         }
         self.with_workers(|worker| worker.times = StageTimes::default());
+    }
+
+    fn device_work(&self) -> Option<DeviceWork> {
+        match &self.solver {
+            #[cfg(feature = "gpu")]
+            Solver::Hybrid { gpu, .. } => Some(gpu.work()),
+            _ => None,
+        }
     }
 
     fn shader_times(&self) -> Vec<(String, f64)> {

@@ -4,8 +4,8 @@
 //! began, as MuJoCo's sensors read it after a step. Whatever the step did is in it: damping that is implicit, limits, and impacts, whose share
 //! grows as Δt shrinks. With semi-implicit Euler the forces balance exactly: M v̇ + c = τ + Jᵀ λ/Δt is the equation of the step.
 
-use super::observe::{Seen, felt, pose_in};
 use super::past::{Felt, PastSeen};
+use super::seen::{Seen, felt, pose_in};
 use super::volume::meets;
 use crate::dynamics::{body_accelerations, inertias};
 use crate::equality::EqualityRow;

@@ -10,6 +10,9 @@ mod mask;
 mod noise;
 mod numbers;
 mod observe;
+mod observer;
+#[cfg(feature = "gpu")]
+mod catch_up;
 #[cfg(feature = "gpu")]
 mod on_device;
 mod quantity;
@@ -19,6 +22,7 @@ mod core;
 mod past;
 mod pose;
 mod random;
+mod seen;
 mod sensors;
 mod snapshot;
 mod start;
@@ -27,6 +31,7 @@ mod volume;
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
+pub use crate::solver::DeviceWork;
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage, StageTimes,
@@ -85,6 +90,7 @@ trait Engine: Send + Sync {
     fn set_profile(&mut self, on: bool);
     fn stage_times(&mut self) -> StageTimes;
     fn shader_times(&self) -> Vec<(String, f64)>;
+    fn device_work(&self) -> Option<DeviceWork>;
 }
 
 /// The engine whose number type suits the machine: the bits are the same whichever it is.
@@ -278,6 +284,11 @@ impl Worlds {
     /// Seconds that every shader took on the device since times are measured, in flow order; none but with [`Backend::Gpu`] on a device that has a clock.
     pub fn shader_times(&self) -> Vec<(String, f64)> {
         self.engine.shader_times()
+    }
+
+    /// What all steps so far asked of the device; none but with [`Backend::Hybrid`].
+    pub fn device_work(&self) -> Option<DeviceWork> {
+        self.engine.device_work()
     }
 
     /// The control of all worlds, shape `[world][nu]`; kept until changed.

@@ -96,7 +96,7 @@ impl<R: Pack> Past<R> {
     pub fn take(&mut self, world: usize, other: &Self, at: usize) {
         let len = self.felt_len;
         self.felt[world * len..(world + 1) * len].copy_from_slice(&other.felt[at * len..(at + 1) * len]);
-        super::on_device::carry(&other.before, at, &mut self.before, world, self.before_len);
+        carry(&other.before, at, &mut self.before, world, self.before_len);
     }
 
     /// Of the worlds of a tile, with the contacts of their last substep; none if nothing is kept.
@@ -237,5 +237,14 @@ impl<'a, R: Pack> PastSeen<'a, R> {
             }
         }
         sum
+    }
+}
+
+/// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
+#[cfg(feature = "gpu")]
+pub(super) fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
+    for i in 0..len {
+        let x = from[world / R::LANES * len + i].get(world % R::LANES);
+        to[at / R::LANES * len + i].set(at % R::LANES, x);
     }
 }

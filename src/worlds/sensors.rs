@@ -1,6 +1,7 @@
 //! The sensors of the model, in lanes.
 
-use super::observe::{Observer, Seen, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
+use super::observer::{Observer, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
+use super::seen::Seen;
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Pack;
