@@ -67,7 +67,7 @@ use rows::{apply, constraint_rows, find_islands};
 use worker::stage_task;
 
 impl<R: Pack> Worker<R> {
-    /// One step of a chunk of worlds; `see` is shown every block that was solved.
+    /// One step of a chunk of worlds; `see` is shown every block that was solved. With the backend `hybrid` a device has its part in stage 8.
     pub fn step(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         self.begin(plan, chunk, see);
         self.solve(plan);
