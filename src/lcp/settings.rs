@@ -123,8 +123,8 @@ pub struct SolveSettings {
     pub relaxation: f64,
     /// Budget of all attempts together, in multiply-adds: `n²` for a sweep or a product, `n³/3` for a factorization, the
     /// changed entries of its tableau for a pivot. Default `None`, no limit. What does not fit is skipped or cut short,
-    /// and the best point so far is returned with its residual and [`SolveStatus::IterationLimit`]. Counted rather than
-    /// timed, so the answer is the same on every machine; [`Solution::work`] says what was spent, which exceeds the
+    /// and the best point so far is returned with its residual and [`SolveStatus::IterationLimit`](super::SolveStatus::IterationLimit). Counted rather than
+    /// timed, so the answer is the same on every machine; [`Solution::work`](super::Solution::work) says what was spent, which exceeds the
     /// budget by no more than the end of a step and the certificates of some answers.
     pub work: Option<u64>,
 }
