@@ -11,7 +11,8 @@
 use crate::fluid::{Drag, drags};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
-use crate::model::{Joint, JointKind, Model};
+use crate::model::{Body, Joint, JointKind, Model};
+use crate::parameters::TileParameters;
 use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
@@ -59,19 +60,6 @@ pub struct Response<R> {
     pub mean_velocity: Vec<R>,
 }
 
-/// Parameters of one tile that may differ from world to world.
-#[derive(Debug, Clone, Copy)]
-pub struct TileParameters<'a, R> {
-    /// Gravity, m/s², shape \[3\].
-    pub gravity: &'a [R],
-    /// Factor on mass and inertia of every body, shape \[body\].
-    pub mass_scale: &'a [R],
-    /// Sliding friction coefficient of every geom, shape \[geom\].
-    pub friction: &'a [R],
-    /// Factor on gain and bias of every actuator, shape \[nu\].
-    pub gain_scale: &'a [R],
-}
-
 impl<R: Real> Dynamics<R> {
     /// Room for `model`.
     pub fn new(model: &Model) -> Self {
@@ -109,12 +97,12 @@ impl<R: Real> Response<R> {
 
 /// Inertia of every moving body about O of its tree: I = R I_c Rᵀ + m (r·r 1 − r rᵀ), r from O to the centre of mass.
 #[inline(always)]
-pub fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
+pub fn inertias<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
-        let scale = mass_scale[b];
+        let scale = p.mass_scale[b];
         let pose = &k.body_pose[b];
-        let r = pose.point(Vec3::constant(&body.com)) - k.reference[tree];
+        let r = pose.point(triple(p.com, 3 * b)) - k.reference[tree];
         let m = R::constant(body.mass) * scale;
         let rotation = pose.rotation;
         let a: Mat3<R> = rotation * Mat3::constant(&body.inertia);
@@ -142,8 +130,8 @@ pub fn inertias<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, ine
 
 /// Stage 2: M(q) by the composite rigid body algorithm, with armature.
 #[inline(always)]
-pub fn mass_matrix<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, d: &mut Dynamics<R>) {
-    inertias(model, mass_scale, k, &mut d.inertia);
+pub fn mass_matrix<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, d: &mut Dynamics<R>) {
+    inertias(model, p, k, &mut d.inertia);
     d.composite.copy_from_slice(&d.inertia);
     for b in (1..model.bodies.len()).rev() {
         let parent = model.bodies[b].parent;
@@ -155,11 +143,11 @@ pub fn mass_matrix<R: Real>(model: &Model, mass_scale: &[R], k: &Kinematics<R>, 
     for (i, dof) in model.dofs.iter().enumerate() {
         // M_ij = S_j · I_c S_i for every ancestor j of i
         let momentum = d.composite[dof.body].momentum(k.motion_subspace[i]);
-        for (p, &j) in dof.ancestors.iter().enumerate() {
-            d.mass_matrix[dof.row_start + p] = k.motion_subspace[j].dot(momentum);
+        for (n, &j) in dof.ancestors.iter().enumerate() {
+            d.mass_matrix[dof.row_start + n] = k.motion_subspace[j].dot(momentum);
         }
         let diagonal = &mut d.mass_matrix[dof.row_start];
-        *diagonal += R::constant(model.joints[dof.joint].armature);
+        *diagonal += p.armature[dof.joint];
     }
 }
 
@@ -172,22 +160,13 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
             continue;
         }
         let moving_parent = model.bodies[body.parent].tree.is_some();
-        let mut velocity = if moving_parent { d.body_velocity[body.parent] } else { Motion::zero() };
-        // A = A_parent + Ṡ v, gravity as an upward acceleration of the world
-        let mut acceleration = if moving_parent { d.acceleration[body.parent] } else { resting };
-        for joint in &model.joints[body.joints.clone()] {
-            let (start, count) = (joint.v_start, joint.kind.nv());
-            // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
-            let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
-            for i in start..start + translations {
-                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-            }
-            let before = velocity;
-            for i in start + translations..start + count {
-                velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-                acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
-            }
-        }
+        let parent = if moving_parent {
+            (d.body_velocity[body.parent], d.acceleration[body.parent])
+        } else {
+            // gravity as an upward acceleration of the world
+            (Motion::zero(), resting)
+        };
+        let (velocity, acceleration) = across_joints(model, body, v, k, parent);
         d.body_velocity[b] = velocity;
         d.acceleration[b] = acceleration;
         // F = I A + V ×* I V
@@ -205,12 +184,66 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
     }
 }
 
+/// Velocity and acceleration of a body with v̇ = 0 from those of its parent: V = V_parent + S v, A = A_parent + Ṡ v.
+#[inline(always)]
+fn across_joints<R: Real>(
+    model: &Model,
+    body: &Body,
+    v: &[R],
+    k: &Kinematics<R>,
+    (mut velocity, mut acceleration): (Motion<R>, Motion<R>),
+) -> (Motion<R>, Motion<R>) {
+    for joint in &model.joints[body.joints.clone()] {
+        let (start, count) = (joint.v_start, joint.kind.nv());
+        // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
+        let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
+        for i in start..start + translations {
+            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+        }
+        let before = velocity;
+        for i in start + translations..start + count {
+            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
+            acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
+        }
+    }
+    (velocity, acceleration)
+}
+
+/// Spatial velocity and acceleration of every body about O, shape \[body\], under v and v̇; gravity as an acceleration −g of the world, which bodies that do
+/// not move have too.
+#[inline(always)]
+pub fn body_accelerations<R: Real>(
+    model: &Model,
+    gravity: &[R],
+    v: &[R],
+    v_dot: &[R],
+    k: &Kinematics<R>,
+    velocity: &mut [Motion<R>],
+    acceleration: &mut [Motion<R>],
+) {
+    (velocity[0], acceleration[0]) = (Motion::zero(), Motion { angular: Vec3::zero(), linear: -triple(gravity, 0) });
+    for (b, body) in model.bodies.iter().enumerate().skip(1) {
+        let parent = (velocity[body.parent], acceleration[body.parent]);
+        let (own, mut rate) = across_joints(model, body, v, k, parent);
+        for i in body.dofs.clone() {
+            // + S v̇
+            rate = k.motion_subspace[i].mul_add(v_dot[i], rate);
+        }
+        (velocity[b], acceleration[b]) = (own, rate);
+    }
+}
+
 /// x within a range, if there is one.
 #[inline(always)]
 pub(crate) fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
     let Some([lo, hi]) = range else { return x };
+    between(x, [R::constant(lo), R::constant(hi)])
+}
+
+/// x within bounds.
+#[inline(always)]
+fn between<R: Real>(x: R, [lo, hi]: [R; 2]) -> R {
     // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
-    let (lo, hi) = (R::constant(lo), R::constant(hi));
     R::select(hi.lt(x), hi, R::select(x.lt(lo), lo, x))
 }
 
@@ -234,7 +267,7 @@ pub struct ActuatorForce<R> {
 pub fn actuator_force<R: Real>(
     model: &Model,
     u: usize,
-    gain_scale: R,
+    p: &TileParameters<'_, R>,
     q: &[R],
     v: &[R],
     control: R,
@@ -245,14 +278,26 @@ pub fn actuator_force<R: Real>(
     let scalar = joint.kind.nv() == 1;
     let (length, rate) =
         if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
-    let input = clamp(control, actuator.control_range);
+    let (gain_scale, velocity_scale) = (p.gain_scale[u], p.velocity_gain_scale[u]);
+    let rate = rate * velocity_scale;
+    let (lower, upper) = (2 * u, 2 * u + 1);
+    let input = if actuator.control_range.is_some() {
+        between(control, [p.control_range[lower], p.control_range[upper]])
+    } else {
+        control
+    };
     // f = gain u + bias
     let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
     let free_force = (gain * gain_scale).mul_add(input, bias * gain_scale);
-    let force = clamp(free_force, actuator.force_range);
+    let force = if actuator.force_range.is_some() {
+        between(free_force, [p.force_range[lower], p.force_range[upper]])
+    } else {
+        free_force
+    };
     let damping = if scalar && (actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0) {
         // −∂f/∂v, where the force is not at a bound
-        let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2])) * gain_scale;
+        let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2]));
+        let slope = slope * gain_scale * velocity_scale;
         let bounded = force.lt(free_force).or(free_force.lt(force));
         Some(R::select(bounded, R::zero(), -(slope * gear * gear)).max(R::zero()))
     } else {
@@ -267,7 +312,7 @@ pub fn actuator_force<R: Real>(
 #[inline(always)]
 pub fn applied_force<R: Real>(
     model: &Model,
-    gain_scale: &[R],
+    p: &TileParameters<'_, R>,
     q: &[R],
     v: &[R],
     control: &[R],
@@ -278,7 +323,7 @@ pub fn applied_force<R: Real>(
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
         let joint = &model.joints[actuator.joint];
-        let ActuatorForce { force, damping } = actuator_force(model, u, gain_scale[u], q, v, control[u]);
+        let ActuatorForce { force, damping } = actuator_force(model, u, p, q, v, control[u]);
         for i in 0..joint.kind.nv() {
             let tau = &mut d.applied_force[joint.v_start + i];
             *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
@@ -287,14 +332,14 @@ pub fn applied_force<R: Real>(
             d.damping[joint.v_start] += damping;
         }
     }
-    for joint in &model.joints {
+    for (j, joint) in model.joints.iter().enumerate() {
         let start = joint.v_start;
         if joint.actuator_force_range.is_some() {
             for i in start..start + joint.kind.nv() {
                 d.applied_force[i] = clamp(d.applied_force[i], joint.actuator_force_range);
             }
         }
-        let stiffness = R::constant(-joint.stiffness);
+        let stiffness = -p.stiffness[j];
         if joint.stiffness > 0.0 {
             match joint.kind {
                 JointKind::Hinge | JointKind::Slide => {
@@ -315,10 +360,33 @@ pub fn applied_force<R: Real>(
                 }
             }
         }
-        let damping = R::constant(joint.damping);
+        let damping = p.damping[j];
         for i in start..start + joint.kind.nv() {
             d.applied_force[i] = (-damping).mul_add(v[i], d.applied_force[i]) + external[i];
             d.damping[i] += damping;
+        }
+    }
+}
+
+/// Adds to τ what pushes do to the bodies of worlds that are pushed.
+#[inline(always)]
+pub fn push_force<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, applied_force: &mut [R]) {
+    for (b, push) in p.push.chunks_exact(6).enumerate() {
+        let (Some(tree), Some(last)) = (model.bodies[b].tree, model.last_dof(b)) else { continue };
+        // from O to the centre of mass
+        let arm = k.body_pose[b].point(triple(p.com, 3 * b)) - k.reference[tree];
+        let force = triple(push, 0);
+        let wrench = Force { moment: triple(push, 3) + arm.cross(force), force };
+        // worlds that are not pushed keep every bit, a zero's sign too
+        let mut pushed = R::zero();
+        for x in push {
+            pushed = pushed.max(x.abs());
+        }
+        let pushed = R::zero().lt(pushed);
+        for &i in &model.dofs[last].ancestors {
+            // τ_i += S_i · F
+            let tau = applied_force[i];
+            applied_force[i] = R::select(pushed, tau + k.motion_subspace[i].dot(wrench), tau);
         }
     }
 }

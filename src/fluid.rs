@@ -8,7 +8,7 @@
 //! τᵢ = −π d³ β ωᵢ − ρ bᵢ (bⱼ⁴ + bₖ⁴) |ωᵢ| ωᵢ / 64
 //! fᵢ = −3 π d β vᵢ − ρ bⱼ bₖ |vᵢ| vᵢ / 2
 
-use crate::kinematics::Kinematics;
+use crate::kinematics::{Kinematics, triple};
 use crate::lane::Real;
 use crate::model::Model;
 use crate::spatial::{Force, Mat3, Motion, Vec3, vec3};
@@ -81,11 +81,12 @@ fn principal_axes(model: &Model, body: usize) -> Matrix3<f64> {
     found.unwrap_or_else(|| inertia.symmetric_eigen().eigenvectors)
 }
 
-/// Adds the drag to the applied force τ. `body_velocity`: spatial velocity of every body about O of its tree, shape \[body\].
+/// Adds the drag to the applied force τ. `com`: centre of mass of every body in its frame, m, shape \[body\]\[3\]; `body_velocity`: spatial velocity of every body about O of its tree, shape \[body\].
 #[inline(always)]
 pub fn fluid_force<R: Real>(
     model: &Model,
     drags: &[Drag],
+    com: &[R],
     k: &Kinematics<R>,
     body_velocity: &[Motion<R>],
     applied_force: &mut [R],
@@ -96,7 +97,7 @@ pub fn fluid_force<R: Real>(
         let (pose, velocity) = (&k.body_pose[drag.body], body_velocity[drag.body]);
         let axes = pose.rotation * Mat3::constant(&drag.axes);
         // from O to the centre of mass
-        let arm = pose.point(Vec3::constant(&body.com)) - k.reference[tree];
+        let arm = pose.point(triple(com, 3 * drag.body)) - k.reference[tree];
         let wind: Vec3<R> = Vec3::constant(&model.medium.wind);
         let moment = axes * resistance(drag.angular, &drag.angular_square, axes.transpose_mul(velocity.angular));
         let force = axes * resistance(drag.linear, &drag.linear_square, axes.transpose_mul(velocity.at(arm) - wind));

@@ -7,6 +7,7 @@ pub mod lane;
 pub mod machine;
 pub mod spatial;
 pub mod model;
+pub mod parameters;
 pub mod kinematics;
 pub mod fluid;
 pub mod dynamics;

@@ -10,8 +10,9 @@
 
 use crate::dynamics::{Dynamics, bias_force, free_stretch, mass_matrix};
 use crate::error::{Error, Result};
-use crate::kinematics::{Kinematics, kinematics, quaternion, rotation_vector};
+use crate::kinematics::{Kinematics, kinematics, quaternion, rotation_vector, triple};
 use crate::model::{JointKind, Model};
+use crate::parameters::{SharedParameters, TileParameters};
 use crate::spatial::Vec3;
 use nalgebra::{DMatrix, DVector, Vector3};
 
@@ -65,7 +66,7 @@ pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
     }
     let (mut k, mut d) = (Kinematics::<f64>::new(model), Dynamics::<f64>::new(model));
     kinematics(model, q, &mut k);
-    mass_matrix(model, &vec![1.0; model.bodies.len()], &k, &mut d);
+    mass_matrix(model, &SharedParameters::new(model).tile(), &k, &mut d);
     bias_force(model, model.gravity.as_slice(), v, &k, &mut d);
 
     let matrix = dense(model, &d.mass_matrix);
@@ -97,26 +98,26 @@ pub struct Energy {
     pub springs: f64,
 }
 
-/// Energy of a state whose shapes and model have been checked, under a world's own `gravity`, shape \[3\], and `mass_scale`, shape \[body\].
-pub(crate) fn energy(model: &Model, gravity: &[f64], mass_scale: &[f64], q: &[f64], v: &[f64]) -> Energy {
+/// Energy of a state whose shapes and model have been checked, of a world with parameters of its own.
+pub(crate) fn energy(model: &Model, p: &TileParameters<'_, f64>, q: &[f64], v: &[f64]) -> Energy {
     let (mut k, mut d) = (Kinematics::<f64>::new(model), Dynamics::<f64>::new(model));
     kinematics(model, q, &mut k);
-    mass_matrix(model, mass_scale, &k, &mut d);
+    mass_matrix(model, p, &k, &mut d);
     let mut energy = Energy::default();
     // T = ½ vᵀ M v, of which the packed M holds one triangle
     for (i, dof) in model.dofs.iter().enumerate() {
-        for (p, &j) in dof.ancestors.iter().enumerate() {
-            energy.kinetic += if i == j { 0.5 } else { 1.0 } * d.mass_matrix[dof.row_start + p] * v[i] * v[j];
+        for (n, &j) in dof.ancestors.iter().enumerate() {
+            energy.kinetic += if i == j { 0.5 } else { 1.0 } * d.mass_matrix[dof.row_start + n] * v[i] * v[j];
         }
     }
     // V = −Σ m g·x
-    let gravity = Vector3::from_column_slice(gravity);
+    let gravity = Vector3::from_column_slice(p.gravity);
     for (b, body) in model.bodies.iter().enumerate().filter(|(_, body)| body.tree.is_some()) {
-        let com = Vector3::from(array(k.body_pose[b].point(Vec3::constant(&body.com))));
-        energy.gravity -= mass_scale[b] * body.mass * gravity.dot(&com);
+        let com = Vector3::from(array(k.body_pose[b].point(triple(p.com, 3 * b))));
+        energy.gravity -= p.mass_scale[b] * body.mass * gravity.dot(&com);
     }
     // ½ k |x|², x the stretch, or the rotation of a ball joint, or both of a free one
-    for joint in model.joints.iter().filter(|joint| joint.stiffness > 0.0) {
+    for (joint, stiffness) in model.joints.iter().zip(p.stiffness).filter(|(joint, _)| joint.stiffness > 0.0) {
         let x = match joint.kind {
             JointKind::Hinge | JointKind::Slide => q[joint.q_start] - joint.spring_reference,
             JointKind::Ball => rotation_vector(quaternion(q, joint.q_start)).norm(),
@@ -125,7 +126,7 @@ pub(crate) fn energy(model: &Model, gravity: &[f64], mass_scale: &[f64], q: &[f6
                 x.norm().hypot(r.norm())
             }
         };
-        energy.springs += 0.5 * joint.stiffness * x * x;
+        energy.springs += 0.5 * stiffness * x * x;
     }
     energy
 }

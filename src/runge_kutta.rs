@@ -30,6 +30,7 @@ use crate::dynamics::{Dynamics, free_body_velocity, inertias, integrate};
 use crate::kinematics::{Kinematics, body_poses, quaternion, triple};
 use crate::lane::Real;
 use crate::model::{Joint, JointKind, Model};
+use crate::parameters::TileParameters;
 use crate::spatial::{Force, Inertia, Vec3, vec3};
 
 /// Number of evaluations of the dynamics in a step.
@@ -148,7 +149,7 @@ pub struct Whole<R> {
 #[inline(always)]
 pub fn whole_trees<R: Real>(
     model: &Model,
-    mass_scale: &[R],
+    p: &TileParameters<'_, R>,
     q: &[R],
     v: &[R],
     k: &mut Kinematics<R>,
@@ -156,7 +157,7 @@ pub fn whole_trees<R: Real>(
     out: &mut [Whole<R>],
 ) {
     body_poses(model, q, k);
-    inertias(model, mass_scale, k, &mut d.inertia);
+    inertias(model, p, k, &mut d.inertia);
     free_body_velocity(model, v, k, &mut d.free_body_velocity);
     for (tree, out) in out.iter_mut().enumerate() {
         let (mut inertia, mut momentum) = (Inertia::zero(), Force::default());

@@ -1,11 +1,11 @@
 //! The steady state allocates nothing.
 
 use allocation_counter::measure;
-use delassus::worlds::{Random, Start};
+use delassus::worlds::{Frame, Quantity, Random, Start};
 use delassus::{Backend, Integrator, Mask, Model, Precision, Settings, Worlds};
 
-/// Allocations of some steps that were done before, on one thread (the counter sees one).
-fn allocations(name: &str, precision: Precision, integrator: Integrator, world_count: usize) -> u64 {
+/// Allocations of some steps that were done before, on one thread (the counter sees one); `looks`: and of looking back at every one of them.
+fn allocations(name: &str, precision: Precision, integrator: Integrator, looks: bool, world_count: usize) -> u64 {
     let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     let model = Model::from_mjcf_file(path).expect("a model");
     // The exact solver, asked for one block in thousands, is dense and allocates.
@@ -15,11 +15,21 @@ fn allocations(name: &str, precision: Precision, integrator: Integrator, world_c
     let keyframe = model.keyframe("stand");
     worlds.set_start(Start { keyframe, position_noise: 0.01, velocity_noise: 0.0 }).expect("a start");
     worlds.reset(Mask::All, 1).expect("a reset");
-    let roll = |worlds: &mut Worlds, steps: std::ops::Range<u64>| {
+    let (torso, rest) = (Frame::Body(1), Frame::Body(0));
+    if looks {
+        worlds.feel_contacts_between(&[[torso, rest]]).expect("a pair");
+    }
+    let mut quantities = vec![Quantity::Contact(torso), Quantity::ContactBetween(torso, rest)];
+    quantities.extend((0..model.sensors.len()).map(Quantity::Sensor));
+    let mut seen = vec![0.0f32; world_count * quantities.iter().map(|q| q.len(&model)).sum::<usize>()];
+    let mut roll = |worlds: &mut Worlds, steps: std::ops::Range<u64>| {
         for step in steps {
             let mut random = Random::new(step, 0);
             worlds.control_mut().fill_with(|| 0.1 * random.symmetric());
             worlds.step(1).expect("a step");
+            if looks {
+                worlds.observe_into(&quantities, &mut seen[..]).expect("quantities");
+            }
         }
     };
     roll(&mut worlds, 0..300);
@@ -33,15 +43,16 @@ fn allocations(name: &str, precision: Precision, integrator: Integrator, world_c
 #[test]
 fn a_step_allocates_nothing_once_it_has_grown() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    for (name, precision, integrator) in [
-        ("ant", Precision::F32, Integrator::Euler),
-        ("ant", Precision::F32, Integrator::Rk4),
-        ("quadruped", Precision::F32, Integrator::Euler),
-        ("spheres", Precision::F32, Integrator::Euler),
-        ("ant", Precision::F64, Integrator::Euler),
+    for (name, precision, integrator, looks) in [
+        ("ant", Precision::F32, Integrator::Euler, false),
+        ("ant", Precision::F32, Integrator::Rk4, false),
+        ("quadruped", Precision::F32, Integrator::Euler, false),
+        ("quadruped", Precision::F32, Integrator::Euler, true),
+        ("spheres", Precision::F32, Integrator::Euler, false),
+        ("ant", Precision::F64, Integrator::Euler, false),
     ] {
-        let counted = pool.install(|| allocations(name, precision, integrator, 600));
+        let counted = pool.install(|| allocations(name, precision, integrator, looks, 600));
         println!("{name} {precision:?} {integrator:?}: {counted} allocations in 50 steps of 600 worlds");
-        assert_eq!(counted, 0, "{name} {precision:?} {integrator:?}");
+        assert_eq!(counted, 0, "{name} {precision:?} {integrator:?} {looks}");
     }
 }

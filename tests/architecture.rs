@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 26] = [
+const MODULES: [&str; 27] = [
     "error",
     "lane",
     "machine",
     "spatial",
     "model",
+    "parameters",
     "kinematics",
     "fluid",
     "dynamics",
@@ -53,10 +54,14 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
+fn without_comments(source: &str) -> String {
+    source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect()
+}
+
 /// The names after `crate::` in a source, as in `crate::lane::Pack` or `crate::{error::Error, lane::{Mask, Pack}}`, over however many lines, and the
 /// line of each. Comments do not count.
 fn imports(source: &str) -> Vec<(usize, String)> {
-    let code: String = source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+    let code = without_comments(source);
     let mut names = Vec::new();
     for (start, found) in code.match_indices("crate::") {
         let mut at = start + found.len();
@@ -102,6 +107,83 @@ fn f() -> crate::model::Model { crate::query::state_query() }";
     let expected = [(1, "error"), (4, "lane"), (5, "step"), (6, "gpu"), (10, "model"), (10, "query")]
         .map(|(l, n)| (l, n.to_owned()));
     assert_eq!(imports(source), expected);
+}
+
+/// What the files of a folder import of each other: `super::name` in a file of it, `super::super::name` in a folder within it. What `mod.rs` imports does not count: it is
+/// above them all. Neither do tests.
+fn siblings(folder: &Path) -> Vec<(String, Vec<String>)> {
+    let mut paths = Vec::new();
+    files(folder, "rs", &mut paths);
+    let name = |path: &Path| {
+        let relative = path.strip_prefix(folder).expect("in the folder");
+        relative.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "")
+    };
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    let mut found = Vec::new();
+    for path in paths.iter().filter(|path| !["mod", "tests"].contains(&&*name(path))) {
+        let depth = path.strip_prefix(folder).expect("in the folder").components().count();
+        // the folder itself, as seen from `mod.rs` of a folder within it, or from any other file
+        let ups = if path.ends_with("mod.rs") { depth - 1 } else { depth };
+        let source = read(path);
+        let code = without_comments(source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default());
+        let prefix = "super::".repeat(ups);
+        let imported =
+            code.match_indices(&prefix).filter(|(at, _)| !code[..*at].ends_with("super::")).map(|(at, _)| {
+                let rest = &code[at + prefix.len()..];
+                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
+            });
+        let own = name(path);
+        let imported = imported.filter(|other| *other != own && names.contains(other)).collect();
+        found.push((own, imported));
+    }
+    found
+}
+
+/// A ring of imports, if there is one: a name, what it imports, what that imports, and so on until the first again.
+fn ring(imports: &[(String, Vec<String>)]) -> Option<Vec<String>> {
+    fn visit<'a>(
+        name: &'a str,
+        imports: &'a [(String, Vec<String>)],
+        way: &mut Vec<&'a str>,
+        done: &mut Vec<&'a str>,
+    ) -> Option<Vec<String>> {
+        if let Some(first) = way.iter().position(|passed| *passed == name) {
+            return Some(way[first..].iter().chain([&name]).map(|n| (*n).to_owned()).collect());
+        }
+        if done.contains(&name) {
+            return None;
+        }
+        way.push(name);
+        let of_it = imports.iter().filter(|(own, _)| own == name).flat_map(|(_, others)| others);
+        let found = of_it.into_iter().find_map(|other| visit(other, imports, way, done));
+        way.pop();
+        done.push(name);
+        found
+    }
+    let mut done = Vec::new();
+    imports.iter().find_map(|(name, _)| visit(name, imports, &mut Vec::new(), &mut done))
+}
+
+#[test]
+fn the_files_of_a_folder_import_in_no_ring() {
+    let imports = |all: &[(&str, &[&str])]| -> Vec<_> {
+        all.iter().map(|(own, others)| ((*own).to_owned(), others.iter().map(|o| (*o).to_owned()).collect())).collect()
+    };
+    assert_eq!(ring(&imports(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])])), None);
+    let found = ring(&imports(&[("a", &["b"]), ("b", &["c"]), ("c", &["d", "b"]), ("d", &[])]));
+    assert_eq!(found, Some(["b", "c", "b"].map(str::to_owned).to_vec()));
+
+    let source = root().join("src");
+    let mut paths = Vec::new();
+    files(&source, "rs", &mut paths);
+    let folders: Vec<_> = paths.iter().filter(|p| p.ends_with("mod.rs")).filter_map(|p| p.parent()).collect();
+    assert!(folders.len() > 10);
+    let arrows: usize = folders.iter().flat_map(|folder| siblings(folder)).map(|(_, others)| others.len()).sum();
+    assert!(arrows > 200, "only {arrows} imports found");
+    for folder in folders {
+        let found = ring(&siblings(folder));
+        assert_eq!(found, None, "{}: files that import each other", folder.display());
+    }
 }
 
 #[test]

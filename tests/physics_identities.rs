@@ -6,10 +6,11 @@
 #[path = "common/scenes.rs"]
 mod scenes;
 
-use delassus::dynamics::{self, Dynamics, TileParameters};
+use delassus::dynamics::{self, Dynamics};
 use delassus::kinematics::{Kinematics, kinematics};
 use delassus::lane::{Pack, Scalar};
 use delassus::model::Model;
+use delassus::parameters::SharedParameters;
 use delassus::spatial::Vec3;
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 use scenes::*;
@@ -48,13 +49,12 @@ fn stages<R: Pack>(model: &Model, q: &[f64], v: &[f64], force: &DVector<f64>) ->
     let vector = |x: Vec3<R>| Vector3::new(get(x.x), get(x.y), get(x.z));
     let (mut k, mut d) = (Kinematics::<R>::new(model), Dynamics::<R>::new(model));
     let (q, v, force) = (splat(q), splat(v), splat(force.as_slice()));
-    let gravity = splat(model.gravity.as_slice());
-    let ones = vec![R::one(); model.bodies.len()];
-    let p = TileParameters { gravity: &gravity, mass_scale: &ones, friction: &[], gain_scale: &[] };
+    let shared = SharedParameters::<R>::new(model);
+    let p = &shared.tile();
     kinematics(model, &q, &mut k);
-    dynamics::mass_matrix(model, p.mass_scale, &k, &mut d);
+    dynamics::mass_matrix(model, p, &k, &mut d);
     dynamics::bias_force(model, p.gravity, &v, &k, &mut d);
-    dynamics::applied_force(model, p.gain_scale, &q, &v, &[], &force, &mut d);
+    dynamics::applied_force(model, p, &q, &v, &[], &force, &mut d);
     dynamics::factor(model, R::constant(DT), &mut d);
     // From rest the free velocity is the acceleration times Δt.
     dynamics::free_velocity(model, R::constant(DT), &vec![R::zero(); model.nv()], &mut d);

@@ -7,6 +7,7 @@ use delassus::dynamics::{self, Dynamics};
 use delassus::kinematics::{Kinematics, kinematics};
 use delassus::lane::{F32x16, F64x8, Pack, Scalar};
 use delassus::model::Model;
+use delassus::parameters::SharedParameters;
 use delassus::spatial::Vec3;
 
 /// f64 against f64: rounding only (the two engines themselves agree to 2e-15).
@@ -26,12 +27,12 @@ fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
     let lane = R::LANES - 1;
     let splat = |x: &[f64]| x.iter().map(|x| R::constant(*x)).collect::<Vec<R>>();
     let (q, v) = (splat(q), splat(v));
-    let gravity = splat(model.gravity.as_slice());
-    let ones = vec![R::one(); model.bodies.len()];
+    let shared = SharedParameters::<R>::new(model);
+    let p = &shared.tile();
     let (mut k, mut d) = (Kinematics::<R>::new(model), Dynamics::<R>::new(model));
     kinematics(model, &q, &mut k);
-    dynamics::mass_matrix(model, &ones, &k, &mut d);
-    dynamics::bias_force(model, &gravity, &v, &k, &mut d);
+    dynamics::mass_matrix(model, p, &k, &mut d);
+    dynamics::bias_force(model, p.gravity, &v, &k, &mut d);
     let get = |x: R| x.get(lane).to_f64();
     let vector = |x: Vec3<R>| [get(x.x), get(x.y), get(x.z)];
     let nv = model.nv();

@@ -261,6 +261,28 @@ fn watched_worlds_and_parameters_are_seen() {
 }
 
 #[test]
+fn worlds_with_parameters_that_the_device_does_not_know_are_the_cpus() {
+    if !adapter() {
+        return;
+    }
+    let model = model("ant");
+    let roll = |backend: Backend| {
+        let mut worlds = worlds(&model, 3, backend);
+        let damping = vec![3.0; model.joints.len()];
+        let push = vec![1.0; 6 * model.bodies.len()];
+        worlds.set_parameter(delassus::worlds::Parameter::Damping, Mask::List(&[1]), &damping).expect("damping");
+        worlds.set_parameter(delassus::worlds::Parameter::Push, Mask::List(&[2]), &push).expect("a push");
+        worlds.set_state(Mask::All, &model.q0.repeat(3), &Random(2).many(3 * model.nv(), 0.3)).expect("a state");
+        worlds.step(20).expect("steps");
+        worlds
+    };
+    let (cpu, gpu) = (roll(Backend::Cpu), roll(Backend::Gpu));
+    let halted: Vec<bool> = gpu.reports().iter().map(|r| r.halted).collect();
+    assert_eq!(halted[1..], [true, true]);
+    assert_eq!(cpu.positions()[model.nq()..], gpu.positions()[model.nq()..]);
+}
+
+#[test]
 fn forces_are_those_of_the_worlds_on_the_device() {
     if !adapter() {
         return;

@@ -1,7 +1,7 @@
 """What can be read of every world at once: ``worlds.observer(torso=position("torso"), foot=contact(geom="foot"))``.
 
-SI units and world axes, unless a line says otherwise. Everything is of the state as it is now, but forces of contacts and limits, which are those of the last
-call of ``step`` (0 for worlds that have started anew since).
+SI units and world axes, unless a line says otherwise. Everything is of the state as it is now, but forces of contacts and limits, accelerations, and forces
+between bodies, which are those of the last call of ``step`` (0 for worlds that have started anew since).
 
 Frames are named by ``position("torso")``, a body; or by ``body=``, ``com=`` (axes of a body at its centre of mass), ``geom=`` or ``site=``; by name or index.
 """
@@ -25,14 +25,22 @@ class Quantity:
     frame: FrameKind = "body"
     parts: tuple[Part, ...] = (0,)
     local: bool = False
+    others: tuple[Part, ...] = ()
 
-    def resolve(self, model: Model) -> list[tuple[str, str, int, bool]]:
+    def resolve(self, model: Model) -> list[tuple[str, str, int, bool, int]]:
         """As the core takes it, one entry a part."""
         find = {"body": model.body, "com": model.body, "geom": model.geom, "site": model.site}[self.frame]
         if self.kind == "sensor":
             find = model.sensor
-        indices = [find(part) if isinstance(part, str) else int(part) for part in self.parts]
-        return [(self.kind, self.frame, index, self.local) for index in indices]
+
+        def index(part: Part) -> int:
+            return find(part) if isinstance(part, str) else int(part)
+
+        others = self.others or (0,) * len(self.parts)
+        return [
+            (self.kind, self.frame, index(part), self.local, index(other))
+            for part, other in zip(self.parts, others, strict=True)
+        ]
 
 
 POSITIONS = Quantity("positions")
@@ -99,8 +107,20 @@ def contact(
     return _of_frame("contact", body, com, geom, site)
 
 
+def contact_between(*pairs: tuple[Part, Part], bodies: bool = False) -> Quantity:
+    """Contact force on the first of two geoms (or bodies) from the second, mean over the substeps of the last call: force (N), moment about the origin of
+    the first (N·m); read as an array of shape [world, pair, 6]."""
+    firsts, seconds = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    return Quantity("contact_between", "body" if bodies else "geom", firsts, others=seconds)
+
+
 def sensor(*names: Part) -> Quantity:
-    """What sensors of the model read, as in MuJoCo: of joints, actuators, frames and centres of mass, gyro, velocimeter; as many numbers as each has."""
+    """What sensors of the model read, as in MuJoCo, as many numbers as each has: of joints, actuators, frames and centres of mass, gyro, velocimeter.
+
+    Accelerometer, force, torque, touch, and accelerations of frames are of the last substep: the acceleration is the change of velocity over Δt, a force
+    the impulse over Δt, both at the state at which the substep began (where MuJoCo's sensors stand after a step). What hits the ground within a substep
+    reads its whole impulse: larger, the smaller Δt is.
+    """
     return Quantity("sensor", parts=names)
 
 

@@ -18,7 +18,22 @@ from delassus.records import CONTACT, REPORT
 from delassus.settings import Settings
 
 Array = NDArray[Any]
-ParameterName = Literal["gravity", "mass_scale", "friction", "gain_scale"]
+ParameterName = Literal[
+    "gravity",
+    "mass_scale",
+    "com",
+    "friction",
+    "restitution",
+    "compliance",
+    "armature",
+    "damping",
+    "stiffness",
+    "gain_scale",
+    "velocity_gain_scale",
+    "control_range",
+    "force_range",
+    "push",
+]
 
 
 class Worlds:
@@ -143,6 +158,26 @@ class Worlds:
         """Replaces the control of all worlds, shape [world, nu]; kept until changed."""
         self._core.set_control(self._rows("control", control, self.count, self.model.nu))
 
+    def set_control_delay(self, calls: ArrayLike, worlds: ArrayLike | None = None) -> None:
+        """Lets control act late, as it does on a robot.
+
+        What is on its way is forgotten; the control that acts now acts until the new delay is over. A world that starts anew goes on as if the control of
+        its start had always been given.
+
+        Args:
+            calls: how many calls of ``step`` the control of the chosen worlds is late, a number or shape [row], at most 256; 0: it acts at once.
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        late = np.asarray(calls)
+        if late.dtype.kind not in "iu" or late.shape not in ((), (rows,)) or (late < 0).any() or (late > 256).any():
+            raise ValueError(f"calls: must be integers from 0 to 256, one or {rows}")
+        self._core.set_control_delay(np.broadcast_to(late, (rows,)).tolist(), chosen)
+
+    def control_delay(self) -> NDArray[np.uint32]:
+        """How many calls of ``step`` the control of every world is late, shape [world]."""
+        return self._core.control_delay()
+
     def set_external_force(self, force: ArrayLike) -> None:
         """Replaces the generalized force from outside, N or N·m, shape [world, nv]; kept until changed."""
         self._core.set_external_force(self._rows("force", force, self.count, self.model.nv))
@@ -168,7 +203,8 @@ class Worlds:
     def observer(self, **quantities: Quantity) -> Observer:
         """Something that reads these quantities of all worlds at once, see ``delassus.quantities``.
 
-        If contacts are among them, the worlds feel contacts from now on, which costs up to a tenth of a step (8 % for the ant).
+        If contacts are among them, or sensors of the last substep, the worlds feel contacts from now on, which costs up to a tenth of a step (8 % for
+        the ant); on the backend gpu they are then stepped by the CPU.
         """
         return Observer(self, quantities)
 
@@ -193,8 +229,53 @@ class Worlds:
         """
         self._core.set_start(keyframe, float(position_noise), float(velocity_noise))
 
+    def set_spread(
+        self, position: ArrayLike = 0.0, velocity: ArrayLike = 0.0, law: Literal["uniform", "gaussian"] = "uniform"
+    ) -> None:
+        """Sets how far starts differ, degree of freedom by degree of freedom, in the place of the noise of ``set_start``.
+
+        Args:
+            position: displacement of every degree of freedom, m or rad: lower and upper bound, or mean and standard deviation, shape [nv, 2]; or how far
+                to both sides, or the standard deviation, a number or shape [nv].
+            velocity: the same of every velocity, m/s or rad/s.
+            law: ``"uniform"`` or ``"gaussian"``.
+        """
+        if law not in ("uniform", "gaussian"):
+            raise ValueError(f'law: {law!r} must be "uniform" or "gaussian"')
+        pairs = []
+        for name, given in (("position", position), ("velocity", velocity)):
+            x = np.asarray(given, np.float64)
+            if x.ndim < 2:
+                x = np.stack([-x if law == "uniform" else 0 * x, x], axis=-1)
+            if x.shape not in ((2,), (self.model.nv, 2)):
+                raise ValueError(f"{name}: must be a number, or of shape ({self.model.nv},) or ({self.model.nv}, 2)")
+            pairs.append(np.broadcast_to(x, (self.model.nv, 2)).tolist())
+        self._core.set_spread(law == "gaussian", *pairs)
+
+    def reset_each(
+        self, seeds: ArrayLike, keyframes: Sequence[str | None] | None = None, worlds: ArrayLike | None = None
+    ) -> None:
+        """Starts the chosen worlds anew, each with its own seed and from its own keyframe.
+
+        Args:
+            seeds: integers from 0 to 2⁶⁴ − 1, shape [row]; the noise of a world depends on its seed only, not on its index. That of seed + 2³² start is
+                ``delassus.gym.Noise(seed, start)``.
+            keyframes: names, shape [row], None for the rest position; without them all start from there.
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        own = [int(seed) for seed in np.asarray(seeds).ravel()]
+        if len(own) != rows or any(not 0 <= seed < 2**64 for seed in own):
+            raise ValueError(f"seeds: must be {rows} integers from 0 to 2⁶⁴ − 1")
+        known = self.model.keyframe_names
+        names = [None] * rows if keyframes is None else list(keyframes)
+        for name in names:
+            if name is not None and name not in known:
+                raise ValueError(f'keyframes: the model has none called "{name}"')
+        self._core.reset_each([None if name is None else known.index(name) for name in names], own, chosen)
+
     def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
-        """Starts the chosen worlds anew; time, control, outside force and warm start are cleared. Noise depends on seed and index only."""
+        """Starts the chosen worlds anew; time, control, outside force, pushes and warm start are cleared. Noise depends on seed and index only."""
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise ValueError(f"seed: {seed!r} must be an integer from 0 to 2⁶⁴ − 1")
         self._core.reset(int(seed), self._chosen(worlds)[0])
@@ -202,12 +283,26 @@ class Worlds:
     def parameter(self, name: ParameterName) -> NDArray[np.float64]:
         """The values of a parameter, shape [world, k]:
 
-        ==========  =====================================================  ======
-        gravity     gravity, m/s²                                          k = 3
-        mass_scale  factor on mass and inertia of every body               bodies
-        friction    sliding friction coefficient of every geom             geoms
-        gain_scale  factor on gain and bias of every actuator              nu
-        ==========  =====================================================  ======
+        ===================  ==============================================================  ========
+        gravity              gravity, m/s²                                                   k = 3
+        mass_scale           factor on mass and inertia of every body                        bodies
+        com                  centre of mass of every body in its frame, m                    3 bodies
+        friction             sliding friction coefficient of every geom                      geoms
+        restitution          Newton's coefficient where the model gives none                 1
+        compliance           compliance of contacts, m/s per N·s                             1
+        armature             inertia of the rotor of every joint, kg or kg·m²                joints
+        damping              damping of every joint, N·s/m or N·m·s/rad                      joints
+        stiffness            stiffness of the spring of every joint that has one             joints
+        gain_scale           factor on gain and bias of every actuator                       nu
+        velocity_gain_scale  further factor on what of them goes with velocity: kv           nu
+        control_range        bounds of the control of every actuator that has some           2 nu
+        force_range          bounds of the force of every actuator that has some, N or N·m   2 nu
+        push                 force (N) at the centre of mass of every body and moment (N·m)  6 bodies
+        ===================  ==============================================================  ========
+
+        A push is MuJoCo's ``xfrc_applied``: world axes, kept until changed or until the world starts anew. What a joint or an actuator does not have
+        in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and ``gain_scale`` differ from the
+        model are stepped by the CPU.
         """
         return self._core.parameter(name).reshape(self.count, -1)
 
@@ -305,7 +400,7 @@ class Worlds:
 
 
 class Observer:
-    """Reads quantities of all worlds: ``observer()`` gives a dict of arrays, parts of one array of shape [world, size].
+    """Reads quantities of all worlds: ``observer()`` gives a dict of arrays, parts of one array of shape [world, size], each of shape [world, numbers].
 
     Attributes:
         size: numbers a world.
@@ -324,14 +419,17 @@ class Observer:
             resolved += parts
         self._core = _core.Quantities(model, resolved)
         self.size = start
-        if self._core.felt:
-            worlds._core.feel_contacts(True)
+        self._pairs = {name for name, quantity in quantities.items() if quantity.kind == "contact_between"}
+        worlds._core.feel(self._core)
 
     def __call__(self, out: Array | None = None) -> dict[str, Array]:
         """Reads; ``out``: array of shape [world, size] to write to."""
         array = self._worlds._out(out, self.size)
         self._worlds._core.observe(self._core, array)
-        return {name: array[:, columns] for name, columns in self.columns.items()}
+        found = {name: array[:, columns] for name, columns in self.columns.items()}
+        for name in self._pairs:
+            found[name] = found[name].reshape(len(array), -1, 6)
+        return found
 
 
 def _writable(out: Array) -> Array:

@@ -13,30 +13,34 @@ pub struct Quantities {
     /// Numbers a world.
     #[pyo3(get)]
     size: usize,
-    /// Whether contacts are among them.
-    #[pyo3(get)]
-    felt: bool,
+    /// Whether worlds have to feel contacts for them.
+    pub is_felt: bool,
 }
+
+/// (kind, kind of frame, index, whether in local axes, index of the other frame of a pair)
+type Part = (String, String, usize, bool, usize);
 
 #[pymethods]
 impl Quantities {
-    /// Each as (kind, kind of frame, index, whether in local axes).
     #[new]
-    fn new(model: &Model, parts: Vec<(String, String, usize, bool)>) -> PyResult<Self> {
+    fn new(model: &Model, parts: Vec<Part>) -> PyResult<Self> {
         let list = parts.iter().map(quantity).collect::<PyResult<Vec<_>>>()?;
         for quantity in &list {
             quantity.check(&model.model).map_err(exception)?;
         }
         let size = list.iter().map(|quantity| quantity.len(&model.model)).sum();
-        let felt = list.iter().any(|quantity| quantity.is_felt());
-        Ok(Self { list, size, felt })
+        let is_felt = list.iter().any(|quantity| quantity.is_felt(&model.model));
+        Ok(Self { list, size, is_felt })
     }
 }
 
-fn quantity((kind, frame, index, local): &(String, String, usize, bool)) -> PyResult<Quantity> {
+fn quantity((kind, kind_of_frame, index, local, other): &Part) -> PyResult<Quantity> {
     let (i, axes) = (*index, if *local { Axes::Local } else { Axes::World });
-    let frames = [("body", Frame::Body(i)), ("com", Frame::Com(i)), ("geom", Frame::Geom(i)), ("site", Frame::Site(i))];
-    let frame = named("frame", frame, &frames)?;
+    let frames = |i: usize| {
+        [("body", Frame::Body(i)), ("com", Frame::Com(i)), ("geom", Frame::Geom(i)), ("site", Frame::Site(i))]
+    };
+    let frame = named("frame", kind_of_frame, &frames(i))?;
+    let other = named("frame", kind_of_frame, &frames(*other))?;
     let quantities = [
         ("positions", Quantity::Positions),
         ("velocities", Quantity::Velocities),
@@ -46,6 +50,7 @@ fn quantity((kind, frame, index, local): &(String, String, usize, bool)) -> PyRe
         ("angular_velocity", Quantity::AngularVelocity(frame, axes)),
         ("projected_gravity", Quantity::ProjectedGravity(frame)),
         ("contact", Quantity::Contact(frame)),
+        ("contact_between", Quantity::ContactBetween(frame, other)),
         ("subtree_com", Quantity::SubtreeCom(i)),
         ("subtree_velocity", Quantity::SubtreeVelocity(i)),
         ("central_inertia", Quantity::CentralInertia(i)),

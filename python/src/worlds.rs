@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::quantities::Quantities;
 use crate::record::{Contact, Report};
 use crate::settings::{Settings, named};
-use delassus::worlds::{Numbers, Parameter, Start};
+use delassus::worlds::{Law, Numbers, Parameter, Quantity, Spread, Start};
 use delassus::{Mask, Snapshot};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
@@ -28,12 +28,9 @@ pub enum Chosen<'py> {
     List(PyReadonlyArray1<'py, i64>),
 }
 
-const PARAMETERS: [(&str, Parameter); 4] = [
-    ("gravity", Parameter::Gravity),
-    ("mass_scale", Parameter::MassScale),
-    ("friction", Parameter::Friction),
-    ("gain_scale", Parameter::GainScale),
-];
+fn parameter_called(name: &str) -> PyResult<Parameter> {
+    named("parameter", name, &Parameter::ALL.map(|parameter| (parameter.name(), parameter)))
+}
 
 /// Does `work` with the worlds that an optional mask or list means.
 fn with_mask<T>(chosen: Option<Chosen<'_>>, work: impl FnOnce(Mask<'_>) -> delassus::Result<T>) -> PyResult<T> {
@@ -117,6 +114,13 @@ impl Worlds {
             w.set_control(control).map_err(exception)
         })
     }
+    #[pyo3(signature = (calls, chosen))]
+    fn set_control_delay(&self, calls: Vec<u32>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        self.with(|w| with_mask(chosen, |mask| w.set_control_delay(mask, &calls)))
+    }
+    fn control_delay<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        self.with(|w| Ok(PyArray1::from_vec(py, w.control_delay())))
+    }
     fn set_external_force(&self, force: Array<'_>) -> PyResult<()> {
         let force = force.numbers("force")?;
         self.with(|w| {
@@ -153,11 +157,14 @@ impl Worlds {
         let out = out.numbers()?;
         self.with(|w| w.velocities_into(out).map_err(exception))
     }
-    fn feel_contacts(&self, on: bool) -> PyResult<()> {
-        self.with(|w| {
-            w.feel_contacts(on);
-            Ok(())
-        })
+    /// Lets the worlds feel what these quantities need; what others need stays.
+    fn feel(&self, quantities: &Quantities) -> PyResult<()> {
+        let pair = |quantity: &Quantity| match quantity {
+            Quantity::ContactBetween(a, b) => Some([*a, *b]),
+            _ => None,
+        };
+        let pairs: Vec<_> = quantities.list.iter().filter_map(pair).collect();
+        self.with(|w| if quantities.is_felt { w.feel_contacts_between(&pairs).map_err(exception) } else { Ok(()) })
     }
     fn observe(&self, py: Python<'_>, quantities: &Quantities, mut out: ArrayMut<'_>) -> PyResult<()> {
         let out = out.numbers()?;
@@ -194,18 +201,26 @@ impl Worlds {
             w.set_start(Start { keyframe, position_noise, velocity_noise }).map_err(exception)
         })
     }
+    fn set_spread(&self, gaussian: bool, position: Vec<[f64; 2]>, velocity: Vec<[f64; 2]>) -> PyResult<()> {
+        let law = if gaussian { Law::Gaussian } else { Law::Uniform };
+        self.with(|w| w.set_spread(Spread { law, position, velocity }).map_err(exception))
+    }
+    #[pyo3(signature = (keyframes, seeds, chosen))]
+    fn reset_each(&self, keyframes: Vec<Option<usize>>, seeds: Vec<u64>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        self.with(|w| with_mask(chosen, |mask| w.reset_each(mask, &keyframes, &seeds)))
+    }
     #[pyo3(signature = (seed, chosen))]
     fn reset(&self, seed: u64, chosen: Option<Chosen<'_>>) -> PyResult<()> {
         self.with(|w| with_mask(chosen, |mask| w.reset(mask, seed)))
     }
 
     fn parameter<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let parameter = named("parameter", name, &PARAMETERS)?;
+        let parameter = parameter_called(name)?;
         self.with(|w| Ok(PyArray1::from_vec(py, w.parameter(parameter))))
     }
     #[pyo3(signature = (name, values, chosen))]
     fn set_parameter(&self, name: &str, values: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
-        let (parameter, values) = (named("parameter", name, &PARAMETERS)?, values.numbers("values")?);
+        let (parameter, values) = (parameter_called(name)?, values.numbers("values")?);
         self.with(|w| with_mask(chosen, |mask| w.set_parameter(parameter, mask, values)))
     }
 

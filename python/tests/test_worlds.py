@@ -91,6 +91,69 @@ def test_control_of_any_number_type_is_taken(ant):
     assert abs(states[0]).max() > 0.1
 
 
+def test_starts_by_degree_of_freedom(ant):
+    """Spread, seeds and keyframes of single worlds: the numbers are those of ``delassus.gym.Noise``."""
+    gym = pytest.importorskip("delassus.gym")
+    nv, seeds, key = ant.nv, [7, 9 + (3 << 32), 7], ant.keyframe_names[0]
+    worlds = delassus.Worlds(ant, 4, precision="f64")
+    low, high = np.linspace(-0.2, 0.0, nv), np.linspace(0.0, 0.3, nv)
+    worlds.set_spread(np.stack([low, high], axis=1), 0.5)
+    before = worlds.velocities()[1]
+    worlds.reset_each(seeds, [key, None, None], [0, 2, 3])
+    q, v = worlds.positions(), worlds.velocities()
+    noise = gym.Noise(np.array([7, 9, 7]), np.array([0, 3, 0]))
+    unit = noise.uniform(0, 1, nv)
+    moved, change = low + (high - low) * unit, noise.uniform(-0.5, 0.5, nv)
+    np.testing.assert_allclose(v[[0, 2, 3]], change, atol=1e-15)
+    np.testing.assert_allclose(q[2, 7:], ant.q0[7:] + moved[1, 6:], atol=1e-15)
+    np.testing.assert_allclose(q[0, :3], ant.keyframe(key)["q"][:3] + moved[0, :3], atol=1e-15)
+    np.testing.assert_array_equal(v[0], v[3])
+    np.testing.assert_array_equal(v[1], before)
+    worlds.set_spread(velocity=0.1, law="gaussian")
+    worlds.reset_each(np.arange(4))
+    noise = gym.Noise(np.arange(4), np.zeros(4))
+    noise.normal(nv)
+    np.testing.assert_allclose(worlds.velocities(), 0.1 * noise.normal(nv), atol=1e-14)
+    np.testing.assert_array_equal(worlds.positions()[0], ant.q0)
+    many = delassus.Worlds(ant, 2000)
+    many.set_spread(velocity=np.full((nv, 2), [1.0, 2.0]), law="gaussian")
+    many.reset(seed=5)
+    v = many.velocities()
+    assert abs(v.mean() - 1) < 0.05 and abs(v.std() - 2) < 0.05 and abs(np.corrcoef(v.T) - np.eye(nv)).max() < 0.15
+    some = v[[3, 500]]
+    many.reset([500], seed=5)
+    np.testing.assert_array_equal(many.velocities()[[3, 500]], some)
+    many.reset(seed=6)
+    assert (many.velocities() != v).all()
+    for message, wrong in (
+        ("position: must be a number", lambda: worlds.set_spread(np.zeros(3))),
+        ("degree of freedom 0", lambda: worlds.set_spread([[1, 0]] * nv)),
+        ("law", lambda: worlds.set_spread(law="flat")),
+        ("seeds: must be 4", lambda: worlds.reset_each([1, 2])),
+        ("none called", lambda: worlds.reset_each([1] * 4, ["nowhere"] * 4)),
+        ("keyframes: has 1", lambda: worlds.reset_each([1] * 4, [None])),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
+
+
+def test_control_that_is_late(ant):
+    late, prompt = delassus.Worlds(ant, 2), delassus.Worlds(ant, 2)
+    late.set_control_delay([0, 3])
+    np.testing.assert_array_equal(late.control_delay(), [0, 3])
+    random = np.random.default_rng(0)
+    given = [np.zeros(ant.nu)] * 3
+    for _ in range(8):
+        given.append(random.uniform(-1, 1, ant.nu))
+        late.step([given[-1], given[-1]], substeps=3)
+        prompt.step([given[-1], given[-4]], substeps=3)
+        np.testing.assert_array_equal(late.velocities(), prompt.velocities())
+    assert (late.velocities()[0] != late.velocities()[1]).any()
+    for calls in (-1, 300, 0.5, [1, 2, 3]):
+        with pytest.raises(ValueError, match="calls: must be integers"):
+            late.set_control_delay(calls)
+
+
 def test_reset_by_mask_and_by_list(ant):
     worlds = rolled(ant)
     before = worlds.positions()

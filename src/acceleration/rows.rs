@@ -5,6 +5,7 @@ use crate::dynamics::{self, Dynamics};
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::model::Model;
+use crate::parameters::SharedParameters;
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
 
@@ -67,7 +68,7 @@ impl<'a> State<'a> {
         }
         let (mut k, mut d) = (Kinematics::new(model), Dynamics::new(model));
         kinematics(model, q, &mut k);
-        dynamics::mass_matrix(model, &vec![1.0; model.bodies.len()], &k, &mut d);
+        dynamics::mass_matrix(model, &SharedParameters::new(model).tile(), &k, &mut d);
         dynamics::bias_force(model, model.gravity.as_slice(), v, &k, &mut d);
         d.applied_force.copy_from_slice(tau);
         dynamics::factor(model, 0.0, &mut d);

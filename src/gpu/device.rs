@@ -76,6 +76,10 @@ impl DeviceInfo {
     pub fn is_software(&self) -> bool {
         self.kind == DeviceKind::Software
     }
+    /// What whoever uses it should know, if it is software.
+    pub fn warning(&self) -> Option<String> {
+        self.is_software().then(|| format!("{} is a software driver: right answers, no speed", self.name))
+    }
 }
 
 /// Which device to open.

@@ -11,9 +11,10 @@
 
 use super::admm::{self, AdmmSettings};
 use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton};
+use super::pivoting::{lemke_from, lemke_on, linear_form};
 use super::problem::{Group, Law, Problem, SolveStatus};
 use super::scaled::Scaled;
-use super::solve::{SolveSettings, lemke_from, lemke_on, linear_form};
+use super::settings::SolveSettings;
 use super::stewart_trinkle::StewartTrinkleSettings;
 use super::sweeps::{repeat, sweep};
 use super::two_phase::{self, Best};

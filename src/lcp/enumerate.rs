@@ -3,8 +3,9 @@
 //! Every row is at its lower bound, at its upper bound or free (`w = 0`); a box friction row slides one way, the other
 //! way, or sticks. Each combination is one linear system; its answer counts if its natural map is small.
 
+use super::complementarity::worse;
 use super::problem::{Group, Law, Problem};
-use super::residual::{natural_map_residual, worse};
+use super::residual::natural_map_residual;
 use super::stewart_trinkle::solve_general;
 use super::work::{Work, factorization, square};
 use nalgebra::{DMatrix, DVector};

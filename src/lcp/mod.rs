@@ -73,6 +73,7 @@
 pub mod admm;
 pub mod articulated;
 mod auto;
+pub mod complementarity;
 pub mod cone;
 pub mod dantzig;
 mod elimination;
@@ -86,9 +87,11 @@ pub mod newton;
 pub mod nsgs;
 pub mod patch;
 pub mod pgs;
+mod pivoting;
 pub mod problem;
 pub mod residual;
 mod scaled;
+mod settings;
 mod solve;
 pub mod stewart_trinkle;
 pub mod survey;
@@ -100,4 +103,5 @@ mod work;
 
 pub use problem::{Group, Law, Problem, Solution, SolveStatus};
 pub use residual::{natural_map_residual, relative_residual, rounding_floor};
-pub use solve::{SolveSettings, Solver, solve};
+pub use settings::{SolveSettings, Solver};
+pub use solve::solve;

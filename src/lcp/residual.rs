@@ -18,15 +18,11 @@
 //! component. The largest over the problem is returned (for the dissipation, the least). NaN or an infinity anywhere in `z`
 //! gives an infinite residual.
 
+use super::complementarity::{fischer_burmeister, jordan_fischer_burmeister, worse};
 use super::cone::{corrected_normal, length, project_cone, project_interval};
 use super::patch::judge;
 use super::problem::{Group, Law, Problem};
 use nalgebra::DVector;
-
-/// The larger of two, where NaN counts as infinite.
-pub(crate) fn worse(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
-}
 
 /// The bounds of a scalar row at impulse `z`; none (infinite) for a cone or a patch.
 pub(crate) fn bounds(law: Law, z: &[f64]) -> (f64, f64) {
@@ -194,36 +190,6 @@ pub fn friction_dissipation(problem: &Problem, impulse: &DVector<f64>) -> Vec<f6
             Law::Interval { .. } => None,
         })
         .collect()
-}
-
-/// `φ(a, b) = √(a² + b²) - a - b`, zero exactly when `a >= 0`, `b >= 0`, `a b = 0`.
-pub fn fischer_burmeister(a: f64, b: f64) -> f64 {
-    let h = a.hypot(b);
-    // h - (a + b) = -2 a b / (h + a + b) avoids cancellation where a + b > 0
-    if a + b > 0.0 { -2.0 * a * b / (h + a + b) } else { h - a - b }
-}
-
-/// `|(x² + y²)^½ - x - y|` in the Jordan algebra of the second-order cone `{ |x_t| <= x_n }`.
-///
-/// ```text
-/// x² = (|x|², 2 x_n x_t),   the eigenvalues of s are s_n ± |s_t|,   s^½ takes their roots
-/// ```
-pub(crate) fn jordan_fischer_burmeister(x: &[f64], y: &[f64]) -> f64 {
-    let d = x.len();
-    let mut s = [0.0; 4];
-    s[0] = x.iter().chain(y).map(|v| v * v).sum();
-    for k in 1..d {
-        s[k] = 2.0 * (x[0] * x[k] + y[0] * y[k]);
-    }
-    let t = length(&s[1..d]);
-    let (low, high) = ((s[0] - t).max(0.0).sqrt(), (s[0] + t).sqrt());
-    let mut f = [0.0; 4];
-    f[0] = f64::midpoint(low, high) - x[0] - y[0];
-    for k in 1..d {
-        let direction = if t > 0.0 { s[k] / t } else { 0.0 };
-        f[k] = 0.5 * (high - low) * direction - x[k] - y[k];
-    }
-    length(&f[..d])
 }
 
 /// The largest of `of(group, scale, z, w)` over all groups; infinite for an impulse of the wrong size or not finite.

@@ -8,9 +8,10 @@
 //! `D` is the row scale, equal on the rows of a cone, so cones stay cones. A natural map residual of size ρ in row i
 //! is `√D_i β ρ` in m/s.
 
+use super::complementarity::worse;
 use super::elimination::Order;
 use super::problem::{Group, Law, Problem};
-use super::residual::{group_natural_map, worse};
+use super::residual::group_natural_map;
 use super::work::{ROW, Work, factorization, square};
 use nalgebra::{DMatrix, DVector};
 

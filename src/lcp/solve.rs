@@ -1,142 +1,13 @@
 //! One entry to all solvers.
 
+use super::pivoting::{lemke_on, linear_form};
 use super::problem::{Problem, Solution, SolveStatus};
 use super::residual::natural_map_residual;
-use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings, pulling_normal};
+use super::settings::{SolveSettings, Solver};
+use super::stewart_trinkle::StewartTrinkleSettings;
 use super::work::{Work, square};
-use super::{admm, auto, dantzig, enumerate, jacobi, lemke, newton, nsgs, patch, pgs, two_phase};
-use crate::error::Error;
+use super::{admm, auto, dantzig, enumerate, jacobi, newton, nsgs, patch, pgs, two_phase};
 use nalgebra::DVector;
-
-/// Which algorithm solves a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Solver {
-    /// Picks by the laws and the size, and falls back until one solves.
-    #[default]
-    Auto,
-    /// [`super::lemke`] on the linear form ([`super::stewart_trinkle`]); no cones.
-    Lemke,
-    /// [`super::dantzig`]; no cones.
-    Dantzig,
-    /// [`super::enumerate`]; no cones, small problems.
-    Enumerate,
-    /// [`super::pgs`].
-    Pgs,
-    /// [`super::pgs`] with [`SolveSettings::relaxation`].
-    Psor,
-    /// [`super::jacobi`].
-    Jacobi,
-    /// [`super::nsgs`]; with patches, [`super::patch`]'s sweeps.
-    Nsgs,
-    /// [`super::newton`]; with patches, [`super::patch`]'s.
-    Newton,
-    /// [`super::admm`].
-    Admm,
-    /// [`super::two_phase`].
-    TwoPhase,
-}
-
-impl Solver {
-    /// All solvers, the exact ones first.
-    pub const ALL: [Self; 11] = [
-        Self::Auto,
-        Self::TwoPhase,
-        Self::Newton,
-        Self::Lemke,
-        Self::Dantzig,
-        Self::Enumerate,
-        Self::Admm,
-        Self::Nsgs,
-        Self::Pgs,
-        Self::Psor,
-        Self::Jacobi,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Lemke => "lemke",
-            Self::Dantzig => "dantzig",
-            Self::Enumerate => "enumerate",
-            Self::Pgs => "pgs",
-            Self::Psor => "psor",
-            Self::Jacobi => "jacobi",
-            Self::Nsgs => "nsgs",
-            Self::Newton => "newton",
-            Self::Admm => "admm",
-            Self::TwoPhase => "two-phase",
-        }
-    }
-
-    /// Why the solver does not treat the laws (or the size) of a valid problem, and what does; none where it does.
-    pub fn refusal(self, problem: &Problem) -> Option<String> {
-        if self.supports(problem) {
-            return None;
-        }
-        Some(match self {
-            _ if problem.has_patches() => format!("{self} does not treat patches; auto, newton and nsgs do"),
-            Self::Enumerate => format!("{self} does not treat cones or so many rows; auto does"),
-            _ => format!("{self} does not treat cones or box friction of a normal that may pull; auto does"),
-        })
-    }
-
-    /// Whether the solver treats the laws (and the size) of a valid problem.
-    pub fn supports(self, problem: &Problem) -> bool {
-        match self {
-            Self::Auto | Self::Newton | Self::Nsgs => true,
-            _ if problem.has_patches() => false,
-            Self::Dantzig => !problem.has_cones(),
-            Self::Enumerate => enumerate::is_enumerable(problem),
-            Self::Lemke => !problem.has_cones() && pulling_normal(problem).is_none(),
-            _ => true,
-        }
-    }
-}
-
-impl std::fmt::Display for Solver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Solver {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let wanted = name.replace('_', "-");
-        Self::ALL.into_iter().find(|s| s.name() == wanted).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|s| s.name()).collect();
-            Error::argument("solver", format!("{name:?} is none of {}", known.join(", ")))
-        })
-    }
-}
-
-/// When to stop.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SolveSettings {
-    /// Natural map residual that counts as solved, m/s, absolute. Default 1e-10. Below about `1e-16 |W z|` nothing can
-    /// be reached.
-    pub tolerance: f64,
-    /// Most sweeps, pivots or steps, as the solver counts them. Default 5000. More helps the sweeping solvers on
-    /// stacks and the pivoting ones on exponential problems; Newton takes at most 200, two-phase at most 3000 of its
-    /// last stage, auto its own numbers.
-    pub iterations: usize,
-    /// ω of [`Solver::Psor`], without unit, between 0 and 2. Default 0.8; above 1 contact problems may diverge.
-    pub relaxation: f64,
-    /// Budget of all attempts together, in multiply-adds: `n²` for a sweep or a product, `n³/3` for a factorization, the
-    /// changed entries of its tableau for a pivot. Default `None`, no limit. What does not fit is skipped or cut short,
-    /// and the best point so far is returned with its residual and [`SolveStatus::IterationLimit`]. Counted rather than
-    /// timed, so the answer is the same on every machine; [`Solution::work`] says what was spent, which exceeds the
-    /// budget by no more than the end of a step and the certificates of some answers.
-    pub work: Option<u64>,
-}
-
-impl Default for SolveSettings {
-    fn default() -> Self {
-        Self { tolerance: 1e-10, iterations: 5000, relaxation: 0.8, work: None }
-    }
-}
 
 /// Solves a problem, from `warm` impulses (N·s) or from zero.
 ///
@@ -216,47 +87,6 @@ fn finish(
         status
     };
     Solution { impulse, status, iterations, residual, work: 0 }
-}
-
-/// The linear form of a problem, paid for; `None` if it has none, or if the form and one path through it, of about as
-/// many pivots as unknowns, are beyond the budget.
-pub(crate) fn linear_form(problem: &Problem, settings: &StewartTrinkleSettings, work: &Work) -> Option<StewartTrinkle> {
-    let (unknowns, building) = StewartTrinkle::size(problem, settings.directions);
-    if !work.affords(building + 2 * square(unknowns) * unknowns as u64) {
-        return None;
-    }
-    work.pay(building);
-    StewartTrinkle::new(problem, settings).ok()
-}
-
-/// Lemke on the linear form of a problem, from one start after another: impulse, pivots and how it ended.
-pub(crate) fn lemke_on(
-    form: &StewartTrinkle,
-    settings: &SolveSettings,
-    work: &Work,
-) -> (DVector<f64>, usize, SolveStatus) {
-    lemke_from(form, settings, work, false)
-}
-
-/// [`lemke_on`]; with `once`, from the first start only.
-pub(crate) fn lemke_from(
-    form: &StewartTrinkle,
-    settings: &SolveSettings,
-    work: &Work,
-    once: bool,
-) -> (DVector<f64>, usize, SolveStatus) {
-    let pivoting = lemke::LemkeSettings {
-        pivots: settings.iterations,
-        // the form's residual is not the problem's: aim below it
-        tolerance: settings.tolerance,
-        ..lemke::LemkeSettings::default()
-    };
-    let run = if once {
-        lemke::lemke_within(&form.matrix, &form.vector, &pivoting, None, work)
-    } else {
-        lemke::restarts(&form.matrix, &form.vector, &pivoting, work)
-    };
-    (form.impulse(&run.impulse), run.iterations, run.status)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::file::Record;
 use super::problem::SolveStatus;
 use super::residual::relative_residual;
-use super::solve::{SolveSettings, Solver, solve};
+use super::settings::{SolveSettings, Solver};
+use super::solve::solve;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Instant;

@@ -15,10 +15,11 @@
 //! admits several motions (found on 7 of 206 steps of stacked boxes and robots) Lemke may end at another one for any d.
 //! Then the linear system of the given impulse's own complementary basis is solved, and the comparison made with that.
 
+use super::complementarity::worse;
 use super::lemke::{Covering, LemkeSettings, lemke_with_restarts};
 use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton};
 use super::problem::{Group, Law, Problem, SolveStatus};
-use super::residual::{natural_map_residual, worse};
+use super::residual::natural_map_residual;
 use super::scaled::Scaled;
 use super::stewart_trinkle::{StewartTrinkle, StewartTrinkleSettings};
 use super::work::Work;
@@ -195,7 +196,7 @@ fn own_basis(problem: &Problem, impulse: &DVector<f64>, tolerance: f64) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lcp::solve::{SolveSettings, Solver, solve};
+    use crate::lcp::{SolveSettings, Solver, solve};
 
     /// Contacts between few bodies: `W = J Jᵀ` of the given rank, approaching and sliding.
     fn random(seed: usize, contacts: usize, rank: usize) -> Problem {

@@ -370,6 +370,8 @@ pub struct Site {
     pub position: Vector3<f64>,
     /// Orientation in the body frame.
     pub orientation: UnitQuaternion<f64>,
+    /// Its volume, which touch sensors feel: a sphere, capsule, ellipsoid, cylinder or box.
+    pub shape: Shape,
 }
 
 /// A force on a joint: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and

@@ -37,6 +37,10 @@ pub enum FrameReading {
     LinearVelocity,
     /// Its angular velocity, rad/s.
     AngularVelocity,
+    /// Acceleration of its origin against free fall in the last substep, m/s²: what rests on the ground reads −g.
+    LinearAcceleration,
+    /// Its angular acceleration in the last substep, rad/s².
+    AngularAcceleration,
 }
 
 /// What a sensor reads.
@@ -68,6 +72,15 @@ pub enum Reading {
     SubtreeCom(usize),
     /// Its velocity, m/s.
     SubtreeVelocity(usize),
+    /// Acceleration of the origin of a site against free fall in the last substep, in its own axes, m/s²: what rests on the ground reads −g.
+    Accelerometer(usize),
+    /// Force that the parent of the body of a site exerts on it through their joints in the last substep, in the axes of the site, N.
+    Force(usize),
+    /// Moment of that force about the origin of the site, in its axes, N·m.
+    Torque(usize),
+    /// Sum of the normal forces, N, in the last substep, of the contacts of the body of a site that lie in the volume of the site, or from which the
+    /// way straight out of the body meets it.
+    Touch(usize),
 }
 
 impl Reading {
@@ -80,10 +93,23 @@ impl Reading {
             | Self::ActuatorPosition(_)
             | Self::ActuatorVelocity(_)
             | Self::ActuatorForce(_)
-            | Self::JointActuatorForce(_) => 1,
+            | Self::JointActuatorForce(_)
+            | Self::Touch(_) => 1,
             Self::BallOrientation(_) | Self::Frame(FrameReading::Orientation, ..) => 4,
             _ => 3,
         }
+    }
+    /// Whether it is of the last substep rather than of the state as it is now: such is kept for those who ask before the step, see
+    /// [`crate::Worlds::feel_contacts`].
+    pub fn looks_back(self) -> bool {
+        matches!(
+            self,
+            Self::Accelerometer(_)
+                | Self::Force(_)
+                | Self::Torque(_)
+                | Self::Touch(_)
+                | Self::Frame(FrameReading::LinearAcceleration | FrameReading::AngularAcceleration, ..)
+        )
     }
     /// Whether it is bounded by a cutoff: directions are not.
     pub fn is_bounded(self) -> bool {

@@ -11,6 +11,7 @@ mod page;
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::model::Model;
+use crate::parameters::TileParameters;
 use crate::query::energy;
 use crate::spatial::Quat;
 use crate::worlds::{ContactRecord, Parameter, WorldReport, Worlds};
@@ -147,18 +148,19 @@ impl Recording {
             self.next = now.floor() + 1.0;
         }
         let model = &self.model;
-        let (nq, nv, nb) = (model.nq(), model.nv(), model.bodies.len());
+        let (nq, nv) = (model.nq(), model.nv());
         let [q, v] = &mut self.state;
         worlds.positions_into(&mut q[..])?;
         worlds.velocities_into(&mut v[..])?;
-        let (gravity, mass_scale) = (worlds.parameter(Parameter::Gravity), worlds.parameter(Parameter::MassScale));
         self.times.push(self.clock);
         for &world in &self.worlds {
             let (q, v) = (&q[world * nq..][..nq], &v[world * nv..][..nv]);
+            let parameters = Parameter::ALL.map(|parameter| worlds.parameter_of(parameter, world));
+            let parameters = TileParameters::new(|parameter| &*parameters[parameter as usize]);
             self.moments.push(Moment {
                 contacts: worlds.contacts(world).unwrap_or_default().to_vec(),
                 report: worlds.reports()[world],
-                energy: energy(model, &gravity[world * 3..][..3], &mass_scale[world * nb..][..nb], q, v),
+                energy: energy(model, &parameters, q, v),
                 q: q.to_vec(),
                 v: v.to_vec(),
             });

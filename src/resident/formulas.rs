@@ -5,11 +5,12 @@
 
 use super::layout::{Layout, PointFormula};
 use crate::contact::{ROUNDING, Shapes, may_touch, moved, pierced, points};
-use crate::dynamics::{Dynamics, Response, TileParameters, integrate, solve_lower};
+use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Program, Real, record};
 use crate::limit::{JointRow, approach};
+use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::LAW_CONE;
 use crate::solver::formulas::{
@@ -108,10 +109,11 @@ fn put<R: Real>(v: Vec3<R>, out: &mut Vec<R>) {
 pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let model = &*plan.model;
     let [q, v, control, external, gravity, mass_scale, gain_scale] = parts(x, layout.input_lengths());
-    let friction = vec![R::zero(); model.geoms.len()];
+    let shared = SharedParameters::new(model);
     let (mut scratch, mut posed) = (Scratch::<R>::new(model), Posed::<R>::new(model));
     let (mut own_q, mut own_v, mut memory) = (q.to_vec(), v.to_vec(), Memory::default());
-    let parameters = TileParameters { gravity, mass_scale, friction: &friction, gain_scale };
+    // worlds with others of their own are stepped by the CPU
+    let parameters = TileParameters { gravity, mass_scale, gain_scale, ..shared.tile() };
     let tile = Tile { lane_count: 1, q: &mut own_q, v: &mut own_v, control, external, parameters, memory: &mut memory };
     free_motion(plan, &tile, &mut scratch, &mut posed);
     drift(plan, &mut scratch);
@@ -497,8 +499,10 @@ fn finish<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
         let (mut k, mut d) = (Kinematics::new(model), Dynamics::new(model));
         let (mut free_trees, mut trees) = (vec![Whole::default(); layout.trees], vec![Whole::default(); layout.trees]);
         integrate(model, dt, mean, &mut free_position);
-        whole_trees(model, mass_scale, &free_position, free, &mut k, &mut d, &mut free_trees);
-        whole_trees(model, mass_scale, &new, &v, &mut k, &mut d, &mut trees);
+        let shared = SharedParameters::new(model);
+        let p = &TileParameters { mass_scale, ..shared.tile() };
+        whole_trees(model, p, &free_position, free, &mut k, &mut d, &mut free_trees);
+        whole_trees(model, p, &new, &v, &mut k, &mut d, &mut trees);
         for (root, alone) in layout.free_roots.iter().map(|j| &model.joints[*j]).zip(alone) {
             let Some(tree) = model.bodies[root.body].tree else { continue };
             keep_momentum(root, &free_trees[tree], &trees[tree], R::zero().lt(*alone), &mut new, &mut v);

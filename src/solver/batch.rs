@@ -5,51 +5,13 @@
 //! stored `[tile][entry][lane]`, one contiguous piece for a core and a coalesced read for a GPU. Rows that a block does not have are zero
 //! throughout, and stay zero.
 
-use super::cpu::Scratch;
 use super::factor::Factor;
-use super::patch::{PATCH_LEN, PATCH_ROWS};
+use super::size::BlockSize;
 use crate::lane::{Pack, Real};
 
-/// How many rows of which kind a block has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BlockSize {
-    /// Contacts, three rows each.
-    pub contact_count: usize,
-    /// Scalar rows: limits, dry friction, equalities, contacts without friction.
-    pub scalar_count: usize,
-}
-
-impl BlockSize {
-    /// 3 contacts + scalars.
-    pub fn row_count(self) -> usize {
-        3 * self.contact_count + self.scalar_count
-    }
-    /// The size class that holds blocks of this size: few classes, so that lanes fill, and near ones, so that little is padded.
-    ///
-    /// It depends on the block alone, so a block is solved to the same bits whatever else is in the batch.
-    pub fn class(self) -> Self {
-        // 0 2 4 8 16 …
-        let scalars = if self.scalar_count == 0 { 0 } else { self.scalar_count.next_power_of_two().max(2) };
-        Self { contact_count: round(self.contact_count), scalar_count: scalars }
-    }
-    /// The same for a block whose first `patch_count` contacts are patches, whose further rows are among the scalar rows; and how many patches it has room for.
-    fn class_with(self, patch_count: usize) -> (Self, usize) {
-        let patches = round(patch_count);
-        let contact_count = self.contact_count - patch_count;
-        let rest = Self { contact_count, scalar_count: self.scalar_count - PATCH_ROWS * patch_count }.class();
-        let contact_count = rest.contact_count + patches;
-        (Self { contact_count, scalar_count: rest.scalar_count + PATCH_ROWS * patches }, patches)
-    }
-}
-
-/// 0 1 2 3 4 6 8 12 16 24 32 48 …
-fn round(n: usize) -> usize {
-    if n <= 4 {
-        return n;
-    }
-    let power = n.next_power_of_two();
-    if n <= power / 4 * 3 { power / 4 * 3 } else { power }
-}
+/// Numbers that say what a patch is: e_t, e_o (without unit), e_r (m); 1 for a disc, else 0; levers of its four normals along t and o, seen from the reference
+/// point, m.
+pub const PATCH_LEN: usize = 12;
 
 /// Where a block lives in a [`Batch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,8 +144,6 @@ pub struct Batch<R: Pack> {
     pub groups: Vec<Group<R>>,
     /// Blocks with room for so many rows and more, and no fewer rows than degrees of freedom, are factored: see [`Factor`].
     pub factored_from: usize,
-    /// Memory that solves reuse.
-    pub(super) scratch: Scratch<R>,
 }
 
 impl<R: Pack> Default for Batch<R> {
@@ -195,7 +155,7 @@ impl<R: Pack> Default for Batch<R> {
 impl<R: Pack> Batch<R> {
     /// A batch without blocks. All will be dense, unless `factored_from` is lowered.
     pub fn new() -> Self {
-        Self { groups: Vec::new(), factored_from: usize::MAX, scratch: Scratch::new() }
+        Self { groups: Vec::new(), factored_from: usize::MAX }
     }
     /// Forgets all blocks, keeps the memory.
     pub fn clear(&mut self) {

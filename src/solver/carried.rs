@@ -1,13 +1,13 @@
 //! Sweeps of Gauss-Seidel that carry u = W λ + b along: a change of λ_i adds its column of W to all of u, so that no row waits for a sum, and a look at the
 //! residual costs no product. What is carried is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
 
-use super::cpu::OneTile;
+use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, project_interval};
 use super::residual::{contact_residual, residual, row_residual};
-use super::settings::CONTRACTS;
+use super::settings::{CONTRACTS, Header, SolveSettings};
+use super::tiles::OneTile;
 use super::warm_start::warm_start;
-use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
 use crate::lane::{Mask, Pack, PackMask};
 
 /// What is carried from row to row, for one tile.

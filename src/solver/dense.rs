@@ -1,11 +1,13 @@
 //! W as a dense matrix: what Newton on modes needs of it, in lanes.
 
+use super::batch::REPORT_LIVE;
 use super::block_lu::{BLOCK, factor, solve};
-use super::cpu::OneTile;
 use super::newton::{Guess, Matrix, Mode, tests};
 use super::pgs::pgs;
 use super::project::scale;
-use super::{BlockSize, Header, REPORT_LIVE};
+use super::settings::Header;
+use super::size::BlockSize;
+use super::tiles::OneTile;
 use crate::lane::Pack;
 
 /// Every entry of W.

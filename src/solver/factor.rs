@@ -3,7 +3,7 @@
 //! A pile of many bodies has far more entries in W than in Y: u = b + W λ costs n² that way, and 2 · 12 n through the velocities Yᵀ λ where
 //! contacts join two free bodies.
 
-use super::BlockSize;
+use super::size::BlockSize;
 use crate::lane::Scalar;
 
 /// Columns that are worked on together.

@@ -10,14 +10,16 @@
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
+use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
 use super::block_lu::{BLOCK, factor_sparse, solve_rows};
-use super::cpu::OneTile;
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
 use super::newton::{Guess, Mode, expand, tests};
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
-use super::{BlockSize, Header, REPORT_LIVE, REPORT_SWEEPS};
+use super::settings::Header;
+use super::size::BlockSize;
+use super::tiles::OneTile;
 use crate::lane::{Level, Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.

@@ -1,7 +1,7 @@
 //! Projected Jacobi, the twin of `shaders/jacobi.wgsl`.
 
 use super::project::{inverse, project_disc, project_interval};
-use super::{Header, LAW_CONE};
+use super::settings::{Header, LAW_CONE};
 use crate::lane::Pack;
 
 /// One projected Jacobi sweep over the blocks of one tile in `lanes`; the others stay as they are.

@@ -1,12 +1,12 @@
 //! Large blocks, one by one: sweeps and Newton through velocities ([`Factored`]), whatever lane they are in.
 
-use super::cpu::{OneTile, Tiles, Which};
+use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use super::factor::Factor;
 use super::factored::Factored;
-use super::newton::NewtonTile;
-use super::rounds::{Round, Start};
+use super::newton::{NewtonTile, Round, Start};
+use super::settings::{Header, SolveSettings};
+use super::tiles::{OneTile, Tiles, Which};
 use super::warm_start::warm_start;
-use super::{Header, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS, SolveSettings};
 use crate::lane::{Compiled, Level, Mask, Pack, Real, Scalar, Task};
 
 /// Steps of the first round, [`NewtonTile::solve_swept`].

@@ -28,24 +28,29 @@ mod project;
 mod residual;
 mod rounds;
 mod settings;
+mod size;
 mod sweeps;
 mod swept;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod warm_start;
 
+pub use crate::contact::PATCH_ROWS;
 pub use batch::{
-    Batch, BlockPlace, BlockSize, Group, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
+    Batch, BlockPlace, Group, PATCH_LEN, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
     REPORT_SWEEPS, SWEPT, TRUSTED_FLOOR, goal,
 };
-pub use cpu::{Tiles, Which, polish, solve_cpu, solve_tiles};
-#[cfg(feature = "gpu")]
-pub(crate) use cpu::{array_tiles, begin_sweeps};
+pub(crate) use cpu::{Scratch, solve_reusing};
+pub use cpu::{polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
-pub use patch::{PATCH_LEN, PATCH_ROWS};
 pub use problems::{ProblemBatch, solve_problems};
-pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use size::BlockSize;
 pub use sweeps::sweeps;
+pub use tiles::{Tiles, Which};
+#[cfg(feature = "gpu")]
+pub(crate) use tiles::{array_tiles, begin_sweeps};
 
 /// The formulas of one contact or row, for the step that stays on the device.
 #[cfg(feature = "gpu")]
@@ -55,19 +60,6 @@ pub(crate) mod formulas {
     pub(crate) use super::project::{inverse, project_interval};
     pub(crate) use super::residual::{contact_residual, row_residual};
     pub(crate) use super::warm_start::feasible;
-}
-
-/// How friction bounds the tangential impulse of a contact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrictionLaw {
-    /// ‖λ_t‖ ≤ μ λ_n with maximum dissipation: Coulomb's law.
-    #[default]
-    Cone,
-    /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
-    Box,
-    /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
-    /// [`FrictionLaw::Cone`]. On the CPU only.
-    Patch,
 }
 
 /// What was asked of a device: totals.

@@ -16,10 +16,11 @@
 //! The proximal term δ carries rank-deficient W without moving the solution. Along y' − y the velocity is linear, so the line search on the sum
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
-use super::cpu::OneTile;
+use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
-use super::rounds::{Round, Start};
-use super::{BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
+use super::settings::Header;
+use super::size::BlockSize;
+use super::tiles::OneTile;
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
@@ -33,6 +34,35 @@ const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
 pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 pub(super) const ENOUGH: f64 = 0.1;
+
+/// A round of Newton.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    /// Steps at most, on every problem.
+    pub steps: usize,
+    /// Whether rows that are open in the answer so far are left out.
+    pub acting: bool,
+    /// Where Newton starts.
+    pub start: Start,
+}
+
+/// Where a round of Newton starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start {
+    /// At the answer so far.
+    Here,
+    /// From no impulse on, with these shares of the friction in turn.
+    Friction(&'static [f64]),
+    /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
+    Split { steps: usize, rho: f64 },
+}
+
+impl Round {
+    /// Whether the answer of a round replaces the one before: what starts elsewhere must end well.
+    pub fn keeps(&self, unsolved: bool) -> bool {
+        matches!(self.start, Start::Here) || !unsolved
+    }
+}
 
 /// W of a tile of blocks, in one form or another.
 pub(super) trait Matrix<R: Pack> {

@@ -1,7 +1,7 @@
 //! Projected Gauss-Seidel, the twin of `shaders/pgs.wgsl`.
 
 use super::project::{inverse, project_disc, project_interval};
-use super::{Header, LAW_CONE};
+use super::settings::{Header, LAW_CONE};
 use crate::lane::{Pack, Real};
 
 /// One projected Gauss-Seidel sweep over the blocks of one tile in `lanes`; the others stay as they are.

@@ -1,10 +1,11 @@
 //! The large pieces of work on a factored block, each compiled once a level and number type: Newton comes to each from several places, and a copy at every one would take
 //! the compiler long.
 
-use super::cpu::OneTile;
 use super::factored::Factored;
 use super::newton::{Guess, Matrix};
-use super::{BlockSize, Header};
+use super::settings::Header;
+use super::size::BlockSize;
+use super::tiles::OneTile;
 use crate::lane::{Scalar, Task};
 
 impl<S: Scalar> Matrix<S> for Factored<S> {

@@ -1,9 +1,9 @@
 //! Contact problems of [`crate::lcp`] as blocks of a batch.
 
-use super::{
-    Batch, BlockPlace, BlockSize, FrictionLaw, PATCH_LEN, PATCH_ROWS, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS,
-    SolveSettings,
-};
+use super::batch::{Batch, BlockPlace, PATCH_LEN, REPORT_LEN, REPORT_NEWTON_STEPS, REPORT_SWEEPS};
+use super::settings::{FrictionLaw, SolveSettings};
+use super::size::BlockSize;
+use crate::contact::PATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{Patch, Support};

@@ -1,7 +1,8 @@
 //! The certificate, the twin of `shaders/residual.wgsl`.
 
+use super::batch::{REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
 use super::project::{corrected_normal, is_finite, project_cone, project_interval, scale};
-use super::{Header, LAW_CONE, REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
+use super::settings::{Header, LAW_CONE};
 use crate::lane::{Mask, Pack, Real, Scalar};
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; and whether a block is still live.

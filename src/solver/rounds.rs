@@ -1,43 +1,14 @@
 //! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the rows that
 //! do nothing. Where a block is solved changes no bit of it.
 
-use super::cpu::{Blocks, OneTile, Which};
+use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL};
 use super::dense::Dense;
-use super::newton::NewtonTile;
+use super::newton::{NewtonTile, Round, Start};
 use super::residual::residual;
-use super::{
-    BlockSize, Header, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings,
-};
+use super::settings::{Header, SolveSettings};
+use super::size::BlockSize;
+use super::tiles::{Blocks, OneTile, Which};
 use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
-
-/// A round of Newton.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
-    /// Steps at most, on every problem.
-    pub steps: usize,
-    /// Whether rows that are open in the answer so far are left out.
-    pub acting: bool,
-    /// Where Newton starts.
-    pub start: Start,
-}
-
-/// Where a round of Newton starts.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Start {
-    /// At the answer so far.
-    Here,
-    /// From no impulse on, with these shares of the friction in turn.
-    Friction(&'static [f64]),
-    /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
-    Split { steps: usize, rho: f64 },
-}
-
-impl Round {
-    /// Whether the answer of a round replaces the one before: what starts elsewhere must end well.
-    pub fn keeps(&self, unsolved: bool) -> bool {
-        matches!(self.start, Start::Here) || !unsolved
-    }
-}
 
 /// The first rounds go on from the answer so far. Where that leads astray, alternating directions find the modes of most, and friction that is
 /// added little by little those of others.

@@ -1,7 +1,20 @@
 //! What a caller can choose about a solve.
 
-use super::{BlockSize, FrictionLaw};
+use super::size::BlockSize;
 use crate::error::{Error, Result};
+
+/// How friction bounds the tangential impulse of a contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrictionLaw {
+    /// ‖λ_t‖ ≤ μ λ_n with maximum dissipation: Coulomb's law.
+    #[default]
+    Cone,
+    /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
+    Box,
+    /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
+    /// [`FrictionLaw::Cone`]. On the CPU only.
+    Patch,
+}
 
 /// The iteration that solves the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,11 @@
 //! Stage `sweeps`, the twin of `shaders/sweeps.wgsl`: one problem of every block, from the first guess to the certificate.
 
+use super::batch::{REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT};
 use super::jacobi::jacobi;
 use super::pgs::pgs;
 use super::residual::residual;
+use super::settings::{ALGORITHM_PGS, Header};
 use super::warm_start::warm_start;
-use super::{ALGORITHM_PGS, Header, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// At most `header.sweep_count` sweeps over the blocks of one tile that are swept ([`SWEPT`]); the others stay as they are. To be called again while any is.

@@ -16,10 +16,11 @@
 //! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them; with δ₀ the way is long where W is weak but not zero: what
 //! some steps do not solve is left to other rounds.
 
+use super::batch::REPORT_SWEEPS;
 use super::factored::Factored;
 use super::newton::{ENOUGH, NewtonTile, SHORTER};
 use super::project::{is_finite, project_cone, project_interval};
-use super::{Header, REPORT_SWEEPS};
+use super::settings::Header;
 use crate::lane::{Real, Scalar};
 
 /// Sweeps after a step, and instead of one that brought nothing.

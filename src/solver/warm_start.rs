@@ -1,7 +1,7 @@
 //! Makes the first guess feasible: the twin of `shaders/warm_start.wgsl`.
 
 use super::project::{is_finite, project_disc, project_interval};
-use super::{Header, LAW_CONE};
+use super::settings::{Header, LAW_CONE};
 use crate::lane::{Pack, Real};
 
 /// The impulse that a contact may have, made of a guess: λ_n ≥ 0; λ_t into the disc or the box of μ λ_n.

@@ -1,8 +1,9 @@
 //! The certificates of a step, world by world.
 
-use super::Plan;
-use super::chunk::{Chunk, Worker};
+use super::chunk::Chunk;
 use super::exact::Certificate;
+use super::plan::Plan;
+use super::worker::Worker;
 use crate::lane::{Pack, Scalar};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};

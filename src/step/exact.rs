@@ -10,9 +10,13 @@
 //! by ε_i λ_i; that is the problem which is certified, and the report tells the largest push-out denied. If that fails too, nothing is
 //! pushed: positions move by the velocity answer.
 
-use super::chunk::{BlockRecord, Chunk, Worker};
+use super::chunk::Chunk;
+use super::plan::Plan;
+use super::posed::Posed;
 use super::profile::{Stage, StopWatch};
-use super::{Plan, Posed, Settings};
+use super::records::BlockRecord;
+use super::settings::Settings;
+use super::worker::{Mended, Worker};
 use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{MOST_VERTICES, Patch, Support};
 use crate::lcp::{self, Law, Problem};
@@ -33,19 +37,6 @@ const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
 ];
 /// Each of these but the last may spend one part in so many of what is left of the world's budget: what has no answer takes as much as it gets.
 const GIVE_WAY_PARTS: u64 = 8;
-
-/// What became of a world's blocks in a step, after the batched solver.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mended {
-    /// Whether the exact solver was called in.
-    pub called: bool,
-    /// Multiply-adds that it may still spend on this world in this step.
-    pub work_left: u64,
-    /// Whether some block is not solved.
-    pub unsolved: bool,
-    /// Largest push-out that a row was denied, m/s (rad/s).
-    pub push_denied: f64,
-}
 
 /// Certificate of one problem of a block.
 #[derive(Debug, Clone, Copy)]

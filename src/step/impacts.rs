@@ -11,61 +11,18 @@
 //! Two equal balls hand on their speed in one pass, a cradle of n in n − 1. A light ball between a heavy one and a wall strikes π √(M/m) times (Galperin), and inelastic
 //! bodies may strike without end: after [`IMPACT_PASSES`] what still strikes becomes part of the problem of the step, as with the other law.
 
-use super::assemble::strikes;
-use super::chunk::{BlockRecord, Chunk, Worker, stage_task};
-use super::rows::strike;
-use super::{Plan, Posed, Tile, find_islands};
+use super::chunk::Chunk;
+use super::plan::Plan;
+use super::posed::{Posed, Tile};
+use super::records::BlockRecord;
+use super::rows::{find_islands, strike};
+use super::targets::strikes;
+use super::worker::{Worker, stage_task};
 use crate::island::Part;
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
-use crate::report::WorldReport;
 
 /// Most passes of a step.
 pub const IMPACT_PASSES: u32 = 100;
-
-/// What the impacts of a step have done so far to a tile of worlds. Empty while impacts are simultaneous.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Struck<R> {
-    /// Impulse of every row, all passes together, N·s, shape \[row\].
-    impulse: Vec<R>,
-    /// The contacts that strike now: their lanes, one bit each, shape \[contact slot\].
-    pub striking: Vec<u32>,
-    /// The worlds that have passes, one bit a lane.
-    worlds: u32,
-    /// Room for Y λ, shape \[nv\].
-    change: Vec<R>,
-    /// Certificates of the passes so far, shape \[lane\].
-    reports: Vec<WorldReport>,
-}
-
-impl<R: Pack> Struck<R> {
-    /// Forgets the last step.
-    fn clear(&mut self, row_count: usize) {
-        self.impulse.clear();
-        self.impulse.resize(row_count, R::zero());
-        self.worlds = u32::MAX;
-        self.reports.clear();
-        self.reports.resize(R::LANES, WorldReport::default());
-    }
-
-    /// The worlds in which something strikes now, one bit a lane.
-    fn now(&self) -> u32 {
-        self.striking.iter().fold(0, |worlds, lanes| worlds | lanes)
-    }
-
-    /// Adds the impulses of the passes, `times` over, to those of a problem of the step.
-    #[inline(always)]
-    pub fn add_to(&self, impulse: &mut [R], times: R) {
-        let worlds = R::Mask::from_bits(self.worlds);
-        for (sum, x) in impulse.iter_mut().zip(&self.impulse) {
-            *sum = R::select(worlds, times.mul_add(*x, *sum), *sum);
-        }
-    }
-
-    /// Certificate of the passes of a world.
-    pub fn report(&self, lane: usize) -> WorldReport {
-        self.reports.get(lane).copied().unwrap_or_default()
-    }
-}
 
 /// Finds who strikes now, in the worlds that have passes; the first pass says which do.
 #[inline(always)]

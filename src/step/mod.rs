@@ -1,225 +1,137 @@
-//! One step of a tile of worlds, told once, in flow order: `free_motion`, `find_contacts`, `find_rows`, `assemble`, solve, `finish`.
+//! One step of a chunk of worlds, told once, in flow order: [`Worker::step`].
 
 mod assemble;
 mod certify;
 mod chunk;
 mod exact;
 mod impacts;
+mod memory;
 mod momentum;
 mod patches;
 mod places;
+mod plan;
+mod posed;
 mod profile;
+mod records;
 mod redo;
 mod rows;
 mod settings;
+mod supports;
+mod targets;
 mod warm;
+mod worker;
 
-#[cfg(feature = "gpu")]
-pub(crate) use assemble::{Approach, Pace, equality_target, targets};
-pub use chunk::{BlockRecord, Chunk, ContactRecord, PatchRecord, Worker};
+pub use chunk::Chunk;
 pub use impacts::IMPACT_PASSES;
 #[cfg(feature = "gpu")]
-pub(crate) use momentum::keeps_momentum;
-pub use profile::{Stage, StageTimes};
+pub(crate) use memory::Identity;
+pub use memory::{Memory, Remembered};
 #[cfg(feature = "gpu")]
-pub(crate) use rows::position_bias;
+pub(crate) use momentum::keeps_momentum;
+pub use plan::{Plan, TILES_PER_CHUNK};
+#[cfg(feature = "gpu")]
+pub(crate) use posed::position_bias;
+pub use posed::{Posed, Scratch, Tile};
+pub use profile::{Stage, StageTimes};
+pub use records::{BlockRecord, ContactRecord, PatchRecord};
+#[cfg(feature = "gpu")]
+pub(crate) use rows::solve_rows;
 pub use settings::{Backend, Impacts, Precision, Settings};
 #[cfg(feature = "gpu")]
-pub(crate) use warm::Identity;
-pub use warm::{Memory, Remembered};
-
-use crate::contact::{CollidePlan, Contacts, Drift, Near, collide};
-use crate::dynamics::{
-    Dynamics, Response, TileParameters, applied_force, bias_force, center_damping, factor, free_body_velocity,
-    free_velocity, integrate, mass_matrix,
-};
-use crate::equality::{Equalities, EqualityPlan, equalities};
-use crate::fluid::fluid_force;
-use crate::island::{IslandPlan, Islands, Part, islands, worlds};
-use crate::kinematics::{Kinematics, body_poses, geom_poses};
-use crate::lane::{Level, Pack, Real};
-use crate::limit::{JointRow, Limits, joint_rows, limits};
-use crate::model::{Integrator, Model};
-use crate::runge_kutta::{self, RungeKutta, Whole};
-use crate::slots::first_lanes;
-use crate::solver::FrictionLaw;
-use crate::spatial::Motion;
-use impacts::Struck;
-use momentum::keep_momentum;
-use places::Places;
-use profile::StopWatch;
-use rows::{RowPlan, Rows, apply, constraint_rows};
+pub(crate) use supports::span;
 #[cfg(feature = "gpu")]
-pub(crate) use rows::{solve_rows, span};
-use std::sync::Arc;
+pub(crate) use targets::{Approach, Pace, equality_target, targets};
+pub use worker::Worker;
 
-/// What all steps of a batch share: the model, the settings, and what follows from them.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The model.
-    pub model: Arc<Model>,
-    /// The settings.
-    pub settings: Settings,
-    /// Step Δt, s.
-    pub dt: f64,
-    /// Scheme of the free motion.
-    pub integrator: Integrator,
-    /// Instruction set of the lanes.
-    pub level: Level,
-    /// Whether workers measure the time of every stage. Default false.
-    pub profile: bool,
-    /// Whether every world is one block, in its own lane: it is one island, whatever touches. Decided by the model and the backend.
-    in_place: bool,
-    /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
-    exact: Option<Box<Self>>,
-    pub(crate) collide: CollidePlan,
-    pub(crate) joint_rows: Vec<JointRow>,
-    pub(crate) equalities: EqualityPlan,
-    islands: IslandPlan,
-    rows: RowPlan,
-    /// Bounding radius of every geom, m; 0 for planes, which do not move.
-    radius: Vec<f64>,
-}
+use crate::contact::{Drift, collide};
+use crate::dynamics::{
+    applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity, integrate, mass_matrix,
+    push_force,
+};
+use crate::equality::equalities;
+use crate::fluid::fluid_force;
+use crate::island::Part;
+use crate::kinematics::{body_poses, geom_poses};
+use crate::lane::{Compiled, Pack, Real, Task};
+use crate::limit::limits;
+use crate::model::Integrator;
+use crate::runge_kutta::{self, RungeKutta};
+use crate::slots::first_lanes;
+#[cfg(feature = "gpu")]
+use crate::solver;
+use crate::solver::solve_reusing;
+use crate::spatial::Motion;
+use momentum::keep_momentum;
+use profile::StopWatch;
+use rows::{apply, constraint_rows, find_islands};
+use worker::stage_task;
 
-/// Most tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next.
-pub const TILES_PER_CHUNK: usize = 32;
-
-impl Plan {
-    /// Most tiles that a thread steps together: few enough to stay in its cache, enough blocks to fill lanes with the hard ones.
-    pub fn most_tiles(&self) -> usize {
-        if self.in_place { TILES_PER_CHUNK / 2 } else { TILES_PER_CHUNK }
+impl<R: Pack> Worker<R> {
+    /// One step of a chunk of worlds; `see` is shown every block that was solved.
+    pub fn step(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        self.begin(plan, chunk, see);
+        self.solve(plan);
+        self.complete(plan, chunk, see);
     }
 
-    /// Prepares steps of `model`.
-    pub fn new(model: Arc<Model>, mut settings: Settings) -> Self {
-        let collide = match settings.friction {
-            FrictionLaw::Patch => CollidePlan::with_patches(&model),
-            FrictionLaw::Cone | FrictionLaw::Box => CollidePlan::new(&model),
-        };
-        if settings.friction == FrictionLaw::Patch && !collide.has_patches() {
-            // single points have the same law in both, and their own, faster solver
-            settings.friction = FrictionLaw::Cone;
+    /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
+    pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        self.start_mending(&plan.settings, chunk.tile_count() * R::LANES);
+        self.redone.clear();
+        for t in 0..chunk.tile_count() {
+            let (tile, w, scratch) = (&chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
+            let watch = &mut StopWatch::start(plan.profile, &mut self.times);
+            plan.level.run(FindProblem { plan, tile, scratch, w, watch });
         }
-        let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
-        let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
-        let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
-            let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
-            Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
-        });
-        let islands = IslandPlan::new(&model, &joint_rows, &equalities);
-        Self {
-            exact,
-            in_place: islands.one_island() && settings.backend != Backend::Hybrid,
-            dt: settings.dt.unwrap_or(model.timestep),
-            integrator: settings.integrator.unwrap_or(model.integrator),
-            level: Level::detect(),
-            profile: false,
-            collide,
-            islands,
-            rows: RowPlan::new(&model, &joint_rows, &equalities),
-            joint_rows,
-            equalities,
-            radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
-            settings,
-            model,
+        if plan.settings.impacts == Impacts::Sequential {
+            self.impacts(plan, chunk, see);
         }
+        self.pose(plan, chunk, false);
     }
-}
 
-/// State and inputs of one tile of worlds.
-#[derive(Debug)]
-pub struct Tile<'a, R: Real> {
-    /// Number of worlds in the tile; lanes beyond are idle.
-    pub lane_count: usize,
-    /// Position, shape \[nq\].
-    pub q: &'a mut [R],
-    /// Velocity, shape \[nv\].
-    pub v: &'a mut [R],
-    /// Control, shape \[nu\].
-    pub control: &'a [R],
-    /// Generalized force from outside, N or N·m, shape \[nv\].
-    pub external: &'a [R],
-    /// Parameters that may differ from world to world.
-    pub parameters: TileParameters<'a, R>,
-    /// What the last step leaves for the next.
-    pub memory: &'a mut Memory<R>,
-}
+    /// Stage 8 on this thread.
+    pub fn solve(&mut self, plan: &Plan) {
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
+        solve_reusing(&mut self.batch, plan.level, &plan.settings.solve(), &mut self.solver);
+        watch.lap(Stage::Solve);
+    }
 
-/// What a thread needs for a moment, for whichever tile is at hand.
-#[derive(Debug)]
-pub struct Scratch<R> {
-    pub(crate) kinematics: Kinematics<R>,
-    pub(crate) dynamics: Dynamics<R>,
-    /// For what Runge-Kutta evaluates inside of the step.
-    inside: RungeKutta<R>,
-    pub(crate) drift: Vec<Drift<R>>,
-    /// The points that may be contacts.
-    candidates: Vec<Near<R>>,
-    /// Velocity that moves q, shape \[nv\].
-    position_velocity: Vec<R>,
-    /// q at the start of the step, and then after free motion, shape \[nq\].
-    free_position: Vec<R>,
-    /// All trees after free motion, and as the step leaves them, shape \[tree\].
-    free_trees: Vec<Whole<R>>,
-    trees: Vec<Whole<R>>,
-}
+    /// What of stage 8 is left to the CPU after sweeps over one problem on a device.
+    #[cfg(feature = "gpu")]
+    pub fn polish(&mut self, plan: &Plan, which: solver::Which) {
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
+        solver::polish(&mut self.batch, plan.level, &plan.settings.solve(), which);
+        watch.lap(Stage::Solve);
+    }
 
-impl<R: Real> Scratch<R> {
-    pub(crate) fn new(model: &Model) -> Self {
-        Self {
-            kinematics: Kinematics::new(model),
-            dynamics: Dynamics::new(model),
-            inside: RungeKutta::new(model),
-            drift: vec![Drift::none(); model.geoms.len()],
-            candidates: Vec::new(),
-            position_velocity: vec![R::zero(); model.nv()],
-            free_position: vec![R::zero(); model.nq()],
-            free_trees: vec![Whole::default(); model.trees.len()],
-            trees: vec![Whole::default(); model.trees.len()],
+    /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
+    /// reports.
+    pub fn complete(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        let mut times = std::mem::take(&mut self.times);
+        let mut watch = StopWatch::start(plan.profile, &mut times);
+        self.fall_back(plan, chunk);
+        self.step_again(plan, chunk, see);
+        if let Some(see) = see {
+            self.inspect(plan, chunk, see);
         }
+        watch.lap(Stage::Fallback);
+        for t in 0..chunk.tile_count() {
+            let mut tile = chunk.tile(&plan.model, t);
+            self.gather(t);
+            let (w, scratch) = (&mut self.posed[t], &mut self.scratch);
+            plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
+            let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
+            self.watch(plan, t, &mut chunk.watched[lanes]);
+            self.report(plan, t, chunk);
+        }
+        self.put_back(plan, chunk);
+        watch.lap(Stage::Finish);
+        self.times = times;
     }
 }
 
-/// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
-#[derive(Debug, Clone)]
-pub struct Posed<R: Real> {
-    pub(crate) response: Response<R>,
-    contacts: Contacts<R>,
-    limits: Limits<R>,
-    equalities: Equalities<R>,
-    islands: Islands,
-    rows: Rows<R>,
-    places: Places,
-    struck: Struck<R>,
-    /// Impulse λ of every row, N·s, shape \[row\].
-    impulse: Vec<R>,
-    /// That of the position problem, N·s, shape \[row\].
-    position_impulse: Vec<R>,
-    /// 0, or not a number where the free velocity is infinite or not a number.
-    overflow: R,
-    /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
-    speed: R,
-}
-
-impl<R: Real> Posed<R> {
-    /// Room for `model`; the rest grows with the contacts.
-    pub(crate) fn new(model: &Model) -> Self {
-        Self {
-            response: Response::new(model),
-            contacts: Contacts::default(),
-            limits: Limits::default(),
-            equalities: Equalities::default(),
-            islands: Islands::default(),
-            rows: Rows::default(),
-            places: Places::default(),
-            struck: Struck::default(),
-            impulse: Vec::new(),
-            position_impulse: Vec::new(),
-            overflow: R::zero(),
-            speed: R::zero(),
-        }
-    }
-}
+stage_task!(FindProblem { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R>, watch: &'a mut StopWatch<'b> } { find_problem(plan, tile, scratch, w, watch); });
+stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
 
 /// From q and v to the rows of the constraints.
 #[inline(always)]
@@ -242,7 +154,7 @@ fn find_problem<R: Pack>(
 /// that follows uses the evaluation at the start of the step.
 #[inline(always)]
 pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
-    let (model, p) = (&*plan.model, tile.parameters);
+    let (model, p) = (&*plan.model, &tile.parameters);
     let dt = R::constant(plan.dt);
     let runge_kutta = plan.integrator == Integrator::Rk4;
     let RungeKutta { kinematics, dynamics, path } = &mut scratch.inside;
@@ -255,10 +167,11 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
         body_poses(model, q, k);
-        mass_matrix(model, p.mass_scale, k, d);
+        mass_matrix(model, p, k, d);
         bias_force(model, p.gravity, v, k, d);
-        applied_force(model, p.gain_scale, q, tile.v, tile.control, tile.external, d);
-        fluid_force(model, &d.drags, k, &d.body_velocity, &mut d.applied_force);
+        applied_force(model, p, q, tile.v, tile.control, tile.external, d);
+        fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
+        push_force(model, p, k, &mut d.applied_force);
         if runge_kutta {
             center_damping(model, dt, d);
         }
@@ -312,23 +225,6 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
     equalities(model, &plan.equalities, tile.q, k, &mut w.equalities);
     find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
     constraint_rows(plan, tile.v, k, w);
-}
-
-/// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
-#[inline(always)]
-fn find_islands<R: Pack>(
-    plan: &Plan,
-    lane_count: usize,
-    part: Part<'_>,
-    contacts: &Contacts<R>,
-    limits: &Limits<R>,
-    out: &mut Islands,
-) {
-    if plan.in_place {
-        worlds(&plan.islands, lane_count, contacts, limits, part, out);
-    } else {
-        islands(&plan.islands, lane_count, contacts, limits, part, out);
-    }
 }
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.

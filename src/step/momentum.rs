@@ -1,6 +1,7 @@
 //! After Runge-Kutta: free trees that nothing but their own impulses acted on keep the momentum of free motion.
 
-use super::{Plan, Posed, Scratch, Tile};
+use super::plan::Plan;
+use super::posed::{Posed, Scratch, Tile};
 use crate::dynamics::integrate;
 use crate::lane::{Pack, PackMask};
 use crate::model::{Joint, JointKind, Model};
@@ -17,9 +18,9 @@ pub(super) fn keep_momentum<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratc
         let Some(lanes) = left_alone(model, joint, tile.lane_count, w) else { continue };
         if !moved {
             integrate(model, R::constant(plan.dt), &w.response.mean_velocity, free_position);
-            let mass_scale = tile.parameters.mass_scale;
-            whole_trees(model, mass_scale, free_position, &w.response.free_velocity, k, d, free_trees);
-            whole_trees(model, mass_scale, tile.q, tile.v, k, d, trees);
+            let p = &tile.parameters;
+            whole_trees(model, p, free_position, &w.response.free_velocity, k, d, free_trees);
+            whole_trees(model, p, tile.q, tile.v, k, d, trees);
             moved = true;
         }
         let Some(tree) = model.bodies[joint.body].tree else { continue };

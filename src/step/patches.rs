@@ -4,10 +4,13 @@
 //! A patch stands in a contact slot with its first vertex (or the centre of its disc), which is its reference point, and has four more rows: see
 //! [`crate::contact::More`]. Where it is a disc its rows are on a cone, and so is the gap: (g_n, g_t, g_o) with `|(g_t, g_o)| ≤ g_n` where nothing overlaps.
 
-use super::assemble::{bounce, scalar_row, surface, targets};
-use super::chunk::{ContactRecord, PatchRecord};
-use super::warm::Transmitted;
-use super::{Plan, Posed, Settings, Tile};
+use super::memory::Transmitted;
+use super::places::scalar_row;
+use super::plan::Plan;
+use super::posed::{Posed, Tile};
+use super::records::{ContactRecord, PatchRecord};
+use super::settings::Settings;
+use super::targets::{bounce, surface, targets};
 use crate::contact::{Contacts, More, PATCH_ROWS};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::slots::SlotPart;

@@ -1,9 +1,8 @@
 //! Where the blocks and rows of a tile of worlds live in the batch.
 
-use super::rows::slot_rows;
 use crate::contact::PATCH_ROWS;
 use crate::island::{Islands, NO_ROW, SCALAR};
-use crate::lane::Pack;
+use crate::lane::{Pack, PackMask};
 use crate::solver::{Batch, BlockPlace, BlockSize};
 
 /// Where the blocks and rows of a tile live in the batch: in place, all in one tile of it, as the tile of worlds numbers its rows; or dealt out.
@@ -175,5 +174,57 @@ pub fn reserve<R: Pack>(
             places.slot.push(place);
         }
         places.together.push(common.filter(|_| aligned));
+    }
+}
+
+/// First row and number of rows of a slot.
+#[inline(always)]
+pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
+    if slot < contact_slots { (3 * slot, 3) } else { (2 * contact_slots + slot, 1) }
+}
+
+/// Writes one entry of W and its mirror image.
+#[inline(always)]
+pub(super) fn deal<R: Pack>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
+    block[(p.row + i) * n + r.row + j].set(p.lane, x);
+    block[(r.row + j) * n + p.row + i].set(p.lane, x);
+}
+
+/// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.
+#[inline(always)]
+pub(super) fn scalar_row<R: Pack>(
+    places: &Places,
+    batch: &mut Batch<R>,
+    slot: usize,
+    bounds: [R; 2],
+    [bias, position_bias]: [R; 2],
+    guess: R,
+) {
+    if let Some(group) = places.whole() {
+        let group = &mut batch.groups[group];
+        let present = R::Mask::from_bits(places.lanes_with(R::LANES, slot));
+        let (row, scalar) = (2 * group.size.contact_count + slot, 2 * (slot - group.size.contact_count));
+        for (entry, x) in [
+            (&mut group.bounds[scalar], bounds[0]),
+            (&mut group.bias[row], bias),
+            (&mut group.position_bias[row], position_bias),
+            (&mut group.impulse[row], guess),
+        ] {
+            *entry = R::select(present, x, R::zero());
+        }
+        group.bounds[scalar + 1] = R::select(present, bounds[1], R::zero());
+        return;
+    }
+    for lane in 0..R::LANES {
+        let Some(p) = places.of(R::LANES, slot, lane) else { continue };
+        let group = &mut batch.groups[p.group];
+        let row = p.tile * group.size.row_count() + p.row;
+        let scalar = 2 * (p.tile * group.size.scalar_count + p.row - 3 * group.size.contact_count);
+        for (i, bound) in bounds.into_iter().enumerate() {
+            group.bounds[scalar + i].set(p.lane, bound.get(lane));
+        }
+        group.bias[row].set(p.lane, bias.get(lane));
+        group.position_bias[row].set(p.lane, position_bias.get(lane));
+        group.impulse[row].set(p.lane, guess.get(lane));
     }
 }

@@ -4,37 +4,14 @@
 //! answer to the rounded problem. Such a world is stepped again from the state before the step, by itself, with every stage in f64. Its new state is then
 //! rounded, and its certificate is that of the step in f64.
 
-use super::chunk::{BlockRecord, Chunk, ContactRecord, Worker};
-use super::{Memory, Plan, Remembered};
-use crate::dynamics::TileParameters;
+use super::chunk::Chunk;
+use super::memory::Memory;
+use super::plan::Plan;
+use super::records::BlockRecord;
+use super::worker::{Redo, Redone, Worker};
 use crate::lane::{Pack, Scalar};
+use crate::parameters::{Parameter, TileParameters};
 use crate::report::{WorldReport, WorldStatus};
-
-/// One world in f64: what it is, and a worker that steps it.
-#[derive(Debug)]
-pub(super) struct Redo<E: Pack> {
-    worker: Worker<E>,
-    q: Vec<E>,
-    v: Vec<E>,
-    control: Vec<E>,
-    external: Vec<E>,
-    /// Gravity, mass scale, friction and gain scale, shapes as in [`TileParameters`].
-    parameters: [Vec<E>; 4],
-    /// The world is lane 0.
-    memory: Memory<E>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(super) struct Redone {
-    /// The world, counted from the first of the chunk.
-    index: usize,
-    q: Vec<f64>,
-    v: Vec<f64>,
-    memory: Vec<Remembered>,
-    report: WorldReport,
-    contacts: Option<Vec<ContactRecord>>,
-}
 
 impl<E: Pack> Redo<E> {
     fn new(plan: &Plan) -> Self {
@@ -60,23 +37,19 @@ impl<E: Pack> Redo<E> {
         let (first_world, lane) = (chunk.first_world, index % R::LANES);
         let mut watched = [chunk.watched[index].as_ref().map(|_| Vec::new())];
         let tile = chunk.tile(&plan.model, index / R::LANES);
-        let p = tile.parameters;
-        let [gravity, mass_scale, friction, gain_scale] = &mut self.parameters;
-        for (from, to) in [
-            (&*tile.q, &mut self.q),
-            (&*tile.v, &mut self.v),
-            (tile.control, &mut self.control),
-            (tile.external, &mut self.external),
-            (p.gravity, gravity),
-            (p.mass_scale, mass_scale),
-            (p.friction, friction),
-            (p.gain_scale, gain_scale),
-        ] {
+        let carry = |from: &[R], to: &mut Vec<E>| {
             to.clear();
             to.extend(from.iter().map(|x| E::constant(x.get(lane).to_f64())));
+        };
+        carry(tile.q, &mut self.q);
+        carry(tile.v, &mut self.v);
+        carry(tile.control, &mut self.control);
+        carry(tile.external, &mut self.external);
+        for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
+            carry(tile.parameters.of(parameter), to);
         }
         self.memory.set(0, &tile.memory.of(lane));
-        let parameters = TileParameters { gravity, mass_scale, friction, gain_scale };
+        let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
         let mut reports = [WorldReport::default()];
         let mut alone = Chunk {
             first_world: first_world + index,
@@ -89,9 +62,7 @@ impl<E: Pack> Redo<E> {
             reports: &mut reports,
             watched: &mut watched,
         };
-        self.worker.begin(plan, &mut alone, see);
-        self.worker.solve(plan);
-        self.worker.complete(plan, &mut alone, see);
+        self.worker.step(plan, &mut alone, see);
         let [report] = reports;
         let [contacts] = watched;
         let numbers = |x: &[E]| x.iter().map(|x| x.get(0).to_f64()).collect();

@@ -3,184 +3,33 @@
 //! W = Yᵀ Y, and the step's velocity change is M⁻¹ Jᵀ λ = L⁻¹ D̂^(−1/2) Y λ. A row of Y is zero beyond the ancestors of the degrees of freedom
 //! that J touches, its *support*.
 
-use super::{Plan, Posed};
+use super::places::slot_rows;
+use super::plan::Plan;
+use super::posed::{Posed, Rows};
+use super::supports::{Bits, RowPlan, add_bits, span};
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
-use crate::equality::EqualityPlan;
+use crate::island::{Islands, Part, islands, worlds};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Pack, PackMask, Real};
-use crate::limit::JointRow;
+use crate::limit::Limits;
 use crate::model::{Integrator, Model};
-use crate::solver::STRIP;
-use crate::spatial::{Motion, Vec3, tangent_frame};
+use crate::spatial::{Motion, tangent_frame};
 
-/// The constraint rows of a tile of worlds, before they are dealt out to blocks.
-#[derive(Debug, Clone, Default)]
-pub struct Rows<R> {
-    /// Y, shape \[row\]\[nv\]; entries outside the support of the row's slot are not meaningful.
-    pub y: Vec<R>,
-    /// Free velocity J v* of every row, shape \[row\].
-    pub free: Vec<R>,
-    /// Velocity J v before the step, shape \[row\].
-    pub previous: Vec<R>,
-    /// J v̄ of every row, v̄ being the velocity that moves q in free motion, shape \[row\]; empty where v̄ = v* (Euler).
-    mean: Vec<R>,
-    /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
-    pub support: Vec<u64>,
-    /// Contact frames: normal, two tangents, shape \[contact slot\].
-    pub frame: Vec<[Vec3<R>; 3]>,
-}
-
-/// Which degrees of freedom a row may touch, one bit each: what [`constraint_rows`] needs to know of a model.
-#[derive(Debug, Clone)]
-pub struct RowPlan {
-    /// Words of a bit set.
-    pub words: usize,
-    /// Of the two bodies of every pair, shape \[pair\]\[side\]\[word\].
-    pair: Vec<u64>,
-    /// Of every joint row, shape \[joint row\]\[word\].
-    joint: Vec<u64>,
-    /// Of every bilateral row, shape \[row\]\[word\].
-    equality: Vec<u64>,
-    /// The column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]), shape \[dof\]: every tree starts a strip.
-    pub column: Vec<usize>,
-}
-
-impl RowPlan {
-    /// `joint_rows`: see [`crate::limit::joint_rows`].
-    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan) -> Self {
-        let words = model.nv().div_ceil(64).max(1);
-        let support = |heads: &mut dyn Iterator<Item = usize>| {
-            let mut bits = vec![0; words];
-            for &a in heads.flat_map(|head| &model.dofs[head].ancestors) {
-                bits[a / 64] |= 1u64 << (a % 64);
-            }
-            bits
-        };
-        let mut column: Vec<usize> = Vec::with_capacity(model.nv());
-        for (i, dof) in model.dofs.iter().enumerate() {
-            let next = column.last().map_or(0, |last| last + 1);
-            let starts = i > 0 && model.dofs[i - 1].tree != dof.tree;
-            column.push(if starts { next.next_multiple_of(STRIP) } else { next });
-        }
-        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new(), column };
-        for pair in &model.pairs {
-            for geom in [pair.geom_a, pair.geom_b] {
-                plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
-            }
-        }
-        for row in joint_rows {
-            let (start, count) = span(model, *row);
-            plan.joint.extend(support(&mut std::iter::once(start + count - 1)));
-        }
-        for heads in &equalities.heads {
-            plan.equality.extend(support(&mut heads.iter().copied()));
-        }
-        plan
-    }
-
-    /// The degrees of freedom that a contact of `pair` may touch.
-    #[inline(always)]
-    pub fn of_contact(&self, pair: usize) -> Bits<'_> {
-        let (first, second) = self.pair[2 * pair * self.words..2 * (pair + 1) * self.words].split_at(self.words);
-        Bits { either: Some(second), ..Bits::of(first) }
-    }
-    /// Those of a joint row.
-    #[inline(always)]
-    pub fn of_joint_row(&self, row: usize) -> Bits<'_> {
-        Bits::of(&self.joint[row * self.words..(row + 1) * self.words])
-    }
-    /// Those of a bilateral row.
-    #[inline(always)]
-    pub fn of_equality(&self, row: usize) -> Bits<'_> {
-        Bits::of(&self.equality[row * self.words..(row + 1) * self.words])
-    }
-}
-
-/// Adds a bit set to another.
+/// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
 #[inline(always)]
-fn add_bits(to: &mut [u64], from: &[u64]) {
-    for (t, f) in to.iter_mut().zip(from) {
-        *t |= f;
-    }
-}
-
-impl<R: Pack> Rows<R> {
-    /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
-    #[inline(always)]
-    pub fn centered(&self) -> bool {
-        !self.mean.is_empty()
-    }
-
-    /// J v̄ of a row: the velocity at which it moves in free motion, on the mean of the step.
-    #[inline(always)]
-    pub fn mean(&self, row: usize) -> R {
-        if self.centered() { self.mean[row] } else { self.free[row] }
-    }
-
-    /// b of the position problem, whose w is what J times the velocity that moves q has beyond `target`; with Runge-Kutta, twice that: there
-    /// q moves by the mean v̄ + ½ M⁻¹ Jᵀ λ, so that a contact that lasts has the same λ in both problems.
-    #[inline(always)]
-    pub fn position_bias(&self, row: usize, target: R) -> R {
-        position_bias(self.centered(), self.mean(row), target)
-    }
-
-    /// The degrees of freedom in the support of `slot`.
-    #[inline(always)]
-    pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
-        Bits::of(&self.support[slot * words..(slot + 1) * words])
-    }
-}
-
-/// b of the position problem of a row that moves at `mean` in free motion, see [`Rows::position_bias`].
-#[inline(always)]
-pub(crate) fn position_bias<R: Real>(centered: bool, mean: R, target: R) -> R {
-    if centered { R::constant(2.0) * (mean - target) } else { mean - target }
-}
-
-/// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
-#[derive(Clone)]
-pub struct Bits<'a> {
-    words: &'a [u64],
-    pub other: Option<&'a [u64]>,
-    either: Option<&'a [u64]>,
-    without: Option<&'a [u64]>,
-    word: usize,
-    left: u64,
-    next: usize,
-}
-
-impl<'a> Bits<'a> {
-    #[inline(always)]
-    fn of(words: &'a [u64]) -> Self {
-        Self { words, other: None, either: None, without: None, word: 0, left: 0, next: 0 }
-    }
-}
-
-impl Iterator for Bits<'_> {
-    type Item = usize;
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        while self.left == 0 {
-            if self.next == self.words.len() {
-                return None;
-            }
-            self.word = self.next;
-            self.left = self.words[self.next];
-            if let Some(other) = self.other {
-                self.left &= other[self.next];
-            }
-            if let Some(either) = self.either {
-                self.left |= either[self.next];
-            }
-            if let Some(without) = self.without {
-                self.left &= !without[self.next];
-            }
-            self.next += 1;
-        }
-        let bit = self.left.trailing_zeros() as usize;
-        self.left &= self.left - 1;
-        Some(self.word * 64 + bit)
+pub fn find_islands<R: Pack>(
+    plan: &Plan,
+    lane_count: usize,
+    part: Part<'_>,
+    contacts: &Contacts<R>,
+    limits: &Limits<R>,
+    out: &mut Islands,
+) {
+    if plan.in_place {
+        worlds(&plan.islands, lane_count, contacts, limits, part, out);
+    } else {
+        islands(&plan.islands, lane_count, contacts, limits, part, out);
     }
 }
 
@@ -373,21 +222,6 @@ pub(crate) fn solve_rows<R: Real, const N: usize>(
             }
         }
     }
-}
-
-/// First degree of freedom and number of degrees of freedom that a joint row touches.
-pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
-    match row {
-        JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
-        JointRow::Ball(j) => (model.joints[j].v_start, 3),
-        JointRow::DryFriction(dof) => (dof, 1),
-    }
-}
-
-/// First row and number of rows of a slot.
-#[inline(always)]
-pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
-    if slot < contact_slots { (3 * slot, 3) } else { (2 * contact_slots + slot, 1) }
 }
 
 /// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].

@@ -60,17 +60,11 @@ pub(super) fn choose_solver<R: Pack>(
 #[cfg(feature = "gpu")]
 fn hybrid<R: Pack>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
     let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
-    notes.extend(software(gpu.info()));
+    notes.extend(gpu.info().warning());
     let tiles_per_chunk = tile_count.div_ceil(threads.count());
     let chunk_count = tile_count.div_ceil(tiles_per_chunk);
     let workers = (0..chunk_count).map(|_| Worker::new(plan, tiles_per_chunk, true)).collect();
     Ok(Solver::Hybrid { workers, gpu: Box::new(gpu) })
-}
-
-/// A note, if `device` is a software driver.
-#[cfg(feature = "gpu")]
-pub(super) fn software(device: &crate::gpu::DeviceInfo) -> Option<String> {
-    device.is_software().then(|| format!("{} is a software driver: right answers, no speed", device.name))
 }
 
 #[cfg(not(feature = "gpu"))]

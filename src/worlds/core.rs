@@ -3,13 +3,18 @@
 #[cfg(feature = "gpu")]
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
-use super::observe::{Evaluate, FELT, Observer, Seen, feel};
+use super::observe::Evaluate;
+use super::observer::Observer;
+use super::past::Past;
+use super::seen::Seen;
 use super::threads::Threads;
-use super::{Backend, BlockRecord, ContactRecord, Engine, NumbersMut, Parameter, Quantity, Settings, WorldReport};
-use crate::dynamics::TileParameters;
+use super::{
+    Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,
+};
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
+use crate::parameters::{PARAMETERS, TileParameters};
 use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
@@ -18,34 +23,52 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Field<R> {
-    /// Entries a world.
-    pub len: usize,
-    /// Shape `[1 or tile][len][lane]`.
-    pub values: Vec<R>,
+    /// Of worlds that have none of their own, shape \[len\].
+    shared: Vec<R>,
+    /// Shape `[tile][len][lane]`; empty while all worlds share.
+    own: Vec<R>,
 }
 
 impl<R: Pack> Field<R> {
-    fn shared(values: impl IntoIterator<Item = f64>) -> Self {
-        let values: Vec<R> = values.into_iter().map(R::constant).collect();
-        Self { len: values.len(), values }
+    fn new(shared: Vec<f64>) -> Self {
+        Self { shared: shared.into_iter().map(R::constant).collect(), own: Vec::new() }
+    }
+    /// Whether all worlds share it.
+    pub fn is_shared(&self) -> bool {
+        self.own.is_empty()
     }
     pub fn tile(&self, tile: usize) -> &[R] {
-        if self.values.len() == self.len { &self.values } else { &self.values[tile * self.len..(tile + 1) * self.len] }
+        let len = self.shared.len();
+        if self.is_shared() { &self.shared } else { &self.own[tile * len..(tile + 1) * len] }
     }
     /// Entry `k` of a world.
     #[cfg(feature = "gpu")]
     pub fn of(&self, k: usize, world: usize) -> R::Scalar {
         self.tile(world / R::LANES)[k].get(world % R::LANES)
     }
+    /// Whether a world has other values than those that are shared.
+    #[cfg(feature = "gpu")]
+    pub fn differs(&self, world: usize) -> bool {
+        !self.is_shared() && (0..self.shared.len()).any(|k| self.of(k, world) != self.shared[k].get(0))
+    }
     fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
-        if self.values.len() == self.len && tile_count > 1 {
-            self.values = self.values.repeat(tile_count);
+        if self.is_shared() {
+            self.own = self.shared.repeat(tile_count);
         }
-        let start = world / R::LANES * self.len;
-        for (entry, x) in self.values[start..start + self.len].iter_mut().zip(values) {
+        let (start, len) = (world / R::LANES * self.shared.len(), self.shared.len());
+        for (entry, x) in self.own[start..start + len].iter_mut().zip(values) {
             entry.set(world % R::LANES, R::Scalar::from_f64(*x));
         }
     }
+}
+
+/// What the stages take of all fields, in the order of [`Parameter::ALL`].
+pub(super) fn parameters_of<R: Pack>(fields: &[Field<R>; PARAMETERS], tile: usize) -> TileParameters<'_, R> {
+    TileParameters::new(|parameter| match &fields[parameter as usize] {
+        // nobody is pushed: there is nothing to do
+        field if parameter == Parameter::Push && field.is_shared() => &[],
+        field => field.tile(tile),
+    })
 }
 
 /// The worlds in one number type.
@@ -61,17 +84,14 @@ pub(super) struct Core<R: Pack> {
     control: Vec<R>,
     /// Generalized force from outside, shape `[tile][nv][lane]`.
     external: Vec<R>,
-    pub gravity: Field<R>,
-    pub mass_scale: Field<R>,
-    pub friction: Field<R>,
-    pub gain_scale: Field<R>,
+    /// Parameters, in the order of [`Parameter::ALL`].
+    pub fields: [Field<R>; PARAMETERS],
     /// What the worlds remember, shape `[tile]`; see [`OnDevice`] for worlds on a device.
     pub memory: Vec<Memory<R>>,
     pub reports: Vec<WorldReport>,
     pub watched: Vec<Option<Vec<ContactRecord>>>,
-    /// What every geom has felt in the last call of `step`, shape `[world][felt_len]`; one number a world while nobody asks.
-    pub felt: Vec<f64>,
-    pub felt_len: usize,
+    /// What the worlds keep of the last call of `step`.
+    pub past: Past<R>,
     observers: Mutex<Vec<Observer<R>>>,
     pub solver: Solver<R>,
     pub threads: Threads,
@@ -85,21 +105,18 @@ impl<R: Pack> Core<R> {
         let plan = Plan::new(model.clone(), settings);
         let threads = Threads::new(plan.settings.threads);
         let mut notes = Vec::new();
+        let surface = [plan.settings.restitution, plan.settings.compliance];
         let solver = choose_solver(&plan, world_count, &threads, &mut notes)?;
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
             control: vec![R::zero(); tile_count * model.nu().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
-            gravity: Field::shared(model.gravity.iter().copied()),
-            mass_scale: Field::shared(model.bodies.iter().map(|_| 1.0)),
-            friction: Field::shared(model.geoms.iter().map(|g| g.friction[0])),
-            gain_scale: Field::shared(model.actuators.iter().map(|_| 1.0)),
+            fields: Parameter::ALL.map(|parameter| Field::new(parameter.shared(model, surface))),
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
-            felt: vec![0.0; world_count],
-            felt_len: 1,
+            past: Past::new(world_count),
             observers: Mutex::default(),
             plan,
             world_count,
@@ -122,15 +139,6 @@ impl<R: Pack> Core<R> {
         }
     }
 
-    fn parameters(&self, tile: usize) -> TileParameters<'_, R> {
-        TileParameters {
-            gravity: self.gravity.tile(tile),
-            mass_scale: self.mass_scale.tile(tile),
-            friction: self.friction.tile(tile),
-            gain_scale: self.gain_scale.tile(tile),
-        }
-    }
-
     /// Writes quantities to `out`, shape `[world][size]`; `control`: shape `[world][nu]`.
     fn observe_as<T: Send>(
         &self,
@@ -143,7 +151,9 @@ impl<R: Pack> Core<R> {
         let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
         let memory = &self.memory;
         #[cfg(feature = "gpu")]
-        let there = if quantities.contains(&Quantity::LimitForce) { self.memory_there() } else { None };
+        let remembered = |quantity: &Quantity| *quantity == Quantity::LimitForce || quantity.looks_back(model);
+        #[cfg(feature = "gpu")]
+        let there = if quantities.iter().any(remembered) { self.memory_there() } else { None };
         #[cfg(feature = "gpu")]
         let memory = there.as_ref().unwrap_or(memory);
         let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
@@ -154,16 +164,16 @@ impl<R: Pack> Core<R> {
             for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
                 let tile = c * tiles + i;
                 let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
-                let felt = worlds.start * self.felt_len..worlds.end * self.felt_len;
                 let seen = Seen {
                     model,
                     dt: self.plan.dt,
                     q: &self.q[tile * nq..(tile + 1) * nq],
                     v: &self.v[tile * nv..(tile + 1) * nv],
-                    parameters: self.parameters(tile),
+                    parameters: parameters_of(&self.fields, tile),
                     control: &control[worlds.start * nu..worlds.end * nu],
                     memory: &memory[tile],
-                    felt: if self.felt_len > 1 { &self.felt[felt] } else { &[] },
+                    equalities: &self.plan.equalities,
+                    past: self.past.seen(tile, &self.watched[worlds.clone()]),
                     reports: &self.reports[worlds],
                 };
                 self.plan.level.run(Evaluate { quantities, seen: &seen, observer: &mut observer });
@@ -184,22 +194,8 @@ impl<R: Pack> Core<R> {
         Some(memory)
     }
 
-    fn field(&self, parameter: Parameter) -> &Field<R> {
-        match parameter {
-            Parameter::Gravity => &self.gravity,
-            Parameter::MassScale => &self.mass_scale,
-            Parameter::Friction => &self.friction,
-            Parameter::GainScale => &self.gain_scale,
-        }
-    }
-}
-
-/// Adds the contacts of a substep to what the worlds of a chunk feel, shape `[world][felt_len]`.
-pub(super) fn feel_all<R: Pack>(chunk: &Chunk<'_, R>, felt: &mut [f64], felt_len: usize) {
-    if felt_len > 1 {
-        for (contacts, felt) in chunk.watched.iter().zip(felt.chunks_exact_mut(felt_len)) {
-            feel(contacts.as_deref().unwrap_or_default(), felt);
-        }
+    pub(super) fn field(&self, parameter: Parameter) -> &Field<R> {
+        &self.fields[parameter as usize]
     }
 }
 
@@ -239,14 +235,8 @@ impl<R: Pack> Engine for Core<R> {
             self.solver = Solver::Gpu(on);
             return stepped;
         }
-        let (gravity, mass_scale) = (&self.gravity, &self.mass_scale);
-        let (friction, gain_scale) = (&self.friction, &self.gain_scale);
-        let parameters = |t: usize| TileParameters {
-            gravity: gravity.tile(t),
-            mass_scale: mass_scale.tile(t),
-            friction: friction.tile(t),
-            gain_scale: gain_scale.tile(t),
-        };
+        let fields = &self.fields;
+        let parameters = |t: usize| parameters_of(fields, t);
         let tiles_per_chunk = self.tile_count.div_ceil(self.threads.count());
         let tiles_per_chunk = match &mut self.solver {
             Solver::Cpu { .. } => tiles_per_chunk.min(plan.most_tiles()),
@@ -257,7 +247,7 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Gpu(_) => return Ok(()),
         };
         let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-        let (worlds, felt_len) = (tiles_per_chunk * R::LANES, self.felt_len);
+        let worlds = tiles_per_chunk * R::LANES;
         let state = (
             self.q.par_chunks_mut(tiles_per_chunk * nq),
             self.v.par_chunks_mut(tiles_per_chunk * nv),
@@ -266,30 +256,28 @@ impl<R: Pack> Engine for Core<R> {
             self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
             self.watched.par_chunks_mut(worlds),
-            self.felt.par_chunks_mut(worlds * felt_len),
+            self.past.parts(model, tiles_per_chunk),
         );
         let chunks =
-            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, felt))| {
+            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
                 chunk.load(model, given_control, given_external);
-                felt.fill(0.0);
-                (chunk, felt)
+                (chunk, past.cleared())
             });
         match &mut self.solver {
             Solver::Cpu { workers } => {
                 let workers = &*workers;
-                self.threads.each(chunks, |(mut chunk, felt)| {
+                self.threads.each(chunks, |(mut chunk, mut past)| {
                     let chunk = &mut chunk;
                     // A worker holds scratch only, so one left by a thread that panicked is as good as new.
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let tile_count = self.tile_count.min(plan.most_tiles());
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
                     for _ in 0..substeps {
-                        worker.begin(plan, chunk, see);
-                        worker.solve(plan);
-                        worker.complete(plan, chunk, see);
-                        feel_all(chunk, felt, felt_len);
+                        past.before(chunk);
+                        worker.step(plan, chunk, see);
+                        past.after(chunk);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 })
@@ -298,12 +286,14 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
                 for _ in 0..substeps {
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut()))
-                        .for_each(|(worker, (chunk, _))| worker.begin(plan, chunk, None));
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
+                        past.before(chunk);
+                        worker.begin(plan, chunk, None);
+                    });
                     solve_on_device(plan, workers, gpu, &mut self.notes)?;
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, felt))| {
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
                         worker.complete(plan, chunk, see);
-                        feel_all(chunk, felt, felt_len);
+                        past.after(chunk);
                     });
                 }
                 Ok(())
@@ -331,7 +321,7 @@ impl<R: Pack> Engine for Core<R> {
             on.state_changed();
         }
         self.reports[world].unsolved_in_a_row = 0;
-        self.felt[world * self.felt_len..(world + 1) * self.felt_len].fill(0.0);
+        self.past.forget(world);
         let (tile, lane) = (world / R::LANES, world % R::LANES);
         for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
             for (i, x) in from.iter().enumerate() {
@@ -340,22 +330,26 @@ impl<R: Pack> Engine for Core<R> {
         }
     }
 
-    fn parameter(&self, parameter: Parameter) -> Vec<f64> {
-        let field = self.field(parameter);
-        (0..self.world_count)
-            .flat_map(|w| field.tile(w / R::LANES).iter().map(move |x| x.get(w % R::LANES).to_f64()))
-            .collect()
+    fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {
+        let tile = self.field(parameter).tile(world / R::LANES);
+        out.iter_mut().zip(tile).for_each(|(x, pack)| *x = pack.get(world % R::LANES).to_f64());
+    }
+
+    fn is_shared(&self, parameter: Parameter) -> bool {
+        self.field(parameter).is_shared()
+    }
+
+    fn share(&mut self, parameter: Parameter) {
+        self.fields[parameter as usize].own.clear();
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            on.parameter_changed();
+        }
     }
 
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]) {
         let tiles = self.tile_count;
-        let field = match parameter {
-            Parameter::Gravity => &mut self.gravity,
-            Parameter::MassScale => &mut self.mass_scale,
-            Parameter::Friction => &mut self.friction,
-            Parameter::GainScale => &mut self.gain_scale,
-        };
-        field.set(tiles, world, values);
+        self.fields[parameter as usize].set(tiles, world, values);
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             on.parameter_changed();
@@ -368,14 +362,37 @@ impl<R: Pack> Engine for Core<R> {
 
     fn watch(&mut self, world: usize, on: bool) {
         // What feels its contacts is watched.
-        self.watched[world] = (on || self.felt_len > 1).then(Vec::new);
+        self.watched[world] = (on || self.past.is_kept()).then(Vec::new);
     }
 
     fn feel(&mut self, on: bool) {
-        if on != (self.felt_len > 1) {
-            self.felt_len = if on { (self.plan.model.geoms.len() * FELT).max(2) } else { 1 };
-            self.felt = vec![0.0; self.world_count * self.felt_len];
+        if on != self.past.is_kept() {
+            self.past = if on {
+                Past::kept(&self.plan.model, self.world_count, Vec::new())
+            } else {
+                Past::new(self.world_count)
+            };
             (0..self.world_count).for_each(|world| self.watch(world, on));
+        }
+    }
+
+    fn feel_between(&mut self, pairs: &[[Frame; 2]]) {
+        self.feel(true);
+        let mut all = self.past.pairs.clone();
+        for pair in pairs {
+            if !all.contains(pair) {
+                all.push(*pair);
+            }
+        }
+        if all.len() > self.past.pairs.len() {
+            self.past = Past::kept(&self.plan.model, self.world_count, all);
+        }
+    }
+
+    fn feels(&self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::ContactBetween(a, b) => self.past.pairs.contains(&[a, b]),
+            _ => self.past.is_kept() || !quantity.is_felt(&self.plan.model),
         }
     }
 
@@ -440,15 +457,16 @@ impl<R: Pack> Engine for Core<R> {
 
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
-        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale].map(|f| f.values.len());
+        let fields = self.fields.iter().map(|field| field.shared.len() + field.own.len());
         #[cfg(feature = "gpu")]
         let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
         #[cfg(not(feature = "gpu"))]
         let there = 0;
         there
-            + size_of::<R>() * (state.iter().sum::<usize>() + fields.iter().sum::<usize>())
+            + size_of::<R>() * (state.iter().sum::<usize>() + fields.sum::<usize>())
             + self.memory.iter().map(Memory::bytes).sum::<usize>()
             + size_of::<WorldReport>() * self.reports.len()
+            + self.past.bytes()
     }
 
     fn set_profile(&mut self, on: bool) {

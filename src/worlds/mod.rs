@@ -4,37 +4,50 @@
 //! precision of the step.
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
+mod delay;
+mod loads;
 mod mask;
+mod noise;
 mod numbers;
 mod observe;
+mod observer;
+#[cfg(feature = "gpu")]
+mod catch_up;
 #[cfg(feature = "gpu")]
 mod on_device;
 mod quantity;
 mod threads;
 mod backends;
 mod core;
+mod past;
 mod pose;
 mod random;
+mod seen;
 mod sensors;
 mod snapshot;
 mod start;
+mod volume;
 
 pub use crate::model::Frame;
+pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::solver::DeviceWork;
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage, StageTimes,
 };
+pub use delay::LONGEST_DELAY;
 pub use mask::Mask;
+pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
 pub use quantity::{Axes, Quantity};
 pub use random::Random;
 pub use snapshot::Snapshot;
-pub use start::Start;
+pub use start::{Law, Spread, Start};
 
 use self::core::Core;
+use self::delay::Delay;
 use crate::error::{Error, Result};
 use crate::lane::{Counted, Level};
 #[cfg(not(target_arch = "x86_64"))]
@@ -43,29 +56,6 @@ use crate::lane::{F32x16, F64x8};
 use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use std::sync::Arc;
-
-/// A parameter that may differ from world to world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
-    /// Gravity, m/s², shape \[3\].
-    Gravity,
-    /// Factor on mass and inertia of every body, shape \[body\].
-    MassScale,
-    /// Sliding friction coefficient μ of every geom, shape \[geom\]. Pairs mix as the model says.
-    Friction,
-    /// Factor on gain and bias of every actuator, shape \[nu\].
-    GainScale,
-}
-
-impl Parameter {
-    fn allows(self, x: f64) -> bool {
-        match self {
-            Self::Gravity => x.is_finite(),
-            Self::MassScale => x > 0.0 && x.is_finite(),
-            Self::Friction | Self::GainScale => x >= 0.0 && x.is_finite(),
-        }
-    }
-}
 
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
@@ -80,11 +70,15 @@ trait Engine: Send + Sync {
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
-    fn parameter(&self, parameter: Parameter) -> Vec<f64>;
+    fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]);
+    fn is_shared(&self, parameter: Parameter) -> bool;
+    fn share(&mut self, parameter: Parameter);
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
     fn set_contact_capacity(&mut self, capacity: Option<usize>);
     fn watch(&mut self, world: usize, on: bool);
     fn feel(&mut self, on: bool);
+    fn feel_between(&mut self, pairs: &[[Frame; 2]]);
+    fn feels(&self, quantity: Quantity) -> bool;
     fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()>;
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
@@ -150,13 +144,16 @@ pub struct Worlds {
     world_count: usize,
     engine: Box<dyn Engine>,
     start: Start,
+    /// How far starts differ, if not by the noise of `start`.
+    spread: Option<Spread>,
     /// Control, shape `[world][nu]`.
     control: Vec<f64>,
     /// Generalized force from outside, shape `[world][nv]`.
     external: Vec<f64>,
     /// Time of every world, s.
     time: Vec<f64>,
-    feels_contacts: bool,
+    /// Control on its way, if that of a world is late.
+    delay: Option<Delay>,
 }
 
 impl std::fmt::Debug for Worlds {
@@ -220,8 +217,9 @@ impl Worlds {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
             time: vec![0.0; world_count],
-            feels_contacts: false,
+            delay: None,
             start: Start::default(),
+            spread: None,
             model,
             settings,
             world_count,
@@ -331,7 +329,11 @@ impl Worlds {
         substeps: u32,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<&[WorldReport]> {
-        self.engine.step(substeps, &self.control, &self.external, see)?;
+        let control = match &mut self.delay {
+            Some(delay) => delay.pass(&self.control, self.model.nu()),
+            None => &self.control,
+        };
+        self.engine.step(substeps, control, &self.external, see)?;
         let dt = self.dt();
         for time in &mut self.time {
             *time += dt * f64::from(substeps);
@@ -390,18 +392,34 @@ impl Worlds {
     /// ([`Worlds::feel_contacts`]).
     pub fn observe_into<'a>(&self, quantities: &[Quantity], out: impl Into<NumbersMut<'a>>) -> Result<()> {
         quantities.iter().try_for_each(|quantity| quantity.check(&self.model))?;
-        if quantities.iter().any(|quantity| quantity.is_felt()) && !self.feels_contacts {
-            return Err(Error::argument("quantity", "contacts are not felt: call feel_contacts(true) before the step"));
+        if let Some(quantity) = quantities.iter().find(|quantity| !self.engine.feels(**quantity)) {
+            let message = match quantity {
+                Quantity::ContactBetween(..) => {
+                    "contacts of this pair are not felt: call feel_contacts_between(pairs) before the step"
+                }
+                Quantity::Sensor(_) => "a sensor looks back at the step: call feel_contacts(true) before it",
+                _ => "contacts are not felt: call feel_contacts(true) before the step",
+            };
+            return Err(Error::argument("quantity", message));
         }
         let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
         out.check(self.world_count * size)?;
-        if size == 0 { Ok(()) } else { self.engine.observe(quantities, &self.control, out) }
+        if size == 0 { Ok(()) } else { self.engine.observe(quantities, self.acting_control(), out) }
     }
-    /// Whether worlds add up what contacts do to every geom, for [`Quantity::Contact`] and [`Quantity::CentralContact`]; every world is then watched
-    /// ([`Worlds::watch`]).
+    /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
+    /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every
+    /// world is then watched ([`Worlds::watch`]).
     pub fn feel_contacts(&mut self, on: bool) {
-        self.feels_contacts = on;
         self.engine.feel(on);
+    }
+    /// Lets worlds feel contacts, and add up those of each of these pairs besides, for [`Quantity::ContactBetween`]; pairs that were given before stay.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the model has not what a pair is of.
+    pub fn feel_contacts_between(&mut self, pairs: &[[Frame; 2]]) -> Result<()> {
+        pairs.iter().try_for_each(|[a, b]| Quantity::ContactBetween(*a, *b).check(&self.model))?;
+        self.engine.feel_between(pairs);
+        Ok(())
     }
     /// Position and velocity of every world side by side, shape `[world][nq + nv]`.
     pub fn observe(&self) -> Vec<f64> {
@@ -437,12 +455,21 @@ impl Worlds {
 
     /// The values of a parameter, shape `[world][k]`, see [`Parameter`].
     pub fn parameter(&self, parameter: Parameter) -> Vec<f64> {
-        self.engine.parameter(parameter)
+        (0..self.world_count).flat_map(|world| self.parameter_of(parameter, world)).collect()
+    }
+    /// Those of one world, shape \[k\].
+    pub(crate) fn parameter_of(&self, parameter: Parameter, world: usize) -> Vec<f64> {
+        let mut values = vec![0.0; parameter.len(&self.model)];
+        self.engine.parameter(parameter, world, &mut values);
+        values
     }
     /// Sets a parameter of the worlds of `mask`, shape `[row][k]`, see [`Parameter`]. A row is a world, or an entry of [`Mask::List`].
     ///
+    /// On the backend `gpu` worlds whose gravity, masses, friction or gains differ stay on the device; those of which another parameter differs from
+    /// what the model says are stepped by the CPU.
+    ///
     /// # Errors
-    /// [`Error::Argument`] if the shape is wrong, or a value is not finite, or negative where it must not be.
+    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have.
     pub fn set_parameter<'a>(
         &mut self,
         parameter: Parameter,
@@ -450,7 +477,7 @@ impl Worlds {
         values: impl Into<Numbers<'a>>,
     ) -> Result<()> {
         mask.check(self.world_count)?;
-        let (values, k) = (values.into(), parameter_len(&self.model, parameter));
+        let (values, k) = (values.into(), parameter.len(&self.model));
         let row_count = mask.row_count(self.world_count);
         if values.len() != row_count * k {
             let message =
@@ -458,12 +485,13 @@ impl Worlds {
             return Err(Error::argument("values", message));
         }
         // All are checked before any is set.
+        let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
-            if let Some(x) = (row * k..(row + 1) * k).map(|i| values.get(i)).find(|x| !parameter.allows(*x)) {
-                return Err(Error::argument("values", format!("{x} is no {parameter:?} (world {world})")));
+            values.copy_to(row * k, &mut own);
+            if let Some(mistake) = parameter.mistake(&self.model, &own) {
+                return Err(Error::argument("values", format!("{mistake} (world {world})")));
             }
         }
-        let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
             values.copy_to(row * k, &mut own);
             self.engine.set_parameter(parameter, world, &own);
@@ -527,16 +555,6 @@ impl Worlds {
     /// snapshot.
     pub fn load(&mut self, snapshot: &Snapshot) -> Result<()> {
         snapshot::load(self, snapshot)
-    }
-}
-
-/// Numbers a world of a parameter.
-fn parameter_len(model: &Model, parameter: Parameter) -> usize {
-    match parameter {
-        Parameter::Gravity => 3,
-        Parameter::MassScale => model.bodies.len(),
-        Parameter::Friction => model.geoms.len(),
-        Parameter::GainScale => model.nu(),
     }
 }
 

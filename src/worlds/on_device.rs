@@ -1,35 +1,30 @@
-//! The step on a device, and the CPU's part in it: the worlds that halt there are taken on from where they stand.
+//! The worlds on a device, and what the host knows of them.
 
-use super::BlockRecord;
-use super::backends::software;
-use super::core::{Core, feel_all};
-use crate::dynamics::TileParameters;
 use crate::error::{Error, Result};
 use crate::gpu::{Device, DeviceChoice};
-use crate::lane::{Pack, Scalar};
-use crate::report::WorldReport;
-use crate::resident::{Given, Resident};
-use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
+use crate::lane::Pack;
+use crate::resident::Resident;
+use crate::step::{Memory, Plan, Remembered, Worker};
 use std::sync::{Mutex, PoisonError};
 
 /// The worlds on a device.
 pub(super) struct OnDevice<R: Pack> {
     /// None only while it is made anew.
-    resident: Option<Box<Resident>>,
+    pub(super) resident: Option<Box<Resident>>,
     /// For the worlds that halt.
-    workers: Mutex<Vec<Worker<R>>>,
+    pub(super) workers: Mutex<Vec<Worker<R>>>,
     /// Whether the device has to be told q, v and memory before it steps.
-    state_is_new: bool,
+    pub(super) state_is_new: bool,
     /// Whether it has to be told the parameters.
-    parameters_are_new: bool,
+    pub(super) parameters_are_new: bool,
     /// Whether the memory of the worlds is that of the device, rather than what the host has.
-    memory_is_there: bool,
+    pub(super) memory_is_there: bool,
     /// What the device was read to remember, shape `[world]`, since it last stepped.
-    read: Mutex<Option<Vec<Vec<Remembered>>>>,
+    pub(super) read: Mutex<Option<Vec<Vec<Remembered>>>>,
     /// Seconds that every shader has taken on the device, by name, since [`OnDevice::clear_times`], while times are measured.
-    seconds: Mutex<Vec<(String, f64)>>,
+    pub(super) seconds: Mutex<Vec<(String, f64)>>,
     /// The worlds that are to forget their impulses, shape \[world\].
-    forgets: Vec<bool>,
+    pub(super) forgets: Vec<bool>,
 }
 
 impl<R: Pack> OnDevice<R> {
@@ -39,7 +34,7 @@ impl<R: Pack> OnDevice<R> {
             return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
         }
         let device = Device::new(&DeviceChoice::Any)?;
-        notes.extend(software(device.info()));
+        notes.extend(device.info().warning());
         let resident = Resident::new(plan, device, world_count)?;
         Ok(Self {
             resident: Some(Box::new(resident)),
@@ -53,7 +48,7 @@ impl<R: Pack> OnDevice<R> {
         })
     }
 
-    fn resident(&self) -> Result<&Resident> {
+    pub fn resident(&self) -> Result<&Resident> {
         self.resident.as_deref().ok_or_else(|| Error::Device("the device failed before; make the worlds anew".into()))
     }
 
@@ -117,7 +112,7 @@ impl<R: Pack> OnDevice<R> {
     }
 
     /// Makes `memory`, shape `[tile]`, that of some worlds, which the device is told anew before it steps.
-    fn read_memory_of(&mut self, worlds: &[usize], memory: &mut [Memory<R>]) -> Result<()> {
+    pub fn read_memory_of(&mut self, worlds: &[usize], memory: &mut [Memory<R>]) -> Result<()> {
         let mut forgets = std::mem::take(&mut self.forgets);
         let read = self.resident().and_then(|resident| {
             resident.read_memory_of(worlds, |world, of| {
@@ -135,263 +130,5 @@ impl<R: Pack> OnDevice<R> {
         self.memory_is_there = false;
         self.state_is_new = true;
         self.forgets.fill(false);
-    }
-}
-
-/// Some worlds out of their tiles, as tiles of their own.
-struct Gathered<R: Pack> {
-    worlds: Vec<usize>,
-    q: Vec<R>,
-    v: Vec<R>,
-    control: Vec<R>,
-    external: Vec<R>,
-    /// Gravity, mass scale, friction and gain scale, shape `[tile][len]`.
-    parameters: [Vec<R>; 4],
-    memory: Vec<Memory<R>>,
-    reports: Vec<WorldReport>,
-    watched: Vec<Option<Vec<ContactRecord>>>,
-    /// Shape `[world][felt_len]`, see [`Core`].
-    felt: Vec<f64>,
-}
-
-/// Component `k` of q and then v of a world, of tiles of shape `[tile][nq]` and `[tile][nv]`.
-fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world: usize) -> f32 {
-    let tile = world / R::LANES;
-    let x = if k < nq { q[tile * nq + k] } else { v[tile * nv + k - nq] };
-    x.get(world % R::LANES).to_f64() as f32
-}
-
-/// Moves entry `i` of world `world` of tiles `from` (shape `[tile][len]`) to place `at` of tiles `to`.
-fn carry<R: Pack>(from: &[R], world: usize, to: &mut [R], at: usize, len: usize) {
-    for i in 0..len {
-        let x = from[world / R::LANES * len + i].get(world % R::LANES);
-        to[at / R::LANES * len + i].set(at % R::LANES, x);
-    }
-}
-
-impl<R: Pack> Core<R> {
-    /// Steps on the device; what halts there, here.
-    pub(super) fn step_on_device(
-        &mut self,
-        mut on: Box<OnDevice<R>>,
-        substeps: u32,
-        given: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> (Box<OnDevice<R>>, Result<()>) {
-        let stepped = self.step_there(&mut on, substeps, given, see);
-        (on, stepped)
-    }
-
-    fn step_there(
-        &mut self,
-        on: &mut OnDevice<R>,
-        substeps: u32,
-        [control, external]: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<()> {
-        let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
-        let resident = on.resident()?;
-        if on.state_is_new {
-            let (q, v) = (&self.q, &self.v);
-            resident.write_state(|k, world| state_number::<R>(q, v, [nq, nv], k, world));
-            if !on.memory_is_there {
-                resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
-            }
-        }
-        resident.give(Given::Control, |u, world| control[world * nu + u] as f32);
-        resident.give(Given::External, |d, world| external[world * nv + d] as f32);
-        if on.parameters_are_new {
-            for (what, field) in [
-                (Given::Gravity, &self.gravity),
-                (Given::MassScale, &self.mass_scale),
-                (Given::GainScale, &self.gain_scale),
-                (Given::Friction, &self.friction),
-            ] {
-                resident.give(what, |k, world| field.of(k, world).to_f64() as f32);
-            }
-        }
-        // what feels its contacts is watched, and who watches a world or its blocks sees them on the CPU
-        let stays = |world: usize| see.is_some() || self.watched[world].is_some();
-        resident.begin(stays, |world| on.forgets[world]);
-        if self.plan.profile {
-            resident.step_timed(substeps, &mut on.seconds.lock().unwrap_or_else(PoisonError::into_inner))?;
-        } else {
-            resident.step(substeps)?;
-        }
-        let can_grow = resident.can_grow();
-        (on.state_is_new, on.parameters_are_new, on.memory_is_there) = (false, false, true);
-        *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        let mut halted = Vec::new();
-        let mut crowded = false;
-        let (q, v, reports) = (&mut self.q, &mut self.v, &mut self.reports);
-        on.resident()?.read(|world, number, outcome| {
-            let (tile, lane) = (world / R::LANES, world % R::LANES);
-            let x = |k: usize| R::Scalar::from_f64(f64::from(number(k)));
-            // a world that never began stays as the host has it, to the bit
-            let done = outcome.report.steps;
-            if done > 0 {
-                (0..nq).for_each(|k| q[tile * nq + k].set(lane, x(k)));
-                (0..nv).for_each(|k| v[tile * nv + k].set(lane, x(nq + k)));
-                reports[world] = WorldReport { unsolved_in_a_row: 0, ..outcome.report };
-            }
-            if done < substeps {
-                halted.push((done, world));
-                crowded |= outcome.no_room && can_grow;
-            }
-        })?;
-        for (forgets, report) in on.forgets.iter_mut().zip(&self.reports) {
-            *forgets &= report.steps == 0;
-        }
-        if !halted.is_empty() {
-            let worlds: Vec<usize> = halted.iter().map(|(_, world)| *world).collect();
-            if crowded {
-                // all that lies on the device goes with what there is no room in
-                on.take_memory(&mut self.memory);
-            } else {
-                on.read_memory_of(&worlds, &mut self.memory)?;
-            }
-            self.catch_up(&on.workers, halted, substeps, [control, external], see)?;
-            if !crowded {
-                let (q, v) = (&self.q, &self.v);
-                let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
-                let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
-                on.resident()?.write_worlds(&worlds, number, memory)?;
-            }
-        }
-        if crowded {
-            let grown = on.resident.take().map(|resident| resident.grow(&self.plan)).transpose()?;
-            on.resident = grown.map(Box::new);
-            on.parameters_are_new = true;
-        }
-        Ok(())
-    }
-
-    /// Steps the worlds that halted (substeps done, world) through those that they missed.
-    fn catch_up(
-        &mut self,
-        workers: &Mutex<Vec<Worker<R>>>,
-        mut halted: Vec<(u32, usize)>,
-        substeps: u32,
-        given: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<()> {
-        halted.sort_unstable();
-        for together in halted.chunk_by(|a, b| a.0 == b.0) {
-            let missed = substeps - together[0].0;
-            let most = self.plan.most_tiles() * R::LANES;
-            let parts: Vec<Vec<usize>> =
-                together.chunks(most).map(|part| part.iter().map(|(_, world)| *world).collect()).collect();
-            let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, given)).collect();
-            let plan = &self.plan;
-            let stepped = Mutex::new(Vec::new());
-            use rayon::prelude::*;
-            self.threads.each(gathered.into_par_iter(), |mut some| {
-                let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
-                some.step(plan, &mut worker, missed, see);
-                workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
-                stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
-            })?;
-            for some in stepped.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                self.put_back(some);
-            }
-        }
-        Ok(())
-    }
-
-    fn gather(&mut self, worlds: Vec<usize>, [control, external]: [&[f64]; 2]) -> Gathered<R> {
-        let model = &*self.plan.model;
-        let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), worlds.len().div_ceil(R::LANES));
-        let zeros = |len: usize| vec![R::zero(); tiles * len];
-        let fields = [&self.gravity, &self.mass_scale, &self.friction, &self.gain_scale];
-        let mut some = Gathered {
-            q: zeros(nq),
-            v: zeros(nv),
-            control: zeros(nu.max(1)),
-            external: zeros(nv),
-            parameters: fields.map(|field| zeros(field.len)),
-            memory: vec![Memory::default(); tiles],
-            reports: Vec::new(),
-            watched: Vec::new(),
-            felt: vec![0.0; worlds.len() * self.felt_len],
-            worlds,
-        };
-        for (at, &world) in some.worlds.iter().enumerate() {
-            let (tile, lane) = (at / R::LANES, at % R::LANES);
-            carry(&self.q, world, &mut some.q, at, nq);
-            carry(&self.v, world, &mut some.v, at, nv);
-            for (from, to, len) in [(control, &mut some.control, nu), (external, &mut some.external, nv)] {
-                for i in 0..len {
-                    to[tile * len + i].set(lane, R::Scalar::from_f64(from[world * len + i]));
-                }
-            }
-            for (field, to) in fields.iter().zip(&mut some.parameters) {
-                for (i, x) in field.tile(world / R::LANES).iter().enumerate() {
-                    to[tile * field.len + i].set(lane, x.get(world % R::LANES));
-                }
-            }
-            some.memory[tile].set(lane, &self.memory[world / R::LANES].of(world % R::LANES));
-            some.reports.push(self.reports[world]);
-            some.watched.push(self.watched[world].take());
-        }
-        some
-    }
-
-    fn put_back(&mut self, some: Gathered<R>) {
-        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let (felt_len, Gathered { worlds, q, v, memory, reports, watched, felt, .. }) = (self.felt_len, some);
-        for (at, (world, watched)) in worlds.iter().zip(watched).enumerate() {
-            carry(&q, at, &mut self.q, *world, nq);
-            carry(&v, at, &mut self.v, *world, nv);
-            let all = memory[at / R::LANES].of(at % R::LANES);
-            self.memory[world / R::LANES].set(world % R::LANES, &all);
-            self.reports[*world] = WorldReport { halted: true, ..reports[at] };
-            self.watched[*world] = watched;
-            self.felt[world * felt_len..(world + 1) * felt_len]
-                .copy_from_slice(&felt[at * felt_len..(at + 1) * felt_len]);
-        }
-    }
-}
-
-impl<R: Pack> Gathered<R> {
-    fn step(
-        &mut self,
-        plan: &Plan,
-        worker: &mut Worker<R>,
-        substeps: u32,
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) {
-        let felt_len = self.felt.len() / self.worlds.len().max(1);
-        let lens = [3, plan.model.bodies.len(), plan.model.geoms.len(), plan.model.nu()];
-        let [gravity, mass_scale, friction, gain_scale] = &self.parameters;
-        // who looks at blocks looks at all worlds, in their order
-        let first_world = if see.is_some() { self.worlds[0] } else { 0 };
-        let parameters = |tile: usize| {
-            let t = tile - first_world / R::LANES;
-            let of = |k: usize, all: &'_ [R]| t * lens[k]..((t + 1) * lens[k]).min(all.len());
-            TileParameters {
-                gravity: &gravity[of(0, gravity)],
-                mass_scale: &mass_scale[of(1, mass_scale)],
-                friction: &friction[of(2, friction)],
-                gain_scale: &gain_scale[of(3, gain_scale)],
-            }
-        };
-        let mut chunk = Chunk {
-            first_world,
-            q: &mut self.q,
-            v: &mut self.v,
-            control: &mut self.control,
-            external: &mut self.external,
-            parameters: &parameters,
-            memory: &mut self.memory,
-            reports: &mut self.reports,
-            watched: &mut self.watched,
-        };
-        for _ in 0..substeps {
-            worker.begin(plan, &mut chunk, see);
-            worker.solve(plan);
-            worker.complete(plan, &mut chunk, see);
-            feel_all(&chunk, &mut self.felt, felt_len);
-        }
     }
 }

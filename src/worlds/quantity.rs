@@ -13,7 +13,7 @@ pub enum Axes {
 }
 
 /// Something that [`super::Worlds::observe_into`] writes. World axes unless it says otherwise; all of the state as it is now, but contact and limit forces,
-/// which are those of the last call of `step` and 0 for worlds that were reset since.
+/// accelerations, and forces between bodies, which are those of the last call of `step` and 0 for worlds that were reset since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quantity {
@@ -45,6 +45,9 @@ pub enum Quantity {
     /// Contact force on a geom, or on the body of another frame, mean over the substeps of the last call: force (N), then moment about the origin of the
     /// frame (N·m), shape \[6\].
     Contact(Frame),
+    /// Contact force on a geom, or on the body of another frame, from a geom, or from the body of another frame, mean over the substeps of the last call:
+    /// force (N), then moment about the origin of the first frame (N·m), shape \[6\]. See [`super::Worlds::feel_contacts_between`].
+    ContactBetween(Frame, Frame),
     /// Force of every actuator before its gear, N or N·m, shape \[nu\].
     ActuatorForce,
     /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, N or N·m, shape \[nv\].
@@ -65,14 +68,19 @@ impl Quantity {
             Self::Sensor(i) => model.sensors.get(i).and_then(|s| s.reading).map_or(0, Reading::len),
             Self::Orientation(_) => 4,
             Self::CentralInertia(_) => 10,
-            Self::CentralVelocity(_) | Self::CentralContact(_) | Self::Contact(_) => 6,
+            Self::CentralVelocity(_) | Self::CentralContact(_) | Self::Contact(_) | Self::ContactBetween(..) => 6,
             _ => 3,
         }
     }
 
-    /// Whether it is of contacts, which have to be felt: see [`super::Worlds::feel_contacts`].
-    pub fn is_felt(self) -> bool {
-        matches!(self, Self::CentralContact(_) | Self::Contact(_))
+    /// Whether it is of contacts, or looks back at the last substep, which worlds have to be told before: see [`super::Worlds::feel_contacts`].
+    pub fn is_felt(self, model: &Model) -> bool {
+        matches!(self, Self::CentralContact(_) | Self::Contact(_) | Self::ContactBetween(..)) || self.looks_back(model)
+    }
+    /// Whether it is of a sensor that looks back at the last substep.
+    pub(super) fn looks_back(self, model: &Model) -> bool {
+        let Self::Sensor(i) = self else { return false };
+        model.sensors.get(i).and_then(|sensor| sensor.reading).is_some_and(Reading::looks_back)
     }
 
     /// Whether the model has what it is about.
@@ -80,17 +88,22 @@ impl Quantity {
     /// # Errors
     /// [`Error::Argument`] that says what is missing, [`Error::Unsupported`] for a sensor that this version does not evaluate.
     pub fn check(self, model: &Model) -> Result<()> {
+        let of_frame = |frame| match frame {
+            Frame::Body(b) | Frame::Com(b) => ("body", b, model.bodies.len()),
+            Frame::Geom(g) => ("geom", g, model.geoms.len()),
+            Frame::Site(s) => ("site", s, model.sites.len()),
+        };
         let (kind, index, count) = match self {
+            Self::ContactBetween(first, second) => {
+                Self::Contact(first).check(model)?;
+                of_frame(second)
+            }
             Self::Position(frame)
             | Self::Orientation(frame)
             | Self::LinearVelocity(frame, _)
             | Self::AngularVelocity(frame, _)
             | Self::ProjectedGravity(frame)
-            | Self::Contact(frame) => match frame {
-                Frame::Body(b) | Frame::Com(b) => ("body", b, model.bodies.len()),
-                Frame::Geom(g) => ("geom", g, model.geoms.len()),
-                Frame::Site(s) => ("site", s, model.sites.len()),
-            },
+            | Self::Contact(frame) => of_frame(frame),
             Self::SubtreeCom(b)
             | Self::SubtreeVelocity(b)
             | Self::CentralInertia(b)

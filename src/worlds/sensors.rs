@@ -1,6 +1,7 @@
 //! The sensors of the model, in lanes.
 
-use super::observe::{Observer, Seen, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
+use super::observer::{Observer, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
+use super::seen::Seen;
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Pack;
@@ -28,6 +29,16 @@ pub(super) fn read<R: Pack>(i: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
         }
         Reading::ActuatorForce(u) => one_force(false, u, seen, o),
         Reading::JointActuatorForce(j) => one_force(true, model.joints[j].v_start, seen, o),
+        Reading::Accelerometer(s) => push(&mut o.row, o.loads.acceleration(seen, Frame::Site(s), true)),
+        Reading::Frame(FrameReading::LinearAcceleration, frame, _) => {
+            push(&mut o.row, o.loads.acceleration(seen, frame, false));
+        }
+        Reading::Frame(FrameReading::AngularAcceleration, frame, _) => {
+            push(&mut o.row, o.loads.angular_acceleration(seen, frame));
+        }
+        Reading::Force(s) => push(&mut o.row, o.loads.force(seen, s).0),
+        Reading::Torque(s) => push(&mut o.row, o.loads.force(seen, s).1),
+        Reading::Touch(s) => o.row.push(o.loads.touch(seen, s)),
         Reading::Frame(what, frame, reference) => frame_reading(what, frame, reference, seen, o),
         Reading::Gyro(s) => {
             let (_, quat) = pose(seen, o, Frame::Site(s));
@@ -94,6 +105,8 @@ fn frame_reading<R: Pack>(
         FrameReading::Axis(axis) => quat.matrix().columns[axis],
         FrameReading::LinearVelocity => linear_velocity(seen, o, frame),
         FrameReading::AngularVelocity => angular,
+        // of the last substep, see `loads`
+        FrameReading::LinearAcceleration | FrameReading::AngularAcceleration => Vec3::zero(),
     };
     if let Some(reference) = reference {
         let (origin, axes) = pose(seen, o, reference);

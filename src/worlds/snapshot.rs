@@ -1,11 +1,9 @@
 //! Saving and loading everything that the future of the worlds depends on.
 
+use super::delay::Delay;
 use super::{Parameter, Worlds};
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelPart};
-
-const PARAMETERS: [Parameter; 4] =
-    [Parameter::Gravity, Parameter::MassScale, Parameter::Friction, Parameter::GainScale];
 
 /// State, inputs, parameters, time and warm start of all worlds. f32 values are held as f64, without loss.
 ///
@@ -24,13 +22,15 @@ pub struct Snapshot {
     control: Vec<f64>,
     #[serde(with = "any_number")]
     external: Vec<f64>,
+    delay: Option<Delay>,
     time: Vec<f64>,
+    /// Shape `[parameter][world][k]`, in the order of [`Parameter::ALL`]; nothing where all worlds have what model and settings say.
     parameters: Vec<Vec<f64>>,
     memory: Vec<Vec<(u64, [f64; 3])>>,
 }
 
 /// What a snapshot in bytes begins with; the number changes with the layout.
-const MAGIC: &[u8; 20] = b"delassus-snapshot/1\n";
+const MAGIC: &[u8; 20] = b"delassus-snapshot/2\n";
 
 impl Snapshot {
     /// As bytes, every bit kept: a line that says what they are, then the snapshot as the JSON text that serde makes of it.
@@ -67,6 +67,7 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         memory.retain(|(_, impulse)| impulse.iter().all(|x| x.is_finite()));
         memory
     };
+    let own = |p: Parameter| if worlds.engine.is_shared(p) { Vec::new() } else { worlds.parameter(p) };
     Snapshot {
         model: worlds.model.name.clone(),
         fingerprint: fingerprint(&worlds.model),
@@ -75,8 +76,9 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         v,
         control: worlds.control.clone(),
         external: worlds.external.clone(),
+        delay: worlds.delay.clone(),
         time: worlds.time.clone(),
-        parameters: PARAMETERS.iter().map(|&p| worlds.parameter(p)).collect(),
+        parameters: Parameter::ALL.map(own).into(),
         memory: (0..worlds.world_count).map(memory).collect(),
     }
 }
@@ -91,13 +93,20 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     for world in 0..worlds.world_count {
         worlds.engine.write(world, &s.q[world * nq..(world + 1) * nq], &s.v[world * nv..(world + 1) * nv]);
         worlds.engine.set_memory(world, &s.memory[world]);
-        for (&p, values) in PARAMETERS.iter().zip(&s.parameters) {
-            let k = super::parameter_len(&worlds.model, p);
-            worlds.engine.set_parameter(p, world, &values[world * k..(world + 1) * k]);
+    }
+    for (p, values) in Parameter::ALL.into_iter().zip(&s.parameters) {
+        if values.is_empty() {
+            worlds.engine.share(p);
+            continue;
+        }
+        let k = p.len(&worlds.model);
+        for (world, own) in values.chunks_exact(k).enumerate() {
+            worlds.engine.set_parameter(p, world, own);
         }
     }
     worlds.control.clone_from(&s.control);
     worlds.external.clone_from(&s.external);
+    worlds.delay.clone_from(&s.delay);
     worlds.time.clone_from(&s.time);
     Ok(())
 }
@@ -139,20 +148,26 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
         ("external", s.external.len(), count * model.nv()),
         ("time", s.time.len(), count),
         ("memory", s.memory.len(), count),
-        ("parameters", s.parameters.len(), PARAMETERS.len()),
+        ("parameters", s.parameters.len(), Parameter::ALL.len()),
     ];
     for (name, len, wanted) in sizes {
         if len != wanted {
             found.push(format!("{name} has {len} entries, needs {wanted}"));
         }
     }
-    for (p, values) in PARAMETERS.into_iter().zip(&s.parameters) {
-        let k = super::parameter_len(model, p);
+    for (p, values) in Parameter::ALL.into_iter().zip(&s.parameters).filter(|(_, values)| !values.is_empty()) {
+        let k = p.len(model);
         if values.len() != count * k {
-            found.push(format!("{p:?} has {} numbers, needs {}", values.len(), count * k));
-        } else if let Some(i) = values.iter().position(|x| !p.allows(*x)) {
-            found.push(format!("{} is no {p:?} (world {})", values[i], i / k));
+            found.push(format!("{p:?} has {} numbers, needs {} or none", values.len(), count * k));
+            continue;
         }
+        let mistake = |(world, own): (usize, &[f64])| Some((world, p.mistake(model, own)?));
+        if let Some((world, mistake)) = values.chunks_exact(k).enumerate().find_map(mistake) {
+            found.push(format!("{mistake} (world {world})"));
+        }
+    }
+    if s.delay.as_ref().is_some_and(|delay| !delay.fits(count, model.nu())) {
+        found.push("the control on its way is not of these worlds".into());
     }
     if let Some(world) = s.time.iter().position(|t| !t.is_finite()) {
         found.push(format!("the time of world {world} is {}", s.time[world]));
@@ -165,7 +180,7 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
 }
 
 /// Numbers of which some may not be finite: those as text.
-mod any_number {
+pub(super) mod any_number {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -176,12 +191,12 @@ mod any_number {
         Text(String),
     }
 
-    pub(super) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::worlds) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
         let number = |x: &f64| if x.is_finite() { Number::Finite(*x) } else { Number::Text(x.to_string()) };
         serializer.collect_seq(numbers.iter().map(number))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    pub(in crate::worlds) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
         let number = |n| match n {
             Number::Finite(x) => Ok(x),
             Number::Text(text) => text.parse().map_err(|_| D::Error::custom(format!("\"{text}\" is no number"))),

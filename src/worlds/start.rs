@@ -1,8 +1,8 @@
 //! How worlds start, and starting them anew.
 
-use super::{Mask, Random, Worlds, pose_notes};
+use super::{Mask, Noise, Parameter, Random, Worlds, pose_notes};
 use crate::error::{Error, Result};
-use crate::model::Note;
+use crate::model::{Model, Note};
 
 /// How worlds start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,8 +15,72 @@ pub struct Start {
     pub velocity_noise: f64,
 }
 
+/// How starts differ from world to world, degree of freedom by degree of freedom; drawn from [`Noise`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// What the two numbers of every degree of freedom are.
+    pub law: Law,
+    /// Displacement of every degree of freedom, m or rad, shape \[nv\].
+    pub position: Vec<[f64; 2]>,
+    /// Change of every velocity, m/s or rad/s, shape \[nv\].
+    pub velocity: Vec<[f64; 2]>,
+}
+
+/// How a number of a [`Spread`] is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Law {
+    /// Uniform between a lower and an upper bound.
+    Uniform,
+    /// Normal, with a mean and a standard deviation.
+    Gaussian,
+}
+
+impl Spread {
+    /// The same symmetric range for all degrees of freedom.
+    fn symmetric(nv: usize, position: f64, velocity: f64) -> Self {
+        Self { law: Law::Uniform, position: vec![[-position, position]; nv], velocity: vec![[-velocity, velocity]; nv] }
+    }
+
+    fn check(&self, model: &Model) -> Result<()> {
+        for (name, pairs) in [("position", &self.position), ("velocity", &self.velocity)] {
+            if pairs.len() != model.nv() {
+                let message = format!("has {} pairs, the model has {} degrees of freedom", pairs.len(), model.nv());
+                return Err(Error::argument(name, message));
+            }
+            let ok = |[a, b]: &[f64; 2]| {
+                a.is_finite() && b.is_finite() && if self.law == Law::Uniform { a <= b } else { *b >= 0.0 }
+            };
+            if let Some(dof) = pairs.iter().position(|pair| !ok(pair)) {
+                let [a, b] = pairs[dof];
+                let what = match self.law {
+                    Law::Uniform => "a lower and an upper bound",
+                    Law::Gaussian => "a mean and a standard deviation",
+                };
+                return Err(Error::argument(name, format!("degree of freedom {dof}: [{a}, {b}] is not {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws displacements, then changes of velocity, shapes \[nv\].
+    fn draw(&self, noise: &mut Noise, displacement: &mut [f64], change: &mut [f64]) {
+        for (pairs, out) in [(&self.position, displacement), (&self.velocity, change)] {
+            match self.law {
+                Law::Uniform => {
+                    noise.unit(out);
+                    out.iter_mut().zip(pairs).for_each(|(x, [lower, upper])| *x = lower + (upper - lower) * *x);
+                }
+                Law::Gaussian => {
+                    noise.normal(out);
+                    out.iter_mut().zip(pairs).for_each(|(x, [mean, deviation])| *x = mean + deviation * *x);
+                }
+            }
+        }
+    }
+}
+
 impl Worlds {
-    /// Sets how [`Worlds::reset`] starts worlds.
+    /// Sets how [`Worlds::reset`] starts worlds; a [`Spread`] that was set is forgotten.
     ///
     /// # Errors
     /// [`Error::Argument`] if the keyframe does not exist or a noise is negative or not finite.
@@ -28,7 +92,17 @@ impl Worlds {
         if !ok(start.position_noise) || !ok(start.velocity_noise) {
             return Err(Error::argument("noise", "must be finite and not negative"));
         }
-        self.start = start;
+        (self.start, self.spread) = (start, None);
+        Ok(())
+    }
+
+    /// Sets how far starts differ, in the place of the noise of [`Start`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if a shape is wrong, or a pair of numbers is none that the law knows.
+    pub fn set_spread(&mut self, spread: Spread) -> Result<()> {
+        spread.check(&self.model)?;
+        self.spread = Some(spread);
         Ok(())
     }
 
@@ -42,7 +116,7 @@ impl Worlds {
         pose_notes(&self.model, q, &pose).unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force, pushes and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
@@ -50,25 +124,71 @@ impl Worlds {
     /// [`Error::Argument`] if the mask has not one entry a world, or there is no such world.
     pub fn reset(&mut self, mask: Mask<'_>, seed: u64) -> Result<()> {
         mask.check(self.world_count)?;
-        let (nv, nu) = (self.model.nv(), self.model.nu());
-        let rest = [vec![0.0; nv], vec![0.0; nu]];
-        let (q0, v0, u0, time) = match self.start.keyframe.map(|k| &self.model.keyframes[k]) {
-            Some(key) => (&key.q, &key.v, &key.control, key.time),
-            None => (&self.model.q0, &rest[0], &rest[1], 0.0),
-        };
-        let (mut q, mut v, mut displacement) = (q0.clone(), v0.clone(), vec![0.0; nv]);
+        let (keyframe, nv) = (self.start.keyframe, self.model.nv());
+        let (mut displacement, mut change) = (vec![0.0; nv], vec![0.0; nv]);
         for (_, world) in mask.rows(self.world_count) {
-            let mut random = Random::new(seed, world as u64);
-            displacement.fill_with(|| random.symmetric() * self.start.position_noise);
-            v.iter_mut().zip(v0).for_each(|(v, v0)| *v = v0 + random.symmetric() * self.start.velocity_noise);
-            q.copy_from_slice(q0);
-            crate::dynamics::integrate(&self.model, 1.0, &displacement, &mut q);
-            self.engine.write(world, &q, &v);
-            self.engine.set_memory(world, &[]);
-            self.control[world * nu..(world + 1) * nu].copy_from_slice(u0);
-            self.external[world * nv..(world + 1) * nv].fill(0.0);
-            self.time[world] = time;
+            if let Some(spread) = &self.spread {
+                spread.draw(&mut Noise::of_world(seed, world), &mut displacement, &mut change);
+            } else {
+                let mut random = Random::new(seed, world as u64);
+                displacement.fill_with(|| random.symmetric() * self.start.position_noise);
+                change.fill_with(|| random.symmetric() * self.start.velocity_noise);
+            }
+            self.begin(world, keyframe, &displacement, &change);
         }
         Ok(())
+    }
+
+    /// As [`Worlds::reset`], every world from a keyframe and with a seed of its own, shapes \[row\]; none: from the rest position. A row is a world, or an entry of
+    /// [`Mask::List`]. Noise is that of [`Worlds::set_spread`], or as far as that of [`Worlds::set_start`]; it depends on the seed only, not on the index.
+    ///
+    /// # Errors
+    /// As [`Worlds::reset`]; [`Error::Argument`] if a shape is wrong or a keyframe does not exist.
+    pub fn reset_each(&mut self, mask: Mask<'_>, keyframes: &[Option<usize>], seeds: &[u64]) -> Result<()> {
+        mask.check(self.world_count)?;
+        let (row_count, nv) = (mask.row_count(self.world_count), self.model.nv());
+        for (name, found) in [("keyframes", keyframes.len()), ("seeds", seeds.len())] {
+            if found != row_count {
+                return Err(Error::argument(name, format!("has {found} entries for {row_count} worlds")));
+            }
+        }
+        let known = self.model.keyframes.len();
+        if let Some(keyframe) = keyframes.iter().flatten().find(|keyframe| **keyframe >= known) {
+            return Err(Error::argument("keyframes", format!("{keyframe}: the model has {known}")));
+        }
+        let Start { position_noise, velocity_noise, .. } = self.start;
+        let spread = self.spread.clone().unwrap_or_else(|| Spread::symmetric(nv, position_noise, velocity_noise));
+        let (mut displacement, mut change) = (vec![0.0; nv], vec![0.0; nv]);
+        for (row, world) in mask.rows(self.world_count) {
+            spread.draw(&mut Noise::new(seeds[row]), &mut displacement, &mut change);
+            self.begin(world, keyframes[row], &displacement, &change);
+        }
+        Ok(())
+    }
+
+    /// Starts a world anew, displaced from a keyframe or the rest position.
+    fn begin(&mut self, world: usize, keyframe: Option<usize>, displacement: &[f64], change: &[f64]) {
+        let model = self.model.clone();
+        let (nv, nu) = (model.nv(), model.nu());
+        let keyframe = keyframe.map(|k| &model.keyframes[k]);
+        let mut q = keyframe.map_or(&model.q0, |key| &key.q).clone();
+        let mut v = keyframe.map_or_else(|| vec![0.0; nv], |key| key.v.clone());
+        v.iter_mut().zip(change).for_each(|(v, change)| *v += change);
+        crate::dynamics::integrate(&model, 1.0, displacement, &mut q);
+        self.engine.write(world, &q, &v);
+        self.engine.set_memory(world, &[]);
+        if !self.engine.is_shared(Parameter::Push) {
+            self.engine.set_parameter(Parameter::Push, world, &vec![0.0; Parameter::Push.len(&model)]);
+        }
+        let own = &mut self.control[world * nu..(world + 1) * nu];
+        match keyframe {
+            Some(key) => own.copy_from_slice(&key.control),
+            None => own.fill(0.0),
+        }
+        if let Some(delay) = &mut self.delay {
+            delay.restart(world, own);
+        }
+        self.external[world * nv..(world + 1) * nv].fill(0.0);
+        self.time[world] = keyframe.map_or(0.0, |key| key.time);
     }
 }

@@ -555,3 +555,38 @@ fn what_makes_no_difference_is_noted() {
     }
     assert_eq!(model.notes.len(), 4, "{:?}", model.notes);
 }
+
+#[test]
+fn sites_have_a_volume_and_sensors_read_them() {
+    let text = |site: &str| {
+        format!(
+            r#"<mujoco><default><site type="box"/></default>
+                 <worldbody><body name="b"><freejoint/><geom size="1"/><site name="plain"/>{site}</body></worldbody>
+                 <sensor><touch name="t" site="plain"/><accelerometer site="plain"/><force site="plain"/><torque site="plain"/>
+                   <framelinacc objtype="body" objname="b"/><magnetometer site="plain"/></sensor></mujoco>"#
+        )
+    };
+    let read = |site: &str| Model::from_mjcf_str(&text(site));
+    let model =
+        read(r#"<site type="ellipsoid" size="0.1 0.2"/><site type="capsule" size="0.1" fromto="0 0 0 0 0 2"/>"#)
+            .expect("a model");
+    // every size that is not given is 0.005 m
+    assert!(matches!(model.sites[0].shape, Shape::Box { half } if half == Vector3::repeat(0.005)));
+    assert!(matches!(model.sites[1].shape, Shape::Ellipsoid { radii } if radii == Vector3::new(0.1, 0.2, 0.005)));
+    assert!(matches!(model.sites[2].shape, Shape::Capsule { radius: 0.1, half_length: 1.0 }));
+    assert_eq!(model.sites[2].position, Vector3::z());
+    use delassus::model::{Frame, FrameReading, Reading};
+    let readings: Vec<_> = model.sensors.iter().map(|s| s.reading).collect();
+    let acceleration = Reading::Frame(FrameReading::LinearAcceleration, Frame::Com(1), None);
+    let expected = [Reading::Touch(0), Reading::Accelerometer(0), Reading::Force(0), Reading::Torque(0), acceleration];
+    assert_eq!(readings, expected.map(Some).into_iter().chain([None]).collect::<Vec<_>>());
+    assert!(expected.iter().all(|reading| reading.looks_back()) && !Reading::Gyro(0).looks_back());
+    for (site, message) in [
+        (r#"<site size="-1"/>"#, "needs 3 positive numbers"),
+        (r#"<site type="plane"/>"#, "plane"),
+        (r#"<site type="sphere" fromto="0 0 0 1 0 0"/>"#, "does not go with a sphere"),
+    ] {
+        let error = read(site).expect_err(site).to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}

@@ -15,7 +15,9 @@ mod arrays;
 mod meaning;
 mod motion;
 mod observe;
+mod parameters;
 mod recording;
+mod sensors;
 mod snapshots;
 
 fn text(name: &str) -> String {

@@ -4,7 +4,7 @@ use super::Patch;
 use super::Support;
 use super::ellipsoid::{Friction, length, natural_map as ball_map};
 use super::system::{friction_scale, project_disc_cone};
-use crate::lcp::residual::{fischer_burmeister as scalar, jordan_fischer_burmeister, worse};
+use crate::lcp::complementarity::{fischer_burmeister as scalar, jordan_fischer_burmeister, worse};
 
 /// What the laws of a patch speak about.
 struct State {

@@ -203,12 +203,11 @@ impl Reader {
 
     fn read_site(&mut self, body: usize, part: &Part) -> Result<()> {
         let e = &self.defaults.complete(part.element, "site", part.child_class)?;
-        let own = match Self::ends(e)? {
-            Some((pose, _)) => pose,
-            None => self.pose(e)?,
-        };
+        let kind = e.word("type", &["sphere", "capsule", "ellipsoid", "cylinder", "box"])?;
+        // MJCF's default of every size of a site, m
+        let (shape, own) = self.primitive(e, kind.unwrap_or("sphere"), 0.005)?;
         let Pose { position, orientation } = part.frame.then(&own);
-        let index = self.builder.add_site(Site { name: e.name().into(), body, position, orientation });
+        let index = self.builder.add_site(Site { name: e.name().into(), body, position, orientation, shape });
         self.register("site", index, e)
     }
 

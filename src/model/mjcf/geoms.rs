@@ -96,7 +96,14 @@ impl Reader {
                 "fitting a {kind} to a mesh is not supported; give type=\"mesh\", or size and pose of the {kind}"
             )));
         }
-        let mut size = e.leading_numbers("size", [0.0; 3])?;
+        let (shape, pose) = self.primitive(e, kind, 0.0)?;
+        let content = solid_inertia(&shape);
+        Ok(Solid { shape, pose, content })
+    }
+
+    /// Shape and pose of a geom or site that is no mesh; `missing`: what stands for a number that "size" lacks.
+    pub fn primitive(&self, e: &Element, kind: &str, missing: f64) -> Result<(Shape, Pose)> {
+        let mut size = e.leading_numbers("size", [missing; 3])?;
         let pose = match Self::ends(e)? {
             None => self.pose(e)?,
             Some((pose, half_length)) => {
@@ -123,8 +130,7 @@ impl Reader {
                 if kind == "capsule" { " (radius and half length, or radius and \"fromto\")" } else { "" }
             )));
         }
-        let content = solid_inertia(&shape);
-        Ok(Solid { shape, pose, content })
+        Ok((shape, pose))
     }
 
     /// A mesh as its convex hull. The frame of the geom is moved to the centroid.

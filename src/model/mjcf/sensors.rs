@@ -24,6 +24,10 @@ impl Reader {
             "jointactuatorfrc" => Reading::JointActuatorForce(of("joint", "joint")?),
             "gyro" => Reading::Gyro(of("site", "site")?),
             "velocimeter" => Reading::Velocimeter(of("site", "site")?),
+            "accelerometer" => Reading::Accelerometer(of("site", "site")?),
+            "force" => Reading::Force(of("site", "site")?),
+            "torque" => Reading::Torque(of("site", "site")?),
+            "touch" => Reading::Touch(of("site", "site")?),
             "subtreecom" => Reading::SubtreeCom(of("body", "body")?),
             "subtreelinvel" => Reading::SubtreeVelocity(of("body", "body")?),
             // Sensors stand before actuators in some files, and are read after them.
@@ -46,12 +50,15 @@ impl Reader {
                     "framezaxis" => FrameReading::Axis(2),
                     "framelinvel" => FrameReading::LinearVelocity,
                     "frameangvel" => FrameReading::AngularVelocity,
+                    "framelinacc" => FrameReading::LinearAcceleration,
+                    "frameangacc" => FrameReading::AngularAcceleration,
                     _ => return Ok(None),
                 };
                 let Some(frame) = self.frame(e, "objtype", "objname", what)? else { return Ok(None) };
                 let relative = e.attribute("reftype").is_some();
                 let reference = if relative { self.frame(e, "reftype", "refname", what)? } else { None };
-                if relative && reference.is_none() {
+                let of_one = matches!(what, FrameReading::LinearAcceleration | FrameReading::AngularAcceleration);
+                if relative && (reference.is_none() || of_one) {
                     return Ok(None);
                 }
                 Reading::Frame(what, frame, reference)
@@ -61,15 +68,14 @@ impl Reader {
 
     /// A frame by type and name; none if it is one that is not kept: cameras, and the principal axes of a body.
     fn frame(&self, e: &Element, kind: &str, name: &str, what: FrameReading) -> Result<Option<Frame>> {
-        let axes = !matches!((kind, what), ("objtype", FrameReading::Position | FrameReading::LinearVelocity));
+        let of_a_point =
+            matches!(what, FrameReading::Position | FrameReading::LinearVelocity | FrameReading::LinearAcceleration);
+        let turning = matches!(what, FrameReading::AngularVelocity | FrameReading::AngularAcceleration);
         let attribute = if name == "objname" { "objname" } else { "refname" };
         let find = |kind| self.find_required(e, attribute, kind);
         Ok(match e.attribute(kind) {
             Some("xbody") => Some(Frame::Body(find("body")?)),
-            Some("body") if what == FrameReading::AngularVelocity && kind == "objtype" => {
-                Some(Frame::Com(find("body")?))
-            }
-            Some("body") if !axes => Some(Frame::Com(find("body")?)),
+            Some("body") if kind == "objtype" && (of_a_point || turning) => Some(Frame::Com(find("body")?)),
             Some("geom") => Some(Frame::Geom(find("geom")?)),
             Some("site") => Some(Frame::Site(find("site")?)),
             _ => None,

@@ -246,7 +246,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         ),
         (Place::Tree, "site") => Use::Read(
             Place::Leaf,
-            Attributes { read: "name class fromto POSE", skipped: "type group material size rgba user", ..none() },
+            Attributes { read: "name class type size fromto POSE", skipped: "group material rgba user", ..none() },
         ),
         (Place::Tree, "camera" | "light") => Use::Skip,
         (Place::Tree, "composite" | "flexcomp") => {

@@ -1,9 +1,9 @@
 //! A problem with patches in the unknowns of Newton's method, over lanes: what misses its laws, and the Jacobian of that.
 
 use super::super::project::scale;
-use super::add_product;
-use super::law::{PATCH_ROWS, Rows, Shape, project_disc_cone};
-use super::rounds::Room;
+use super::law::{Rows, Shape, project_disc_cone};
+use super::tile::{Room, add_product};
+use crate::contact::PATCH_ROWS;
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 

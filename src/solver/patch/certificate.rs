@@ -2,9 +2,9 @@
 
 use super::super::project::is_finite;
 use super::super::residual::{contact_residual, row_residual, write_report};
-use super::super::{Header, LAW_CONE};
+use super::super::settings::{Header, LAW_CONE};
 use super::law::{Rows, Shape};
-use super::{PatchTile, add_product};
+use super::tile::{PatchTile, add_product};
 use crate::lane::{Mask, Pack, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 

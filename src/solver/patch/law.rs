@@ -1,13 +1,10 @@
 //! The law of one patch over lanes: its pressure, its friction at the equivalent contact point, and what misses it. See [`crate::lcp::patch`] for the formulas.
 
+use super::super::batch::PATCH_LEN;
 use super::super::project::scale;
-pub use crate::contact::PATCH_ROWS;
+use crate::contact::PATCH_ROWS;
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::{length, natural_map};
-
-/// Numbers that say what a patch is: e_t, e_o (without unit), e_r (m); 1 for a disc, else 0; levers of its four normals along t and o, seen from the reference
-/// point, m.
-pub const PATCH_LEN: usize = 12;
 
 /// The rows of a contact: a point has one normal and no torsion.
 #[derive(Clone, Copy, Debug)]

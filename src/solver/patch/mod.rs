@@ -22,46 +22,14 @@ mod law;
 mod newton;
 mod rounds;
 mod sweeps;
+mod tile;
 
-use super::cpu::{Blocks, OneTile, Tiles, Which, follow};
-use super::{Header, REPORT_LEN, SolveSettings};
+use super::settings::{Header, SolveSettings};
+use super::tiles::{Blocks, Tiles, Which, follow};
 use crate::lane::{Compiled, Level, Mask, Pack, Task};
-pub use law::{PATCH_LEN, PATCH_ROWS};
 use rounds::Gathering;
 use sweeps::{Carried, sweep_carrying};
-
-/// One problem of one tile of blocks with patches.
-pub(super) struct PatchTile<'a, R> {
-    /// C: contacts that the blocks have room for.
-    pub contacts: usize,
-    /// P: how many of them are patches.
-    pub patches: usize,
-    /// What the patches are, shape \[patch\]\[[`PATCH_LEN`]\].
-    pub shapes: &'a [R],
-    /// The rest, as of any block.
-    pub one: OneTile<'a, R>,
-}
-
-impl<'a, R: Pack> PatchTile<'a, R> {
-    #[inline(always)]
-    fn of(tiles: Tiles<'a, R>, which: Which, tile: usize) -> Self {
-        let (contacts, patches) = (tiles.size.contact_count, tiles.patch_count);
-        let len = patches * PATCH_LEN;
-        Self { contacts, patches, shapes: &tiles.patches[tile * len..(tile + 1) * len], one: tiles.one(which, tile) }
-    }
-
-    /// Number of rows.
-    #[inline(always)]
-    fn row_count(&self) -> usize {
-        self.one.bias.len()
-    }
-
-    /// The first scalar row that belongs to no patch.
-    #[inline(always)]
-    fn first_scalar(&self) -> usize {
-        3 * self.contacts + PATCH_ROWS * self.patches
-    }
-}
+use tile::PatchTile;
 
 /// Memory that solves reuse.
 #[derive(Debug, Clone)]
@@ -136,20 +104,4 @@ impl<R: Pack> Task for Newton<'_, R> {
     fn run(self) {
         rounds::newton(self.settings, self.blocks, self.which, self.level, self.gathering);
     }
-}
-
-/// w ← w + W z, column by column, as W is symmetric: sums row by row would wait for every addition.
-#[inline(always)]
-fn add_product<R: Pack>(delassus: &[R], z: &[R], w: &mut [R]) {
-    for (column, z) in delassus.chunks_exact(z.len().max(1)).zip(z) {
-        for (w, a) in w.iter_mut().zip(column) {
-            *w = a.mul_add(*z, *w);
-        }
-    }
-}
-
-/// A certificate with nothing in it.
-#[inline(always)]
-fn no_report<R: Pack>() -> [R; REPORT_LEN] {
-    [R::zero(); REPORT_LEN]
 }

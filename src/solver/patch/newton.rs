@@ -10,15 +10,28 @@
 //! `F/ρ`, in m/s, is what must vanish. Its Jacobian is scaled by columns, so that its diagonal is about 1, and eliminated without pivoting, so that all lanes
 //! do the same; the diagonals of the normals, whose impulses are not unique, are raised a little.
 
-use super::super::cpu::OneTile;
+use super::super::batch::{PATCH_LEN, REPORT_LEN, REPORT_LIVE};
 use super::super::project::is_finite;
-use super::super::{REPORT_LEN, REPORT_LIVE};
-use super::PatchTile;
+use super::super::tiles::OneTile;
 use super::block::{Block, Point};
-use super::law::PATCH_LEN;
-use super::rounds::{Room, Start};
 use super::sweeps::{Carried, make_feasible};
+use super::tile::{PatchTile, Room};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
+
+/// Where a round of Newton starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start {
+    /// At the answer so far.
+    Here,
+    /// There too, with sweeps after every step.
+    Swept,
+    /// After so many sweeps from there.
+    Sweeps(u32),
+    /// From no impulse on, with these shares of the friction in turn.
+    Friction(&'static [f64]),
+    /// From no impulse on, with these shares of the diagonal of W added to it in turn.
+    Softness(&'static [f64]),
+}
 
 /// Halvings of a step.
 const HALVINGS: usize = 8;

@@ -1,45 +1,16 @@
 //! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the contacts that do nothing. In f64,
 //! whatever the worlds are kept in: what is left to Newton is what rounding troubles. Where a block is solved changes no bit of it.
 
-use super::super::cpu::{Blocks, Which};
-use super::super::{Header, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, SolveSettings, goal};
+use super::super::batch::{PATCH_LEN, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, goal};
+use super::super::settings::{Header, SolveSettings};
+use super::super::tiles::{Blocks, Which};
 use super::certificate::certify;
-use super::law::{PATCH_LEN, PATCH_ROWS, Rows, Shape};
-use super::newton::NewtonTile;
-use super::{PatchTile, add_product, no_report};
+use super::law::{Rows, Shape};
+use super::newton::{NewtonTile, Start};
+use super::tile::{PatchTile, Room, add_product, no_report};
+use crate::contact::PATCH_ROWS;
 use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
 use std::marker::PhantomData;
-
-/// Room for contacts, the first of which are patches, and for scalar rows that belong to no patch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Room {
-    pub contacts: usize,
-    pub patches: usize,
-    pub scalars: usize,
-}
-
-impl Room {
-    /// 3 contacts + 4 patches + scalars.
-    #[inline(always)]
-    pub fn row_count(self) -> usize {
-        3 * self.contacts + PATCH_ROWS * self.patches + self.scalars
-    }
-}
-
-/// Where a round of Newton starts.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Start {
-    /// At the answer so far.
-    Here,
-    /// There too, with sweeps after every step.
-    Swept,
-    /// After so many sweeps from there.
-    Sweeps(u32),
-    /// From no impulse on, with these shares of the friction in turn.
-    Friction(&'static [f64]),
-    /// From no impulse on, with these shares of the diagonal of W added to it in turn.
-    Softness(&'static [f64]),
-}
 
 /// A round of Newton: where it starts, steps at most, and whether contacts that are open in the answer so far are left out.
 type Round = (Start, usize, bool);

@@ -4,14 +4,14 @@
 //! λ_i ← max(0, λ_i − w_i/W_ii);   d anew;   s ← argmin ½ sᵀ D s + gᵀ s, |s| ≤ μ N
 //! ```
 
+use super::super::batch::{REPORT_LIVE, REPORT_SWEEPS};
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
 use super::super::residual::{contact_residual, row_residual};
-use super::super::settings::CONTRACTS;
-use super::super::{Header, LAW_CONE, REPORT_LIVE, REPORT_SWEEPS, SolveSettings};
+use super::super::settings::{CONTRACTS, Header, LAW_CONE, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
-use super::{PatchTile, add_product, no_report};
+use super::tile::{PatchTile, add_product, no_report};
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 use crate::lcp::patch::ellipsoid::{least_on_ball, length};
 

@@ -1,0 +1,276 @@
+//! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
+
+use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::slots::SlotPart;
+use crate::spatial::{Vec3, vec3};
+
+/// The impulses of a step, in its slots: the first guess of the next.
+#[derive(Debug, Clone, Default)]
+pub struct Memory<R> {
+    /// Pair and lanes of the contacts of every slot.
+    pub(super) contacts: Vec<SlotPart>,
+    /// Which point of the pair, shape \[contact slot\].
+    pub(super) feature: Vec<R>,
+    /// Impulse of the contact in world axes, N·s, shape \[contact slot\].
+    pub(super) contact_impulse: Vec<Vec3<R>>,
+    /// Index and lanes of the joint rows of every slot.
+    pub(super) joint_rows: Vec<SlotPart>,
+    /// Impulse of the joint row, N·s or N·m·s, shape \[joint slot\].
+    pub(super) joint_impulse: Vec<R>,
+    /// Impulse of every bilateral row, shape \[row\], of the worlds that have one, one bit each.
+    pub(super) equality_impulse: Vec<R>,
+    pub(super) equality_lanes: u32,
+    /// Pair and lanes of the patches of every slot.
+    pub(super) patches: Vec<SlotPart>,
+    /// What they transmitted, shape \[patch slot\].
+    pub(super) transmitted: Vec<Transmitted<R>>,
+}
+
+/// What a patch transmitted in a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Transmitted<R> {
+    /// Which points of the pair its vertices are, shape \[vertex\].
+    pub feature: [R; 4],
+    /// Normal impulse of every vertex, N·s, or pressure and moments of a disc, shape \[vertex\].
+    pub pressure: [R; 4],
+    /// Tangential impulse in world axes, N·s.
+    pub friction: Vec3<R>,
+    /// Torsion about the normal at the equivalent contact point, N·m·s.
+    pub torsion: R,
+}
+
+/// Identity of an impulse in a snapshot, and the impulse: of a contact in world axes, of another row in x.
+pub type Remembered = (u64, [f64; 3]);
+
+/// Added to the identity of a bilateral row, and of a joint row; that of a contact is pair · 2³² + feature.
+const EQUALITY: u64 = 1 << 62;
+const JOINT_ROW: u64 = 1 << 63;
+/// Added to the identity of what a patch transmits.
+const PATCH: u64 = 1 << 61;
+/// What of a patch: its tangential impulse in world axes, its torsion in x; anything else is a vertex, its normal impulse in x.
+const FRICTION: u32 = u32::MAX;
+const TORSION: u32 = u32::MAX - 1;
+
+/// Whose impulse is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// Of a pair of geoms, and which point of it.
+    Contact(u32, u32),
+    /// Index of a joint row.
+    JointRow(u32),
+    /// Index of a bilateral row.
+    Equality(u32),
+    /// Of a pair of geoms, and what of its patch: [`FRICTION`], [`TORSION`], or the normal impulse of a vertex, by its feature.
+    Patch(u32, u32),
+}
+
+impl Identity {
+    /// As a snapshot has it.
+    pub fn key(self) -> u64 {
+        match self {
+            Self::Contact(pair, feature) => u64::from(pair) << 32 | u64::from(feature),
+            Self::JointRow(row) => JOINT_ROW | u64::from(row),
+            Self::Equality(row) => EQUALITY | u64::from(row),
+            Self::Patch(pair, part) => PATCH | u64::from(pair) << 32 | u64::from(part),
+        }
+    }
+    /// What a snapshot has.
+    pub fn of(key: u64) -> Self {
+        match key {
+            key if key & JOINT_ROW != 0 => Self::JointRow(key as u32),
+            key if key & EQUALITY != 0 => Self::Equality((key & !EQUALITY).min(u64::from(u32::MAX)) as u32),
+            key if key & PATCH != 0 => Self::Patch(((key & !PATCH) >> 32) as u32, key as u32),
+            key => Self::Contact((key >> 32) as u32, key as u32),
+        }
+    }
+}
+
+impl<R: Pack> Memory<R> {
+    /// The impulse of the contacts of `part` with these features, world axes, N·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn contact(&self, part: &SlotPart, feature: R) -> Vec3<R> {
+        let mut guess = Vec3::zero();
+        for kept in &self.contacts {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
+            let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
+            guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
+        }
+        guess
+    }
+
+    /// What the patches of `part` transmitted, vertices matched by `feature`; 0 where nothing is remembered.
+    #[inline(always)]
+    pub(super) fn patch(&self, part: &SlotPart, feature: &[R; 4]) -> Transmitted<R> {
+        let mut guess = Transmitted { feature: *feature, ..Transmitted::default() };
+        for kept in &self.patches {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+            let before = &self.transmitted[kept.slot as usize];
+            for k in 0..4 {
+                for l in 0..4 {
+                    let other = before.feature[l].lt(feature[k]).or(feature[k].lt(before.feature[l]));
+                    guess.pressure[k] += R::select(lanes.and(other.not()), before.pressure[l], R::zero());
+                }
+            }
+            guess.friction = Vec3::select(lanes, before.friction, guess.friction);
+            guess.torsion = R::select(lanes, before.torsion, guess.torsion);
+        }
+        guess
+    }
+
+    /// The impulse of the joint rows of `part`, N·s or N·m·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn joint_row(&self, part: &SlotPart) -> R {
+        let mut guess = R::zero();
+        for kept in &self.joint_rows {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+            guess = R::select(lanes, self.joint_impulse[kept.slot as usize], guess);
+        }
+        guess
+    }
+
+    /// The impulse of a bilateral row, N·s or N·m·s; 0 where none is remembered.
+    #[inline(always)]
+    pub fn equality(&self, row: usize) -> R {
+        let Some(&impulse) = self.equality_impulse.get(row) else { return R::zero() };
+        R::select(R::Mask::from_bits(self.equality_lanes), impulse, R::zero())
+    }
+
+    /// The joint rows that are remembered, in some worlds: index, the worlds, one bit a lane, and impulse, N·s or N·m·s.
+    #[inline(always)]
+    pub fn joint_rows(&self) -> impl Iterator<Item = (usize, u32, R)> {
+        self.joint_rows.iter().map(|part| (part.origin as usize, part.lanes, self.joint_impulse[part.slot as usize]))
+    }
+
+    /// Forgets all of one world.
+    pub fn forget(&mut self, lane: usize) {
+        for part in self.contacts.iter_mut().chain(&mut self.joint_rows).chain(&mut self.patches) {
+            part.lanes &= !(1 << lane);
+        }
+        self.equality_lanes &= !(1 << lane);
+    }
+
+    /// All of one world.
+    pub fn of(&self, lane: usize) -> Vec<Remembered> {
+        let mut all = Vec::new();
+        let has = |part: &&SlotPart| part.lanes >> lane & 1 != 0;
+        let mut contacts: Vec<_> = self.contacts.iter().filter(has).collect();
+        contacts.sort_by_key(|part| part.slot);
+        for part in contacts {
+            let slot = part.slot as usize;
+            let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
+            let feature = self.feature[slot].get(lane).to_f64() as u32;
+            all.push((Identity::Contact(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
+        }
+        let mut patches: Vec<_> = self.patches.iter().filter(has).collect();
+        patches.sort_by_key(|part| part.slot);
+        for part in patches {
+            let patch = &self.transmitted[part.slot as usize];
+            let key = |what: u32| Identity::Patch(part.origin, what).key();
+            let Vec3 { x, y, z } = patch.friction.get(lane);
+            all.push((key(FRICTION), [x.to_f64(), y.to_f64(), z.to_f64()]));
+            all.push((key(TORSION), [patch.torsion.get(lane).to_f64(), 0.0, 0.0]));
+            for (feature, pressure) in patch.feature.iter().zip(&patch.pressure) {
+                let pressure = pressure.get(lane).to_f64();
+                if pressure != 0.0 {
+                    all.push((key(feature.get(lane).to_f64() as u32), [pressure, 0.0, 0.0]));
+                }
+            }
+        }
+        for part in self.joint_rows.iter().filter(has) {
+            let x = self.joint_impulse[part.slot as usize].get(lane);
+            all.push((Identity::JointRow(part.origin).key(), [x.to_f64(), 0.0, 0.0]));
+        }
+        if self.equality_lanes >> lane & 1 != 0 {
+            for (row, x) in self.equality_impulse.iter().enumerate() {
+                all.push((Identity::Equality(row as u32).key(), [x.get(lane).to_f64(), 0.0, 0.0]));
+            }
+        }
+        all
+    }
+
+    /// Puts `all` in the place of what one world remembers.
+    pub fn set(&mut self, lane: usize, all: &[Remembered]) {
+        self.forget(lane);
+        let number = R::Scalar::from_f64;
+        let (mut contact_slots, mut joint_slots, mut patch_slots) = (0, 0, 0);
+        for &(key, [x, y, z]) in all {
+            match Identity::of(key) {
+                Identity::JointRow(row) => {
+                    grow(&mut self.joint_impulse, joint_slots, R::zero());
+                    self.joint_impulse[joint_slots].set(lane, number(x));
+                    self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: row, lanes: 1 << lane });
+                    joint_slots += 1;
+                }
+                Identity::Equality(row) => {
+                    let row = row as usize;
+                    if row < MOST_EQUALITIES {
+                        grow(&mut self.equality_impulse, row, R::zero());
+                        self.equality_impulse[row].set(lane, number(x));
+                        self.equality_lanes |= 1 << lane;
+                    }
+                }
+                // friction comes first, then torsion and vertices
+                Identity::Patch(origin, FRICTION) => {
+                    grow(&mut self.transmitted, patch_slots, Transmitted::default());
+                    let patch = &mut self.transmitted[patch_slots];
+                    for k in 0..4 {
+                        patch.pressure[k].set(lane, number(0.0));
+                        patch.feature[k].set(lane, number(f64::from(k as u32)));
+                    }
+                    patch.torsion.set(lane, number(0.0));
+                    patch.friction.set(lane, vec3(number(x), number(y), number(z)));
+                    self.patches.push(SlotPart { slot: patch_slots as u32, origin, lanes: 1 << lane });
+                    patch_slots += 1;
+                }
+                Identity::Patch(_, what) => {
+                    let Some(slot) = usize::checked_sub(patch_slots, 1) else { continue };
+                    let patch = &mut self.transmitted[slot];
+                    if what == TORSION {
+                        patch.torsion.set(lane, number(x));
+                    } else if let Some(k) = (0..4).find(|&k| patch.pressure[k].get(lane) == number(0.0)) {
+                        patch.pressure[k].set(lane, number(x));
+                        patch.feature[k].set(lane, number(f64::from(what)));
+                    }
+                }
+                Identity::Contact(pair, feature) => {
+                    grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
+                    grow(&mut self.feature, contact_slots, R::zero());
+                    self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
+                    self.feature[contact_slots].set(lane, number(f64::from(feature)));
+                    let part = SlotPart { slot: contact_slots as u32, origin: pair, lanes: 1 << lane };
+                    self.contacts.push(part);
+                    contact_slots += 1;
+                }
+            }
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of::<SlotPart>() * (self.contacts.capacity() + self.joint_rows.capacity() + self.patches.capacity())
+            + size_of::<Transmitted<R>>() * self.transmitted.capacity()
+            + size_of::<R>()
+                * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
+            + size_of::<Vec3<R>>() * self.contact_impulse.capacity()
+    }
+}
+
+/// No model has more bilateral rows: what a snapshot says beyond is nobody's.
+const MOST_EQUALITIES: usize = 1 << 20;
+
+/// Makes sure that there is an entry `index`.
+fn grow<T: Clone>(entries: &mut Vec<T>, index: usize, empty: T) {
+    if entries.len() <= index {
+        entries.resize(index + 1, empty);
+    }
+}

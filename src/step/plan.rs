@@ -1,0 +1,85 @@
+//! What all steps of a batch share.
+
+use super::settings::{Backend, Precision, Settings};
+use super::supports::RowPlan;
+use crate::contact::CollidePlan;
+use crate::equality::EqualityPlan;
+use crate::island::IslandPlan;
+use crate::lane::Level;
+use crate::limit::{JointRow, joint_rows};
+use crate::model::{Integrator, Model};
+use crate::solver::FrictionLaw;
+use std::sync::Arc;
+
+/// What all steps of a batch share: the model, the settings, and what follows from them.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The model.
+    pub model: Arc<Model>,
+    /// The settings.
+    pub settings: Settings,
+    /// Step Δt, s.
+    pub dt: f64,
+    /// Scheme of the free motion.
+    pub integrator: Integrator,
+    /// Instruction set of the lanes.
+    pub level: Level,
+    /// Whether workers measure the time of every stage. Default false.
+    pub profile: bool,
+    /// Whether every world is one block, in its own lane: it is one island, whatever touches. Decided by the model and the backend.
+    pub(super) in_place: bool,
+    /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
+    pub(super) exact: Option<Box<Self>>,
+    pub(crate) collide: CollidePlan,
+    pub(crate) joint_rows: Vec<JointRow>,
+    pub(crate) equalities: EqualityPlan,
+    pub(super) islands: IslandPlan,
+    pub(super) rows: RowPlan,
+    /// Bounding radius of every geom, m; 0 for planes, which do not move.
+    pub(super) radius: Vec<f64>,
+}
+
+/// Most tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next.
+pub const TILES_PER_CHUNK: usize = 32;
+
+impl Plan {
+    /// Most tiles that a thread steps together: few enough to stay in its cache, enough blocks to fill lanes with the hard ones.
+    pub fn most_tiles(&self) -> usize {
+        if self.in_place { TILES_PER_CHUNK / 2 } else { TILES_PER_CHUNK }
+    }
+
+    /// Prepares steps of `model`.
+    pub fn new(model: Arc<Model>, mut settings: Settings) -> Self {
+        let collide = match settings.friction {
+            FrictionLaw::Patch => CollidePlan::with_patches(&model),
+            FrictionLaw::Cone | FrictionLaw::Box => CollidePlan::new(&model),
+        };
+        if settings.friction == FrictionLaw::Patch && !collide.has_patches() {
+            // single points have the same law in both, and their own, faster solver
+            settings.friction = FrictionLaw::Cone;
+        }
+        let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
+        let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
+        let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
+            let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
+            Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
+        });
+        let islands = IslandPlan::new(&model, &joint_rows, &equalities);
+        Self {
+            exact,
+            in_place: islands.one_island() && settings.backend != Backend::Hybrid,
+            dt: settings.dt.unwrap_or(model.timestep),
+            integrator: settings.integrator.unwrap_or(model.integrator),
+            level: Level::detect(),
+            profile: false,
+            collide,
+            islands,
+            rows: RowPlan::new(&model, &joint_rows, &equalities),
+            joint_rows,
+            equalities,
+            radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
+            settings,
+            model,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One tile of worlds in a step: what it is given, what it poses, and what a thread needs for a moment.
+
+use super::memory::Memory;
+use super::places::Places;
+use super::supports::Bits;
+use crate::contact::{Contacts, Drift, Near};
+use crate::dynamics::{Dynamics, Response};
+use crate::equality::Equalities;
+use crate::island::Islands;
+use crate::kinematics::Kinematics;
+use crate::lane::{Pack, PackMask, Real};
+use crate::limit::Limits;
+use crate::model::Model;
+use crate::parameters::TileParameters;
+use crate::report::WorldReport;
+use crate::runge_kutta::{RungeKutta, Whole};
+use crate::spatial::Vec3;
+
+/// State and inputs of one tile of worlds.
+#[derive(Debug)]
+pub struct Tile<'a, R: Real> {
+    /// Number of worlds in the tile; lanes beyond are idle.
+    pub lane_count: usize,
+    /// Position, shape \[nq\].
+    pub q: &'a mut [R],
+    /// Velocity, shape \[nv\].
+    pub v: &'a mut [R],
+    /// Control, shape \[nu\].
+    pub control: &'a [R],
+    /// Generalized force from outside, N or N·m, shape \[nv\].
+    pub external: &'a [R],
+    /// Parameters that may differ from world to world.
+    pub parameters: TileParameters<'a, R>,
+    /// What the last step leaves for the next.
+    pub memory: &'a mut Memory<R>,
+}
+
+/// What a thread needs for a moment, for whichever tile is at hand.
+#[derive(Debug)]
+pub struct Scratch<R> {
+    pub(crate) kinematics: Kinematics<R>,
+    pub(crate) dynamics: Dynamics<R>,
+    /// For what Runge-Kutta evaluates inside of the step.
+    pub(super) inside: RungeKutta<R>,
+    pub(crate) drift: Vec<Drift<R>>,
+    /// The points that may be contacts.
+    pub(super) candidates: Vec<Near<R>>,
+    /// Velocity that moves q, shape \[nv\].
+    pub(super) position_velocity: Vec<R>,
+    /// q at the start of the step, and then after free motion, shape \[nq\].
+    pub(super) free_position: Vec<R>,
+    /// All trees after free motion, and as the step leaves them, shape \[tree\].
+    pub(super) free_trees: Vec<Whole<R>>,
+    pub(super) trees: Vec<Whole<R>>,
+}
+
+impl<R: Real> Scratch<R> {
+    pub(crate) fn new(model: &Model) -> Self {
+        Self {
+            kinematics: Kinematics::new(model),
+            dynamics: Dynamics::new(model),
+            inside: RungeKutta::new(model),
+            drift: vec![Drift::none(); model.geoms.len()],
+            candidates: Vec::new(),
+            position_velocity: vec![R::zero(); model.nv()],
+            free_position: vec![R::zero(); model.nq()],
+            free_trees: vec![Whole::default(); model.trees.len()],
+            trees: vec![Whole::default(); model.trees.len()],
+        }
+    }
+}
+
+/// What one tile of worlds poses in a step, kept until its answer moves the worlds on.
+#[derive(Debug, Clone)]
+pub struct Posed<R: Real> {
+    pub(crate) response: Response<R>,
+    pub(super) contacts: Contacts<R>,
+    pub(super) limits: Limits<R>,
+    pub(super) equalities: Equalities<R>,
+    pub(super) islands: Islands,
+    pub(super) rows: Rows<R>,
+    pub(super) places: Places,
+    pub(super) struck: Struck<R>,
+    /// Impulse λ of every row, N·s, shape \[row\].
+    pub(super) impulse: Vec<R>,
+    /// That of the position problem, N·s, shape \[row\].
+    pub(super) position_impulse: Vec<R>,
+    /// 0, or not a number where the free velocity is infinite or not a number.
+    pub(super) overflow: R,
+    /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
+    pub(super) speed: R,
+}
+
+impl<R: Real> Posed<R> {
+    /// Room for `model`; the rest grows with the contacts.
+    pub(crate) fn new(model: &Model) -> Self {
+        Self {
+            response: Response::new(model),
+            contacts: Contacts::default(),
+            limits: Limits::default(),
+            equalities: Equalities::default(),
+            islands: Islands::default(),
+            rows: Rows::default(),
+            places: Places::default(),
+            struck: Struck::default(),
+            impulse: Vec::new(),
+            position_impulse: Vec::new(),
+            overflow: R::zero(),
+            speed: R::zero(),
+        }
+    }
+}
+
+/// The constraint rows of a tile of worlds, before they are dealt out to blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Rows<R> {
+    /// Y, shape \[row\]\[nv\]; entries outside the support of the row's slot are not meaningful.
+    pub y: Vec<R>,
+    /// Free velocity J v* of every row, shape \[row\].
+    pub free: Vec<R>,
+    /// Velocity J v before the step, shape \[row\].
+    pub previous: Vec<R>,
+    /// J v̄ of every row, v̄ being the velocity that moves q in free motion, shape \[row\]; empty where v̄ = v* (Euler).
+    pub(super) mean: Vec<R>,
+    /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
+    pub support: Vec<u64>,
+    /// Contact frames: normal, two tangents, shape \[contact slot\].
+    pub frame: Vec<[Vec3<R>; 3]>,
+}
+
+impl<R: Pack> Rows<R> {
+    /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
+    #[inline(always)]
+    pub fn centered(&self) -> bool {
+        !self.mean.is_empty()
+    }
+
+    /// J v̄ of a row: the velocity at which it moves in free motion, on the mean of the step.
+    #[inline(always)]
+    pub fn mean(&self, row: usize) -> R {
+        if self.centered() { self.mean[row] } else { self.free[row] }
+    }
+
+    /// b of the position problem, whose w is what J times the velocity that moves q has beyond `target`; with Runge-Kutta, twice that: there
+    /// q moves by the mean v̄ + ½ M⁻¹ Jᵀ λ, so that a contact that lasts has the same λ in both problems.
+    #[inline(always)]
+    pub fn position_bias(&self, row: usize, target: R) -> R {
+        position_bias(self.centered(), self.mean(row), target)
+    }
+
+    /// The degrees of freedom in the support of `slot`.
+    #[inline(always)]
+    pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
+        Bits::of(&self.support[slot * words..(slot + 1) * words])
+    }
+}
+
+/// b of the position problem of a row that moves at `mean` in free motion, see [`Rows::position_bias`].
+#[inline(always)]
+pub(crate) fn position_bias<R: Real>(centered: bool, mean: R, target: R) -> R {
+    if centered { R::constant(2.0) * (mean - target) } else { mean - target }
+}
+
+/// What the impacts of a step have done so far to a tile of worlds. Empty while impacts are simultaneous.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Struck<R> {
+    /// Impulse of every row, all passes together, N·s, shape \[row\].
+    pub(super) impulse: Vec<R>,
+    /// The contacts that strike now: their lanes, one bit each, shape \[contact slot\].
+    pub striking: Vec<u32>,
+    /// The worlds that have passes, one bit a lane.
+    pub(super) worlds: u32,
+    /// Room for Y λ, shape \[nv\].
+    pub(super) change: Vec<R>,
+    /// Certificates of the passes so far, shape \[lane\].
+    pub(super) reports: Vec<WorldReport>,
+}
+
+impl<R: Pack> Struck<R> {
+    /// Forgets the last step.
+    pub fn clear(&mut self, row_count: usize) {
+        self.impulse.clear();
+        self.impulse.resize(row_count, R::zero());
+        self.worlds = u32::MAX;
+        self.reports.clear();
+        self.reports.resize(R::LANES, WorldReport::default());
+    }
+
+    /// The worlds in which something strikes now, one bit a lane.
+    pub fn now(&self) -> u32 {
+        self.striking.iter().fold(0, |worlds, lanes| worlds | lanes)
+    }
+
+    /// Adds the impulses of the passes, `times` over, to those of a problem of the step.
+    #[inline(always)]
+    pub fn add_to(&self, impulse: &mut [R], times: R) {
+        let worlds = R::Mask::from_bits(self.worlds);
+        for (sum, x) in impulse.iter_mut().zip(&self.impulse) {
+            *sum = R::select(worlds, times.mul_add(*x, *sum), *sum);
+        }
+    }
+
+    /// Certificate of the passes of a world.
+    pub fn report(&self, lane: usize) -> WorldReport {
+        self.reports.get(lane).copied().unwrap_or_default()
+    }
+}

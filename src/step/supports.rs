@@ -1,0 +1,135 @@
+//! Which degrees of freedom the rows of a model may touch.
+
+use crate::equality::EqualityPlan;
+use crate::limit::JointRow;
+use crate::model::Model;
+use crate::solver::STRIP;
+
+/// Which degrees of freedom a row may touch, one bit each: what [`super::rows::constraint_rows`] needs to know of a model.
+#[derive(Debug, Clone)]
+pub struct RowPlan {
+    /// Words of a bit set.
+    pub words: usize,
+    /// Of the two bodies of every pair, shape \[pair\]\[side\]\[word\].
+    pub(super) pair: Vec<u64>,
+    /// Of every joint row, shape \[joint row\]\[word\].
+    pub(super) joint: Vec<u64>,
+    /// Of every bilateral row, shape \[row\]\[word\].
+    pub(super) equality: Vec<u64>,
+    /// The column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]), shape \[dof\]: every tree starts a strip.
+    pub column: Vec<usize>,
+}
+
+impl RowPlan {
+    /// `joint_rows`: see [`crate::limit::joint_rows`].
+    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan) -> Self {
+        let words = model.nv().div_ceil(64).max(1);
+        let support = |heads: &mut dyn Iterator<Item = usize>| {
+            let mut bits = vec![0; words];
+            for &a in heads.flat_map(|head| &model.dofs[head].ancestors) {
+                bits[a / 64] |= 1u64 << (a % 64);
+            }
+            bits
+        };
+        let mut column: Vec<usize> = Vec::with_capacity(model.nv());
+        for (i, dof) in model.dofs.iter().enumerate() {
+            let next = column.last().map_or(0, |last| last + 1);
+            let starts = i > 0 && model.dofs[i - 1].tree != dof.tree;
+            column.push(if starts { next.next_multiple_of(STRIP) } else { next });
+        }
+        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new(), column };
+        for pair in &model.pairs {
+            for geom in [pair.geom_a, pair.geom_b] {
+                plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
+            }
+        }
+        for row in joint_rows {
+            let (start, count) = span(model, *row);
+            plan.joint.extend(support(&mut std::iter::once(start + count - 1)));
+        }
+        for heads in &equalities.heads {
+            plan.equality.extend(support(&mut heads.iter().copied()));
+        }
+        plan
+    }
+
+    /// The degrees of freedom that a contact of `pair` may touch.
+    #[inline(always)]
+    pub fn of_contact(&self, pair: usize) -> Bits<'_> {
+        let (first, second) = self.pair[2 * pair * self.words..2 * (pair + 1) * self.words].split_at(self.words);
+        Bits { either: Some(second), ..Bits::of(first) }
+    }
+    /// Those of a joint row.
+    #[inline(always)]
+    pub fn of_joint_row(&self, row: usize) -> Bits<'_> {
+        Bits::of(&self.joint[row * self.words..(row + 1) * self.words])
+    }
+    /// Those of a bilateral row.
+    #[inline(always)]
+    pub fn of_equality(&self, row: usize) -> Bits<'_> {
+        Bits::of(&self.equality[row * self.words..(row + 1) * self.words])
+    }
+}
+
+/// Adds a bit set to another.
+#[inline(always)]
+pub(super) fn add_bits(to: &mut [u64], from: &[u64]) {
+    for (t, f) in to.iter_mut().zip(from) {
+        *t |= f;
+    }
+}
+
+/// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
+#[derive(Clone)]
+pub struct Bits<'a> {
+    pub(super) words: &'a [u64],
+    pub other: Option<&'a [u64]>,
+    pub(super) either: Option<&'a [u64]>,
+    pub(super) without: Option<&'a [u64]>,
+    pub(super) word: usize,
+    pub(super) left: u64,
+    pub(super) next: usize,
+}
+
+impl<'a> Bits<'a> {
+    #[inline(always)]
+    pub fn of(words: &'a [u64]) -> Self {
+        Self { words, other: None, either: None, without: None, word: 0, left: 0, next: 0 }
+    }
+}
+
+impl Iterator for Bits<'_> {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            if self.next == self.words.len() {
+                return None;
+            }
+            self.word = self.next;
+            self.left = self.words[self.next];
+            if let Some(other) = self.other {
+                self.left &= other[self.next];
+            }
+            if let Some(either) = self.either {
+                self.left |= either[self.next];
+            }
+            if let Some(without) = self.without {
+                self.left &= !without[self.next];
+            }
+            self.next += 1;
+        }
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(self.word * 64 + bit)
+    }
+}
+
+/// First degree of freedom and number of degrees of freedom that a joint row touches.
+pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
+    match row {
+        JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
+        JointRow::Ball(j) => (model.joints[j].v_start, 3),
+        JointRow::DryFriction(dof) => (dof, 1),
+    }
+}

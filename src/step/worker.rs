@@ -1,0 +1,219 @@
+//! What a thread needs to step a chunk, and what of it is about all of its tiles.
+
+use super::assemble::assemble;
+use super::chunk::Chunk;
+use super::memory::{Memory, Remembered};
+use super::patches::patch_record;
+use super::places::{reserve, reserve_in_place, slot_rows};
+use super::plan::Plan;
+use super::posed::{Posed, Scratch, Tile};
+use super::profile::{Stage, StageTimes, StopWatch};
+use super::records::ContactRecord;
+use crate::island::{Part, islands};
+use crate::lane::{Compiled, Pack, Scalar, Task};
+use crate::parameters::PARAMETERS;
+use crate::report::WorldReport;
+use crate::solver::{self, Batch, BlockSize, FrictionLaw};
+use crate::spatial::Vec3;
+use nalgebra::Vector3;
+
+/// Blocks with room for so many rows are kept as the factor of W and solved one by one through velocities.
+const FACTORED_FROM: usize = 48;
+
+/// What a thread needs to step a chunk; kept from step to step.
+#[derive(Debug)]
+pub struct Worker<R: Pack> {
+    pub(super) scratch: Scratch<R>,
+    /// What every tile poses.
+    pub(super) posed: Vec<Posed<R>>,
+    /// The blocks of the chunk.
+    pub batch: Batch<R>,
+    pub(super) solver: solver::Scratch<R>,
+    /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
+    pub(super) mended: Vec<Mended>,
+    /// What steps a world in f64; none until one needs it.
+    pub(super) redo: Option<Box<Redo<R::Exact>>>,
+    /// The worlds that were stepped again in f64.
+    pub(super) redone: Vec<Redone>,
+    /// Time spent in every stage, while [`Plan::profile`] is on.
+    pub times: StageTimes,
+}
+
+/// What became of a world's blocks in a step, after the batched solver.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mended {
+    /// Whether the exact solver was called in.
+    pub called: bool,
+    /// Multiply-adds that it may still spend on this world in this step.
+    pub work_left: u64,
+    /// Whether some block is not solved.
+    pub unsolved: bool,
+    /// Largest push-out that a row was denied, m/s (rad/s).
+    pub push_denied: f64,
+}
+
+/// One world in f64: what it is, and a worker that steps it.
+#[derive(Debug)]
+pub(super) struct Redo<E: Pack> {
+    pub(super) worker: Worker<E>,
+    pub(super) q: Vec<E>,
+    pub(super) v: Vec<E>,
+    pub(super) control: Vec<E>,
+    pub(super) external: Vec<E>,
+    /// In the order of [`Parameter::ALL`], shapes as in [`TileParameters`].
+    pub(super) parameters: [Vec<E>; PARAMETERS],
+    /// The world is lane 0.
+    pub(super) memory: Memory<E>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Redone {
+    /// The world, counted from the first of the chunk.
+    pub(super) index: usize,
+    pub(super) q: Vec<f64>,
+    pub(super) v: Vec<f64>,
+    pub(super) memory: Vec<Remembered>,
+    pub(super) report: WorldReport,
+    pub(super) contacts: Option<Vec<ContactRecord>>,
+}
+
+/// A part of the step on one tile, as a task that is compiled for every level.
+macro_rules! stage_task {
+    ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
+        struct $name<'a, 'b, R: Pack> { $($field: $type),+ }
+        impl<'b, R: Pack> Task for $name<'_, 'b, R> {
+            const COMPILED: Compiled = R::COMPILED;
+            type Output = ();
+            #[inline(always)]
+            fn run(self) {
+                let Self { $($field),+ } = self;
+                $body
+            }
+        }
+    };
+}
+
+pub(super) use stage_task;
+
+stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R> } { assemble(plan, tile, w, batch); });
+
+impl<R: Pack> Worker<R> {
+    /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
+    pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
+        let mut batch = Batch::new();
+        if !dense && plan.settings.solve().uses_newton() && plan.settings.friction == FrictionLaw::Cone {
+            batch.factored_from = FACTORED_FROM;
+        }
+        Self {
+            scratch: Scratch::new(&plan.model),
+            posed: (0..tile_count).map(|_| Posed::new(&plan.model)).collect(),
+            batch,
+            solver: solver::Scratch::new(),
+            mended: Vec::new(),
+            redo: None,
+            redone: Vec::new(),
+            times: StageTimes::default(),
+        }
+    }
+
+    /// Fills the batch with the blocks of the islands; `strikes`: of what strikes alone.
+    pub(super) fn pose(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, strikes: bool) {
+        let tile_count = chunk.tile_count();
+        let in_place = plan.in_place && !self.any_large(tile_count);
+        if plan.in_place && !in_place {
+            // A block so large that it is kept as a factor is solved by itself. The others are the same blocks, to the bit, dealt out.
+            for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
+                let part = if strikes { Part::Contacts(&w.struck.striking) } else { Part::All };
+                islands(&plan.islands, chunk.lane_count(t), &w.contacts, &w.limits, part, &mut w.islands);
+            }
+        }
+        let mut watch = StopWatch::start(plan.profile, &mut self.times);
+        self.batch.clear();
+        for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
+            let (contact_slots, patch_slots) = (w.contacts.gap.len(), w.contacts.patches.len());
+            if in_place {
+                reserve_in_place([contact_slots, patch_slots], t, &w.islands, &mut self.batch, &mut w.places);
+            } else {
+                let patches = plan.settings.friction == FrictionLaw::Patch;
+                reserve(contact_slots, patches, &w.islands, &mut self.batch, &mut w.places);
+            }
+        }
+        if in_place {
+            self.batch.truncate(tile_count);
+        } else {
+            self.batch.allocate();
+        }
+        watch.lap(Stage::Rows);
+        for t in 0..tile_count {
+            let (tile, w) = (&chunk.tile(&plan.model, t), &self.posed[t]);
+            plan.level.run(Assemble { plan, tile, w, batch: &mut self.batch });
+        }
+        watch.lap(Stage::Assemble);
+    }
+
+    /// Whether some block is to be factored.
+    fn any_large(&self, tile_count: usize) -> bool {
+        let blocks = self.posed[..tile_count].iter().flat_map(|w| &w.islands.blocks);
+        blocks.into_iter().any(|b| {
+            let size = BlockSize { contact_count: b.contact_count, scalar_count: b.scalar_count };
+            self.batch.factors(size, b.dof_count)
+        })
+    }
+
+    /// Collects the impulses of every row of tile `t` from the batch.
+    pub(super) fn gather(&mut self, t: usize) {
+        let w = &mut self.posed[t];
+        if let Some(group) = w.places.whole() {
+            // The rows of the batch are those of the tile.
+            let group = &mut self.batch.groups[group];
+            std::mem::swap(&mut w.impulse, &mut group.impulse);
+            std::mem::swap(&mut w.position_impulse, &mut group.position_impulse);
+            return;
+        }
+        let (lanes, slots) = (R::LANES, w.contacts.gap.len());
+        for impulse in [&mut w.impulse, &mut w.position_impulse] {
+            impulse.clear();
+            impulse.resize(w.islands.row_count, R::zero());
+        }
+        for slot in 0..w.islands.row_count - 2 * slots {
+            let (first, _) = slot_rows(slots, slot);
+            for lane in 0..lanes {
+                let Some(p) = w.places.of(lanes, slot, lane) else { continue };
+                let group = &self.batch.groups[p.group];
+                let entry = p.tile * p.row_count + p.row;
+                for i in 0..p.count {
+                    w.impulse[first + i].set(lane, group.impulse[entry + i].get(p.lane));
+                    w.position_impulse[first + i].set(lane, group.position_impulse[entry + i].get(p.lane));
+                }
+            }
+        }
+    }
+
+    /// Writes down the contacts of the watched worlds of tile `t`.
+    pub(super) fn watch(&self, plan: &Plan, t: usize, watched: &mut [Option<Vec<ContactRecord>>]) {
+        let w = &self.posed[t];
+        for (lane, record) in watched.iter_mut().enumerate() {
+            let Some(record) = record else { continue };
+            record.clear();
+            for slot in 0..w.contacts.gap.len() {
+                let Some(pair) = w.contacts.slots.origin(slot, lane) else { continue };
+                let pair = &plan.model.pairs[pair];
+                let vector = |v: Vec3<R>| {
+                    let v = v.get(lane);
+                    Vector3::new(v.x.to_f64(), v.y.to_f64(), v.z.to_f64())
+                };
+                let point = ContactRecord {
+                    geom_a: pair.geom_a,
+                    geom_b: pair.geom_b,
+                    position: vector(w.contacts.position[slot]),
+                    frame: w.rows.frame[slot].map(vector),
+                    gap: w.contacts.gap[slot].get(lane).to_f64(),
+                    impulse: [0, 1, 2].map(|i| w.impulse[3 * slot + i].get(lane).to_f64()),
+                    patch: None,
+                };
+                record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });
+            }
+        }
+    }
+}

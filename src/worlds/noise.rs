@@ -1,0 +1,58 @@
+//! Random numbers by counting, in 32-bit integers only, so that Python and a shader make the same ones.
+
+/// A stream of random numbers: every four of them are a hash of its key and a counter, pcg4d of Jarzynski and Olano, Hash Functions for GPU Rendering, 2020.
+/// `delassus.gym.Noise` draws the same numbers in Python.
+#[derive(Debug, Clone)]
+pub struct Noise {
+    key: [u32; 3],
+    /// How often it has hashed.
+    drawn: u32,
+}
+
+/// Keeps these streams apart from what else may be hashed.
+const OWN: u32 = 0x6465_6c61;
+
+impl Noise {
+    /// The stream of a seed; that of seed + 2³² start is `Noise(seed, start)` in Python.
+    pub fn new(seed: u64) -> Self {
+        Self { key: [seed as u32, (seed >> 32) as u32, OWN], drawn: 0 }
+    }
+    /// The stream of a world under a seed.
+    pub fn of_world(seed: u64, world: usize) -> Self {
+        Self { key: [world as u32, seed as u32, OWN ^ (seed >> 32) as u32], drawn: 0 }
+    }
+
+    /// Uniform in [0, 1), multiples of 2⁻³². What is left of the last four is not used again.
+    pub fn unit(&mut self, out: &mut [f64]) {
+        for four in out.chunks_mut(4) {
+            let [x, y, w] = self.key;
+            let words = pcg4d([x, y, self.drawn, w]);
+            self.drawn = self.drawn.wrapping_add(1);
+            four.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from(word) / 4_294_967_296.0);
+        }
+    }
+
+    /// Standard normal, by Box and Muller.
+    pub fn normal(&mut self, out: &mut [f64]) {
+        let mut unit = vec![0.0; 2 * out.len()];
+        self.unit(&mut unit);
+        let (radius, angle) = unit.split_at(out.len());
+        for ((x, r), a) in out.iter_mut().zip(radius).zip(angle) {
+            // √(−2 ln(1 − r)) cos 2πa
+            *x = (-2.0 * (-r).ln_1p()).sqrt() * (std::f64::consts::TAU * a).cos();
+        }
+    }
+}
+
+fn pcg4d(key: [u32; 4]) -> [u32; 4] {
+    let v = mix(key.map(|x| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)));
+    mix(v.map(|x| x ^ (x >> 16)))
+}
+
+fn mix([mut x, mut y, mut z, mut w]: [u32; 4]) -> [u32; 4] {
+    x = x.wrapping_add(y.wrapping_mul(w));
+    y = y.wrapping_add(z.wrapping_mul(x));
+    z = z.wrapping_add(x.wrapping_mul(y));
+    w = w.wrapping_add(y.wrapping_mul(z));
+    [x, y, z, w]
+}
