@@ -1,7 +1,6 @@
 //! Control that acts late.
 
-use super::snapshot::any_number;
-use super::{Mask, Worlds};
+use super::{Mask, Worlds, any_number};
 use crate::error::{Error, Result};
 
 /// Most calls of `step` that control may be late.

@@ -4,6 +4,11 @@
 //! precision of the step.
 //! What happens in one world changes no bit of another, and a world's result depends neither on the number of worlds nor on its place.
 
+mod any_number;
+mod backends;
+#[cfg(feature = "gpu")]
+mod catch_up;
+mod core;
 mod delay;
 mod loads;
 mod mask;
@@ -12,20 +17,16 @@ mod numbers;
 mod observe;
 mod observer;
 #[cfg(feature = "gpu")]
-mod catch_up;
-#[cfg(feature = "gpu")]
 mod on_device;
-mod quantity;
-mod threads;
-mod backends;
-mod core;
 mod past;
 mod pose;
+mod quantity;
 mod random;
 mod seen;
 mod sensors;
 mod snapshot;
 mod start;
+mod threads;
 mod volume;
 
 pub use crate::model::Frame;

@@ -1,5 +1,6 @@
 //! Saving and loading everything that the future of the worlds depends on.
 
+use super::any_number;
 use super::delay::Delay;
 use super::{Parameter, Worlds};
 use crate::error::{Error, Result};
@@ -177,30 +178,4 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
         found.push(format!("the warm start of world {world} is not finite"));
     }
     found
-}
-
-/// Numbers of which some may not be finite: those as text.
-pub(super) mod any_number {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(untagged)]
-    enum Number {
-        Finite(f64),
-        Text(String),
-    }
-
-    pub(in crate::worlds) fn serialize<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-        let number = |x: &f64| if x.is_finite() { Number::Finite(*x) } else { Number::Text(x.to_string()) };
-        serializer.collect_seq(numbers.iter().map(number))
-    }
-
-    pub(in crate::worlds) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-        let number = |n| match n {
-            Number::Finite(x) => Ok(x),
-            Number::Text(text) => text.parse().map_err(|_| D::Error::custom(format!("\"{text}\" is no number"))),
-        };
-        Vec::<Number>::deserialize(deserializer)?.into_iter().map(number).collect()
-    }
 }
