@@ -87,7 +87,8 @@ fn better<R>(a: Point<R>, b: Point<R>) -> Point<R> {
     if b.residual < a.residual { b } else { a }
 }
 
-/// Newton, a few sweeps and Newton, then led there by softness and by friction, then more and more sweeps with Newton after each.
+/// Newton, a few sweeps and Newton, then led there by friction and by softness, then more and more sweeps with Newton after each. What leads begins with a problem that is solved
+/// from anywhere, so it begins once, from zero.
 pub(super) fn attempts<R: Scalar>(
     system: &System<R>,
     start: Point<R>,
@@ -102,7 +103,6 @@ pub(super) fn attempts<R: Scalar>(
     if solved(&best) {
         return (best, done);
     }
-    let zero = Point::at(system, vec![R::zero(); system.rows()]);
     let mut swept = start;
     done += sweeps_from(system, &mut swept, tolerance, 10, work);
     let mut next = swept.clone();
@@ -111,14 +111,12 @@ pub(super) fn attempts<R: Scalar>(
     if solved(&best) {
         return (best, done);
     }
-    for homotopy in [Homotopy::Softness, Homotopy::Friction] {
-        for from in [&zero, &swept] {
-            let mut next = from.clone();
-            done += follow(system, &mut next, homotopy, (tolerance, aim), work);
-            best = better(best, next);
-            if solved(&best) {
-                return (best, done);
-            }
+    for homotopy in [Homotopy::Friction, Homotopy::Softness] {
+        let mut next = Point::at(system, vec![R::zero(); system.rows()]);
+        done += follow(system, &mut next, homotopy, (tolerance, aim), work);
+        best = better(best, next);
+        if solved(&best) {
+            return (best, done);
         }
     }
     let mut count = 50;
