@@ -33,8 +33,12 @@ const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
     (lcp::Solver::Newton, 20, 0.0),
     (lcp::Solver::Newton, 200, 0.1),
     (lcp::Solver::Newton, 200, 1.0),
-    (lcp::Solver::Auto, 200, 1.0),
+    (lcp::Solver::Auto, STEPS, 1.0),
 ];
+/// Steps and sweeps at most of a solver that picks its way. Where all starts fail, long sweeps rarely help, and a rollout must go on; those of patches do help, and cost little beside
+/// what came before.
+const STEPS: usize = 200;
+const PATCH_STEPS: usize = 5000;
 /// Each of these but the last may spend one part in so many of what is left of the world's budget: what has no answer takes as much as it gets.
 const GIVE_WAY_PARTS: u64 = 8;
 
@@ -120,7 +124,8 @@ impl<R: Pack> Worker<R> {
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
         }
-        let solution = self.solve_exactly((lcp::Solver::Auto, 200, 1), &problem, &impulse, wanted, world);
+        let steps = if problem.has_patches() { PATCH_STEPS } else { STEPS };
+        let solution = self.solve_exactly((lcp::Solver::Auto, steps, 1), &problem, &impulse, wanted, world);
         let residual = self.certificate(q.tile, q.block, q.position).residual;
         if solution.residual < residual && solution.impulse.iter().all(|x| x.is_finite()) {
             self.replace(settings, q, &problem, &solution.impulse);
@@ -137,7 +142,6 @@ impl<R: Pack> Worker<R> {
         world: usize,
     ) -> lcp::Solution {
         let left = &mut self.mended[world].work_left;
-        // Where all starts fail, long sweeps rarely help, and a rollout must go on.
         let work = Some(*left / parts);
         let exact = lcp::SolveSettings { tolerance, iterations, work, ..lcp::SolveSettings::default() };
         let solution = lcp::solve(problem, solver, &exact, Some(start));
