@@ -1,4 +1,4 @@
-// What the parts of the shader share; they are put together in the order of src/gpu/stages.rs. Twins: src/gpu/buffers.rs (Header, Tile), src/solver/project.rs.
+// What the parts of the shader share; they are put together in the order of src/gpu/shader.rs. Twins: src/gpu/buffers.rs (Header, Tile), src/solver/project.rs.
 //
 // Arrays are stored [tile][entry][lane]; one invocation is one block, that is one lane of one tile, so that neighbouring
 // invocations read neighbouring numbers. Tiles have blocks of any size, and say of which.

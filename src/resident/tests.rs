@@ -58,13 +58,15 @@ fn every_shader_is_valid_and_goes_to_every_language() {
         let formulas = Formulas::new(&plan, &layout);
         let all = shaders(&plan, &formulas, &mut layout);
         let movers = movers(&plan, &layout);
-        for shader in all.iter().chain(&movers) {
+        let entry_points = all.iter().map(|shader| (shader, 1)).chain(movers.iter().map(|mover| (mover, movers.len())));
+        for (shader, entry_points) in entry_points {
             let module = naga::front::wgsl::parse_str(&shader.source)
                 .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
             let info =
                 naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
                     .validate(&module)
                     .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
+            assert_eq!(module.entry_points.len(), entry_points);
             assert!(module.entry_points.iter().any(|entry| entry.name == shader.name));
             let storage = module.global_variables.iter();
             let storage = storage.filter(|(_, v)| matches!(v.space, naga::AddressSpace::Storage { .. })).count();

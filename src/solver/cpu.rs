@@ -21,17 +21,7 @@ use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 /// # Panics
 /// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
 pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
-    solve_reusing(batch, level, settings, &mut Scratch::new());
-}
-
-/// [`solve_cpu`] with memory that is kept from solve to solve.
-pub(crate) fn solve_reusing<R: Pack>(
-    batch: &mut Batch<R>,
-    level: Level,
-    settings: &SolveSettings,
-    scratch: &mut Scratch<R>,
-) {
-    solve_batch(batch, level, settings, None, scratch);
+    solve_reusing(batch, level, settings, None, &mut Scratch::new());
 }
 
 /// Newton on one problem of the blocks of all groups that are still live, after sweeps elsewhere.
@@ -39,11 +29,11 @@ pub(crate) fn solve_reusing<R: Pack>(
 /// # Panics
 /// As [`solve_cpu`].
 pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, which: Which) {
-    solve_batch(batch, level, settings, Some(which), &mut Scratch::new());
+    solve_reusing(batch, level, settings, Some(which), &mut Scratch::new());
 }
 
-/// All of a solve, or what [`polish`] does.
-fn solve_batch<R: Pack>(
+/// [`solve_cpu`], or [`polish`] of the problem `polished`, with memory that is kept from solve to solve.
+pub(crate) fn solve_reusing<R: Pack>(
     batch: &mut Batch<R>,
     level: Level,
     settings: &SolveSettings,

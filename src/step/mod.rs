@@ -58,7 +58,7 @@ use crate::model::Integrator;
 use crate::runge_kutta::{self, RungeKutta};
 use crate::slots::first_lanes;
 #[cfg(feature = "gpu")]
-use crate::solver;
+use crate::solver::Which;
 use crate::solver::solve_reusing;
 use crate::spatial::Motion;
 use momentum::keep_momentum;
@@ -92,15 +92,15 @@ impl<R: Pack> Worker<R> {
     /// Stage 8 on this thread.
     pub fn solve(&mut self, plan: &Plan) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        solve_reusing(&mut self.batch, plan.level, &plan.settings.solve(), &mut self.solver);
+        solve_reusing(&mut self.batch, plan.level, &plan.settings.solve(), None, &mut self.solver);
         watch.lap(Stage::Solve);
     }
 
     /// What of stage 8 is left to the CPU after sweeps over one problem on a device.
     #[cfg(feature = "gpu")]
-    pub fn polish(&mut self, plan: &Plan, which: solver::Which) {
+    pub fn polish(&mut self, plan: &Plan, which: Which) {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
-        solver::polish(&mut self.batch, plan.level, &plan.settings.solve(), which);
+        solve_reusing(&mut self.batch, plan.level, &plan.settings.solve(), Some(which), &mut self.solver);
         watch.lap(Stage::Solve);
     }
 
