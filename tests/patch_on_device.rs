@@ -11,7 +11,7 @@ use delassus::lcp::patch::Patch;
 use delassus::lcp::{Law, Problem};
 use delassus::solver::{
     Algorithm, Batch, BlockPlace, FrictionLaw, ProblemBatch, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
-    REPORT_SWEEPS, SolveSettings, Which, polish, solve_cpu,
+    REPORT_SWEEPS, SolveSettings, Which, goal, polish, solve_cpu,
 };
 use nalgebra::{DMatrix, DVector};
 
@@ -134,22 +134,41 @@ fn assert_close(name: &str, got: &[f32], want: &[f32], tolerance: f64) -> f64 {
     worst
 }
 
-/// Impulses and certificates of every block of two batches; the largest difference.
-fn assert_alike(name: &str, got: &Batch<F32x16>, want: &Batch<F32x16>, places: &[BlockPlace], tolerance: f64) -> f64 {
-    let mut worst = 0.0f64;
+/// Whether a residual is so near to what counts as solved that rounding says which side it is on.
+fn rounding_decides(report: &[f32], settings: &SolveSettings) -> bool {
+    let [residual, floor] = [REPORT_RESIDUAL, REPORT_FLOOR].map(|k| f64::from(report[k]));
+    (residual - goal(settings.tolerance, floor)).abs() <= floor
+}
+
+/// Impulses and certificates of every block of two batches; the largest difference. Hardly a block is solved on one side and not on the other, and only where rounding decides.
+fn assert_alike(
+    settings: &SolveSettings,
+    got: &Batch<F32x16>,
+    want: &Batch<F32x16>,
+    places: &[BlockPlace],
+    tolerance: f64,
+) -> f64 {
+    let (mut worst, mut undecided) = (0.0f64, 0);
     for (k, place) in places.iter().enumerate() {
         let (got, want) = (read(got, *place), read(want, *place));
-        let name = format!("{name}, block {k}");
-        let impulses = got.len() - 2 * REPORT_LEN;
-        worst = worst.max(assert_close(&name, &got[..impulses], &want[..impulses], tolerance));
-        for at in [impulses, impulses + REPORT_LEN] {
-            let (got, want) = (&got[at..at + REPORT_LEN], &want[at..at + REPORT_LEN]);
-            assert_eq!(got[REPORT_SWEEPS], want[REPORT_SWEEPS], "{name}");
-            assert_eq!(got[REPORT_LIVE], want[REPORT_LIVE], "{name}: {got:?} {want:?}");
-            let (residual, floor) = (REPORT_RESIDUAL, REPORT_FLOOR);
-            worst = worst.max(assert_close(&name, &got[residual..=floor], &want[residual..=floor], tolerance));
+        let name = format!("{settings:?}, block {k}");
+        let (impulses, got_reports) = got.split_at(got.len() - 2 * REPORT_LEN);
+        let (want_impulses, want_reports) = want.split_at(want.len() - 2 * REPORT_LEN);
+        let reports = || got_reports.chunks(REPORT_LEN).zip(want_reports.chunks(REPORT_LEN));
+        let counts = [REPORT_SWEEPS, REPORT_LIVE];
+        if let Some((got, want)) = reports().find(|(got, want)| counts.map(|k| got[k]) != counts.map(|k| want[k])) {
+            let undecidable = rounding_decides(got, settings) || rounding_decides(want, settings);
+            assert!(undecidable, "{name}: {got:?} {want:?}");
+            undecided += 1;
+            continue;
+        }
+        worst = worst.max(assert_close(&name, impulses, want_impulses, tolerance));
+        for (got, want) in reports() {
+            let numbers = REPORT_RESIDUAL..=REPORT_FLOOR;
+            worst = worst.max(assert_close(&name, &got[numbers.clone()], &want[numbers], tolerance));
         }
     }
+    assert!(undecided * 50 <= places.len(), "{settings:?}: {undecided}");
     worst
 }
 
@@ -170,9 +189,8 @@ fn the_shader_does_with_patches_what_its_twin_does() {
             let before = gpu.work();
             gpu.solve_from(u32::MAX, &mut twin, &settings).expect("a solve");
             assert_eq!(gpu.work().dispatches, before.dispatches, "the twin needs no device");
-            let name = format!("{algorithm:?}, {iterations} sweeps");
-            let worst = assert_alike(&name, &shader, &twin, &places, STAGE_TOLERANCE);
-            println!("{name}: {worst:.1e} apart");
+            let worst = assert_alike(&settings, &shader, &twin, &places, STAGE_TOLERANCE);
+            println!("{algorithm:?}, {iterations} sweeps: {worst:.1e} apart");
         }
     }
 }

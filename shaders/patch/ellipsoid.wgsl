@@ -2,6 +2,7 @@
 
 const SECULAR_STEPS = 12u;
 const SECULAR_TRIES = SECULAR_STEPS + 1u;
+const ROUNDING = 16.0; // what counts as such, in EPSILON
 
 fn patch_length(v: vec3<f32>) -> f32 {
     return sqrt(fma(v.x, v.x, fma(v.y, v.y, v.z * v.z)));
@@ -20,7 +21,8 @@ fn natural_map(s: vec3<f32>, y: vec3<f32>, radius: f32, weight: f32) -> f32 {
     return patch_length(own - shortening(patch_length(p), weight * radius) * p);
 }
 
-// The x that makes ½ xᵀ D x + gᵀ x least on the ball |x| ≤ ball; d has the columns of D.
+// The x that makes ½ xᵀ D x + gᵀ x least on the ball |x| ≤ ball; d has the columns of D. Its multiplier λ begins at the least that it can be: nothing is kept from sweep to
+// sweep.
 fn least_on_ball(d: mat3x3<f32>, g: vec3<f32>, ball: f32) -> vec3<f32> {
     let trace = larger(d[0][0] + d[1][1] + d[2][2], 0.0);
     let radius = larger(ball, 0.0);
@@ -29,9 +31,12 @@ fn least_on_ball(d: mat3x3<f32>, g: vec3<f32>, ball: f32) -> vec3<f32> {
     let largest = larger(sums.z, larger(sums.y, larger(sums.x, 0.0)));
     let pull = patch_length(g) / safe;
     let alone = select(1.0, pull, pull > 0.0);
-    var lambda = select(alone, larger(trace * (16.0 * EPSILON), pull - largest), trace > 0.0);
-    let there = safe * (1.0 + 16.0 * EPSILON);
+    let least = select(alone, larger(trace * (ROUNDING * EPSILON), pull - largest), trace > 0.0);
+    let beyond = safe * (1.0 + ROUNDING * EPSILON);
+    let short = safe * (1.0 - ROUNDING * EPSILON);
+    var lambda = least;
     var x = vec3(0.0);
+    var factor = 0.0;
     var going = true;
     for (var step = 0u; step < SECULAR_TRIES && going; step++) {
         // D + λ I = L diag(p) Lᵀ
@@ -49,15 +54,18 @@ fn least_on_ball(d: mat3x3<f32>, g: vec3<f32>, ball: f32) -> vec3<f32> {
         let x2 = q2 * i2;
         let x1 = q1 * i1 - l21 * x2;
         x = vec3(q0 * i0 - l10 * x1 - l20 * x2, x1, x2);
-        let size = patch_length(x);
-        going = there < size;
         // xᵀ (D + λ I)⁻¹ x = Σ r²/p,  L r = x
         let r1 = x.y - l10 * x.x;
         let r2 = x.z - l20 * x.x - l21 * r1;
-        let slope = fma(x.x * x.x, i0, fma(r1 * r1, i1, r2 * r2 * i2));
-        let rise = size * size * (size - safe) / (slope * safe);
-        lambda = select(lambda, lambda + larger(rise, 0.0), going);
+        let slope = fma(x.x * x.x, i0, fma(r1 * r1, i1, r2 * r2 * i2)) * safe;
+        let size = patch_length(x);
+        let rise = select(0.0, size * size * (size - safe) / select(1.0, slope, slope > 0.0), slope > 0.0);
+        // on the rim, unless λ is least and x within
+        let slides = least < lambda || safe < size;
+        factor = select(1.0, safe / size, slides && size > 0.0);
+        lambda = larger(lambda + rise, least);
+        going = beyond < size || (slides && size < short);
     }
-    return x * select(0.0, shortening(patch_length(x), safe), radius > 0.0);
+    return x * select(0.0, factor, radius > 0.0);
 }
 

@@ -252,6 +252,8 @@ pub(crate) struct PairPlan {
     pub size: f64,
     /// Whether its points stay together as a patch.
     patch: bool,
+    /// Whether one point of it by itself resists turning, if it is a patch.
+    torsion: bool,
 }
 
 /// Free motion of a geom within a step.
@@ -306,10 +308,10 @@ impl CollidePlan {
                 (None, Shape::Plane, _) => Kind::Nothing,
                 _ => Kind::Convex,
             };
+            let torsion = pair.torsion.is_some() || pair.ellipsoid.is_some();
             PairPlan {
-                patch: patches
-                    && pair.condim > 1
-                    && (kind.spreads() || pair.torsion.is_some() || pair.ellipsoid.is_some()),
+                patch: patches && pair.condim > 1 && (kind.spreads() || torsion),
+                torsion,
                 a: pair.geom_a,
                 b: pair.geom_b,
                 kind,
@@ -370,8 +372,11 @@ pub fn collide<R: Pack>(
                 Kind::Lanes(Shapes::PlaneCylinder) => plane::cylinder_patch(a, b, &pair.lengths[1]),
                 _ => (narrow(pair, a, b, near, threshold), Disc::none()),
             };
-            let patch = NearPatch::new((index, margin), points, disc, threshold, [da, db], &mut deepest);
-            contacts.near_patches.extend(patch);
+            if let Some(patch) = NearPatch::new((index, pair), points, disc, threshold, [da, db], &mut deepest) {
+                // where one vertex is left it is a point, whose place among the others is here
+                candidates.push(Near { pair: index, point: points[0], gap: R::constant(f64::INFINITY) });
+                contacts.near_patches.push(patch);
+            }
             continue;
         }
         let points = narrow(pair, a, b, near, threshold);
@@ -387,7 +392,7 @@ pub fn collide<R: Pack>(
             }
         }
     }
-    contacts.place_patches(reach + deepest);
+    contacts.place_patches(reach + deepest, candidates);
     let patches = std::mem::take(&mut contacts.slots);
     let first = contacts.patches.len();
     let mut slots = std::mem::take(&mut contacts.point_slots);

@@ -1,7 +1,7 @@
 //! Manifolds that stay together: the patches of [`crate::lcp::patch`]. A patch has up to four vertices, or is the disc of a cylinder that nearly stands on a plane.
 
 use super::reduce::{Candidate, KEPT, Manifold};
-use super::{Contacts, Drift};
+use super::{Contacts, Drift, Near, PairPlan, moved};
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::spatial::Vec3;
 
@@ -87,8 +87,12 @@ pub struct NearPatch<R: Real> {
     points: Manifold<R>,
     present: [R::Mask; KEPT],
     disc: Disc<R>,
-    /// Least gap of a vertex after the free motion towards it, m; infinite where there is none.
-    gap: R,
+    /// Gap of every vertex, and of a disc in the first place, after the free motion towards it, m.
+    gap: [R; KEPT],
+    /// Whether a vertex by itself resists turning.
+    torsion: bool,
+    /// The lanes in which it is a patch, one bit each.
+    lanes: u32,
 }
 
 impl<R: Pack> NearPatch<R> {
@@ -96,15 +100,14 @@ impl<R: Pack> NearPatch<R> {
     /// would make, m, if that is here.
     #[inline(always)]
     pub(super) fn new(
-        pair: (usize, R),
+        (index, pair): (usize, &PairPlan),
         mut points: Manifold<R>,
         mut disc: Disc<R>,
         threshold: R,
-        drifts: [&Drift<R>; 2],
+        [da, db]: [&Drift<R>; 2],
         deepest: &mut R,
     ) -> Option<Self> {
-        let (zero, infinity) = (R::zero(), R::constant(f64::INFINITY));
-        let (pair, margin) = pair;
+        let (zero, margin) = (R::zero(), R::constant(pair.margin));
         let standing = disc.lanes;
         let flat = standing.and(disc.lowest.lt(threshold));
         disc.lanes = flat;
@@ -118,25 +121,14 @@ impl<R: Pack> NearPatch<R> {
         if !any.any() {
             return None;
         }
-        // the first vertex stands in the contact slot
-        for k in 1..KEPT {
-            let swap = present[0].not().and(present[k]);
-            let first = points[0];
-            points[0] = Candidate::select(swap, points[k], first);
-            points[k] = Candidate::select(swap, first, points[k]);
-            present[k] = present[k].and(swap.not());
-            present[0] = present[0].or(swap);
-        }
-        let [da, db] = drifts;
-        let mut gap = infinity;
+        let mut gap = [zero; KEPT];
         for k in 0..KEPT {
             let point = &mut points[k];
             let vertex = present[k].and(disc.lanes.not());
             point.gap -= R::select(vertex, margin, zero);
-            let closing = point.normal.dot(db.at(point.position) - da.at(point.position));
-            let overlap = -(point.gap.max(zero) + closing);
+            let [overlap, after] = moved(point.gap, point.normal, da.at(point.position), db.at(point.position));
             *deepest = R::select(vertex, deepest.max(overlap), *deepest);
-            gap = R::select(vertex, gap.min(point.gap + closing.min(zero)), gap);
+            gap[k] = after;
         }
         if disc.lanes.any() {
             // no point of the disc comes down by more than its centre and R |ω × n|
@@ -147,24 +139,62 @@ impl<R: Pack> NearPatch<R> {
             let closing = point.normal.dot(db.at(point.position) - da.at(point.position)) - disc.radius * turn;
             let overlap = -(disc.lowest.max(zero) + closing);
             *deepest = R::select(disc.lanes, deepest.max(overlap), *deepest);
-            gap = R::select(disc.lanes, disc.lowest + closing.min(zero), gap);
+            gap[0] = R::select(disc.lanes, disc.lowest + closing.min(zero), gap[0]);
         }
-        Some(Self { pair, points, present, disc, gap })
+        Some(Self { pair: index, points, present, disc, gap, torsion: pair.torsion, lanes: 0 })
+    }
+
+    /// Keeps the disc, or the vertices, that may close their gap by `reach` (m), the first of them in front. Returns the lanes, one bit each, that are left with a point:
+    /// one vertex without torsion.
+    #[inline(always)]
+    fn settle(&mut self, reach: R) -> u32 {
+        let (none, disc) = (R::Mask::splat(false), self.disc.lanes);
+        let flat = disc.and(self.gap[0].lt(reach));
+        let (mut some, mut several) = (flat, flat);
+        for k in 0..KEPT {
+            let vertex = self.present[k].and(disc.not()).and(self.gap[k].lt(reach));
+            (some, several) = (some.or(vertex), several.or(some.and(vertex)));
+            self.present[k] = vertex.or(if k < 3 { flat } else { none });
+        }
+        self.disc.lanes = flat;
+        // the first vertex stands in the contact slot
+        let Self { points, present, gap, .. } = self;
+        for k in 1..KEPT {
+            let swap = present[0].not().and(present[k]);
+            let first = (points[0], gap[0]);
+            points[0] = Candidate::select(swap, points[k], first.0);
+            points[k] = Candidate::select(swap, first.0, points[k]);
+            gap[0] = R::select(swap, gap[k], first.1);
+            gap[k] = R::select(swap, first.1, gap[k]);
+            present[k] = present[k].and(swap.not());
+            present[0] = present[0].or(swap);
+        }
+        let patch = if self.torsion { some } else { several };
+        self.lanes = patch.bits();
+        some.and(patch.not()).bits()
     }
 }
 
 impl<R: Pack> Contacts<R> {
-    /// Gives every patch that may close its gap by `reach` (m) a slot: the first slots there are.
+    /// Gives every patch that may close its gap by `reach` (m) a slot: the first slots there are. What is left with one vertex becomes the candidate of its pair.
     #[inline(always)]
-    pub(super) fn place_patches(&mut self, reach: R) {
+    pub(super) fn place_patches(&mut self, reach: R, candidates: &mut [Near<R>]) {
         let mut near = std::mem::take(&mut self.near_patches);
         let mut slots = std::mem::take(&mut self.slots);
-        for patch in &near {
-            slots.announce(patch.gap.lt(reach).bits());
+        let mut candidates = candidates.iter_mut();
+        for patch in &mut near {
+            let alone = patch.settle(reach);
+            slots.announce(patch.lanes);
+            if alone != 0
+                && let Some(candidate) = candidates.find(|candidate| candidate.pair == patch.pair)
+            {
+                candidate.point = patch.points[0];
+                candidate.gap = R::select(R::Mask::from_bits(alone), patch.gap[0], R::constant(f64::INFINITY));
+            }
         }
         for patch in &near {
             let before = slots.parts.len();
-            slots.place(patch.pair, patch.gap.lt(reach).bits());
+            slots.place(patch.pair, patch.lanes);
             for part in before..slots.parts.len() {
                 let part = slots.parts[part];
                 self.put_patch(part.slot as usize, part.lanes, patch);

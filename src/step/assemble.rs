@@ -228,7 +228,7 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         }
         let mut remembered = Vec3::zero();
         for part in contacts.slots.parts_of(slot).filter(|_| slot >= contacts.patches.len()) {
-            remembered = remembered + tile.memory.contact(part, contacts.feature[slot]);
+            remembered = remembered + tile.memory.contact(part, contacts.feature[slot], rows.frame[slot][0]);
         }
         let mut guess = [R::zero(); 3];
         for i in 0..3 {

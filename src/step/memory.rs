@@ -86,9 +86,9 @@ impl Identity {
 }
 
 impl<R: Pack> Memory<R> {
-    /// The impulse of the contacts of `part` with these features, world axes, N·s; 0 where none is remembered.
+    /// The impulse of the contacts of `part` with these features and unit normals, world axes, N·s, be they points or vertices before; 0 where none is remembered.
     #[inline(always)]
-    pub(super) fn contact(&self, part: &SlotPart, feature: R) -> Vec3<R> {
+    pub(super) fn contact(&self, part: &SlotPart, feature: R, normal: Vec3<R>) -> Vec3<R> {
         let mut guess = Vec3::zero();
         for kept in &self.contacts {
             if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
@@ -98,12 +98,24 @@ impl<R: Pack> Memory<R> {
             let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
             guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
         }
+        for kept in &self.patches {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+            let before = &self.transmitted[kept.slot as usize];
+            for l in 0..4 {
+                let other = before.feature[l].lt(feature).or(feature.lt(before.feature[l]));
+                let own = lanes.and(other.not()).and(R::zero().lt(before.pressure[l]));
+                guess = Vec3::select(own, before.friction + normal.scale(before.pressure[l]), guess);
+            }
+        }
         guess
     }
 
-    /// What the patches of `part` transmitted, vertices matched by `feature`; 0 where nothing is remembered.
+    /// What the patches of `part` transmitted, vertices matched by `feature`, or the point that they were; 0 where nothing is remembered.
     #[inline(always)]
-    pub(super) fn patch(&self, part: &SlotPart, feature: &[R; 4]) -> Transmitted<R> {
+    pub(super) fn patch(&self, part: &SlotPart, feature: &[R; 4], normal: Vec3<R>) -> Transmitted<R> {
         let mut guess = Transmitted { feature: *feature, ..Transmitted::default() };
         for kept in &self.patches {
             if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
@@ -119,6 +131,19 @@ impl<R: Pack> Memory<R> {
             }
             guess.friction = Vec3::select(lanes, before.friction, guess.friction);
             guess.torsion = R::select(lanes, before.torsion, guess.torsion);
+        }
+        for kept in &self.contacts {
+            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
+                continue;
+            }
+            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
+            let impulse = self.contact_impulse[slot];
+            for k in 0..4 {
+                let other = self.feature[slot].lt(feature[k]).or(feature[k].lt(self.feature[slot]));
+                guess.pressure[k] = R::select(lanes.and(other.not()), normal.dot(impulse), guess.pressure[k]);
+            }
+            // its part along the normal is no friction, and drops out along the tangents
+            guess.friction = Vec3::select(lanes, impulse, guess.friction);
         }
         guess
     }

@@ -110,7 +110,7 @@ pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
         let feature = [contacts.feature[slot], b, c, d];
         let mut guess = Transmitted::<R>::default();
         for part in contacts.slots.parts_of(slot) {
-            let one = tile.memory.patch(part, &feature);
+            let one = tile.memory.patch(part, &feature, rows.frame[slot][0]);
             let lanes = R::Mask::from_bits(part.lanes);
             for k in 0..4 {
                 let present = if k == 0 { lanes } else { lanes.and(R::Mask::from_bits(more.present[k - 1])) };

@@ -9,6 +9,8 @@ use crate::lane::{Mask, Pack, PackMask, Scalar};
 pub const MOST_NORMALS: usize = 8;
 /// Steps of the secular equation: from its safe side Newton at least doubles the digits once near, and is near after a few.
 pub const SECULAR_STEPS: usize = 12;
+/// What counts as rounding, in ε.
+const ROUNDING: f64 = 16.0;
 
 /// A row of pressure as the friction block sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -249,10 +251,11 @@ pub fn length<R: Pack>(v: [R; 3]) -> R {
 /// λ ← λ + (|x|²/ xᵀ (D + λ I)⁻¹ x) (|x| − radius)/radius          (Moré & Sorensen 1983)
 /// ```
 ///
-/// which rises to the root from any λ below it. `shift`, of the size of rounding, replaces λ = 0, so that D may be singular. A lane that is there waits for those of
+/// which rises to the root from any λ below it, and is below it after one step from above. `multiplier` is where λ begins, 0 if nothing is known, and what it came to: for a
+/// ball like this one it mostly does at once. A least λ of the size of rounding replaces 0, so that D may be singular. A lane that is there waits for those of
 /// `lanes` that are not; other lanes mean nothing.
 #[inline(always)]
-pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R, lanes: R::Mask) -> [R; 3] {
+pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, multiplier: &mut R, lanes: R::Mask) -> [R; 3] {
     let (zero, one) = (R::zero(), R::one());
     let trace = (d[0][0] + d[1][1] + d[2][2]).max(zero);
     let radius = radius.max(zero);
@@ -264,10 +267,12 @@ pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R, l
     }
     let pull = length(g) / safe;
     let alone = R::select(zero.lt(pull), pull, one);
-    let mut lambda = R::select(zero.lt(trace), (trace * shift).max(pull - largest), alone);
-    let there = safe * R::constant(1.0 + 16.0 * R::Scalar::EPSILON);
-    let (mut x, mut going) = ([zero; 3], lanes);
-    for step in 0..=SECULAR_STEPS {
+    let rounding = ROUNDING * R::Scalar::EPSILON;
+    let least = R::select(zero.lt(trace), (trace * R::constant(rounding)).max(pull - largest), alone);
+    let (beyond, short) = (safe * R::constant(1.0 + rounding), safe * R::constant(1.0 - rounding));
+    let mut lambda = R::select(least.lt(*multiplier), *multiplier, least);
+    let (mut x, mut factor, mut going) = ([zero; 3], zero, lanes);
+    for _ in 0..=SECULAR_STEPS {
         // D + λ I = L diag(p) Lᵀ
         let i0 = one / (d[0][0] + lambda).max(lambda);
         let (l10, l20) = (d[1][0] * i0, d[2][0] * i0);
@@ -282,20 +287,26 @@ pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, shift: R, l
         let x2 = q2 * i2;
         let x1 = q1 * i1 - l21 * x2;
         let x0 = q0 * i0 - l10 * x1 - l20 * x2;
-        x = [R::select(going, x0, x[0]), R::select(going, x1, x[1]), R::select(going, x2, x[2])];
-        let size = length(x);
-        going = going.and(there.lt(size));
-        if step == SECULAR_STEPS || !going.any() {
-            break;
-        }
         // xᵀ (D + λ I)⁻¹ x = Σ r²/p,  L r = x
         let r1 = x1 - l10 * x0;
         let r2 = x2 - l20 * x0 - l21 * r1;
-        let slope = (x0 * x0).mul_add(i0, (r1 * r1).mul_add(i1, r2 * r2 * i2));
-        let rise = size * size * (size - safe) / (slope * safe);
-        lambda = R::select(going, lambda + rise.max(zero), lambda);
+        let slope = (x0 * x0).mul_add(i0, (r1 * r1).mul_add(i1, r2 * r2 * i2)) * safe;
+        let size = length([x0, x1, x2]);
+        let some = zero.lt(slope);
+        let rise = R::select(some, size * size * (size - safe) / R::select(some, slope, one), zero);
+        // on the rim, unless λ is least and x within
+        let slides = least.lt(lambda).or(safe.lt(size));
+        let scale = R::select(slides.and(zero.lt(size)), safe / size, one);
+        x = [R::select(going, x0, x[0]), R::select(going, x1, x[1]), R::select(going, x2, x[2])];
+        factor = R::select(going, scale, factor);
+        lambda = R::select(going, (lambda + rise).max(least), lambda);
+        going = going.and(beyond.lt(size).or(slides.and(size.lt(short))));
+        if !going.any() {
+            break;
+        }
     }
-    let factor = R::select(zero.lt(radius), shortening(length(x), safe), zero);
+    *multiplier = lambda;
+    let factor = R::select(zero.lt(radius), factor, zero);
     [x[0] * factor, x[1] * factor, x[2] * factor]
 }
 
@@ -316,13 +327,16 @@ mod tests {
                 let d = matrix(seed, rank);
                 let g = [(3.1 * seed).sin(), (1.7 * seed).cos(), (0.9 * seed).sin()];
                 for radius in [0.0, 1e-9, 1e-3, 0.3, 2.0, 1e3] {
-                    let x = least_on_ball(&d, g, radius, 1e-14, true);
-                    let y: [f64; 3] = std::array::from_fn(|i| g[i] + (0..3).map(|j| d[i][j] * x[j]).sum::<f64>());
-                    assert!(length(x) <= radius * (1.0 + 1e-14));
-                    // the gradient is opposite to x on the rim and zero within
-                    let size = (0..3).map(|i| d[i][i]).sum::<f64>() * length(x) + length(g);
-                    let error = natural_map(x, y, radius, 1.0);
-                    assert!(error <= 1e-9 * (size + radius), "{seed} {rank} {radius}: {error:e}");
+                    // from wherever the search begins
+                    for mut multiplier in [0.0, 1e-12, 1e-3, 1.0, 1e3, 1e9] {
+                        let x = least_on_ball(&d, g, radius, &mut multiplier, true);
+                        let y: [f64; 3] = std::array::from_fn(|i| g[i] + (0..3).map(|j| d[i][j] * x[j]).sum::<f64>());
+                        assert!(length(x) <= radius * (1.0 + 1e-14));
+                        // the gradient is opposite to x on the rim and zero within
+                        let size = (0..3).map(|i| d[i][i]).sum::<f64>() * length(x) + length(g);
+                        let error = natural_map(x, y, radius, 1.0);
+                        assert!(error <= 1e-9 * (size + radius), "{seed} {rank} {radius}: {error:e}");
+                    }
                 }
             }
         }
@@ -342,10 +356,10 @@ mod tests {
         let d: [[F64x8; 3]; 3] =
             std::array::from_fn(|i| std::array::from_fn(|j| lane(&|k| matrix(k as f64 + 1.0, k % 4)[i][j])));
         let g = std::array::from_fn(|i| lane(&|k| ((k + i) as f64).sin()));
-        let x = least_on_ball(&d, g, lane(&|k| 0.1 * k as f64), F64x8::constant(1e-14), Mask::splat(true));
+        let x = least_on_ball(&d, g, lane(&|k| 0.1 * k as f64), &mut F64x8::zero(), Mask::splat(true));
         for k in 0..8 {
             let g = std::array::from_fn(|i| ((k + i) as f64).sin());
-            let one = least_on_ball(&matrix(k as f64 + 1.0, k % 4), g, 0.1 * k as f64, 1e-14, true);
+            let one = least_on_ball(&matrix(k as f64 + 1.0, k % 4), g, 0.1 * k as f64, &mut 0.0, true);
             assert_eq!(x.map(|x| x.get(k)), one);
         }
     }

@@ -86,7 +86,7 @@ fn sweep<R: Scalar>(system: &System<R>, now: &mut Point<R>) {
         let d = block.inverse_inertia(|i, j| system.entry(i, j), pressure.centre);
         let y = block.slip(&now.w, pressure.centre);
         let g = std::array::from_fn(|i| y[i] - (0..3).fold(R::zero(), |sum, j| d[i][j].mul_add(s[j], sum)));
-        s = least_on_ball(&d, g, block.friction * pressure.sum, R::constant(16.0 * R::EPSILON), true);
+        s = least_on_ball(&d, g, block.friction * pressure.sum, &mut R::zero(), true);
         block.put(s, pressure.centre, &mut z);
         for k in 0..block.dimension {
             let row = block.rows[k];

@@ -30,7 +30,7 @@ const ROUNDS: [Round; 8] = [
 /// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
 const POSITION_ROUNDS: usize = 4;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
-const FEW: usize = 3;
+const FEW: usize = 2;
 /// Larger blocks are solved one by one, rows: the system of a whole pack leaves the cache.
 const LARGEST: usize = 48;
 

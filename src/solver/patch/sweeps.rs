@@ -12,7 +12,7 @@ use super::super::settings::{CONTRACTS, Header, LAW_CONE, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
 use super::tile::{PatchTile, add_product, no_report};
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask};
 use crate::lcp::patch::ellipsoid::{least_on_ball, length};
 
 /// Projected steps on the three rows of a disc in one sweep.
@@ -27,6 +27,8 @@ pub(super) struct Carried<R> {
     step: Vec<R>,
     /// s of every patch, which holds while its ECP moves, N·s, shape \[patch\].
     scaled: Vec<[R; 3]>,
+    /// Multiplier of the ball of every patch, 1/kg, shape \[patch\].
+    multiplier: Vec<R>,
     /// The answer before, N·s, shape \[row\].
     answer: Vec<R>,
     /// Room of the certificate.
@@ -35,7 +37,14 @@ pub(super) struct Carried<R> {
 
 impl<R: Pack> Carried<R> {
     pub fn new() -> Self {
-        Self { velocity: Vec::new(), step: Vec::new(), scaled: Vec::new(), answer: Vec::new(), sums: Vec::new() }
+        Self {
+            velocity: Vec::new(),
+            step: Vec::new(),
+            scaled: Vec::new(),
+            multiplier: Vec::new(),
+            answer: Vec::new(),
+            sums: Vec::new(),
+        }
     }
 
     /// w = W z + b, and s of the patches.
@@ -47,6 +56,8 @@ impl<R: Pack> Carried<R> {
         add_product(tile.one.delassus, tile.one.impulse, &mut self.velocity);
         self.step.resize(n, R::zero());
         self.scaled.clear();
+        self.multiplier.clear();
+        self.multiplier.resize(tile.patches, R::zero());
         for i in 0..n {
             self.step[i] = inverse(tile.diagonal(i));
         }
@@ -71,6 +82,24 @@ impl<R: Pack> Carried<R> {
         }
     }
 
+    /// The same for three rows.
+    #[inline(always)]
+    fn push_three(&mut self, tile: &mut PatchTile<'_, R>, rows: [usize; 3], change: [R; 3]) {
+        if !R::zero().lt(change[0].abs().max(change[1].abs()).max(change[2].abs())).any() {
+            return;
+        }
+        let n = tile.row_count();
+        let [i, j, k] = [rows[0] * n, rows[1] * n, rows[2] * n];
+        let w = tile.one.delassus;
+        let (a, b, c) = (&w[i..i + n], &w[j..j + n], &w[k..k + n]);
+        for k in 0..3 {
+            tile.one.impulse[rows[k]] += change[k];
+        }
+        for (j, u) in self.velocity[..n].iter_mut().enumerate() {
+            *u = c[j].mul_add(change[2], b[j].mul_add(change[1], a[j].mul_add(change[0], *u)));
+        }
+    }
+
     /// `count` sweeps over the live blocks; the others stay as they are.
     #[inline(always)]
     pub fn sweep(&mut self, count: u32, tile: &mut PatchTile<'_, R>) {
@@ -88,9 +117,11 @@ impl<R: Pack> Carried<R> {
                     ([z[i], z[i + 1], z[i + 2]], [&self.velocity[i], &self.velocity[i + 1], &self.velocity[i + 2]]);
                 let steps = contact_steps(LAW_CONE, &own);
                 let new = update_contact(LAW_CONE, [*u[0], *u[1], *u[2]], old, &own, steps, tile.one.friction[c]);
+                let mut change = [zero; 3];
                 for k in 0..3 {
-                    self.push(tile, i + k, R::select(live, new[k] - old[k], zero));
+                    change[k] = R::select(live, new[k] - old[k], zero);
                 }
+                self.push_three(tile, [i, i + 1, i + 2], change);
             }
             for i in tile.first_scalar()..n {
                 let s = 2 * (i - 3 * tile.contacts);
@@ -155,13 +186,15 @@ impl<R: Pack> Carried<R> {
             }
         }
         let radius = tile.one.friction[c] * pressure.sum;
-        let best = least_on_ball(&d, g, radius, R::constant(16.0 * R::Scalar::EPSILON), live);
+        let best = least_on_ball(&d, g, radius, &mut self.multiplier[c], live);
         let new = shape.impulses(best, centre);
+        let mut change = [zero; 3];
         for k in 0..3 {
             let rough = live.and(zero.lt(shape.ellipsoid[k]));
             self.scaled[c][k] = R::select(rough, best[k], R::select(live, zero, s[k]));
-            self.push(tile, friction[k], R::select(live, new[k] - old[k], zero));
+            change[k] = R::select(live, new[k] - old[k], zero);
         }
+        self.push_three(tile, friction, change);
     }
 
     /// The largest natural-map residual by what is carried, m/s; not a number where any part of it is not.
