@@ -3,6 +3,9 @@
 // Arrays are stored [tile][entry][lane]; one invocation is one block, that is one lane of one tile, so that neighbouring
 // invocations read neighbouring numbers. Tiles have blocks of any size, and say of which.
 
+// Whether the first contacts of blocks may be patches (patch/); without it the compiler leaves out what is about them.
+override patches: bool = false;
+
 struct Header {
     block_count: u32,
     law: u32,
@@ -16,10 +19,11 @@ struct Header {
 struct Tile {
     contact_count: u32,
     scalar_count: u32,
+    patch_count: u32,
     sweep_count: u32, // at most, in one dispatch
     first_matrix: u32, // entries of all tiles before this one
     first_row: u32,
-    first_contact: u32,
+    first_friction: u32,
     first_scalar: u32,
 }
 @group(0) @binding(0) var<uniform> header: Header;
@@ -49,6 +53,9 @@ const WORKGROUP_SIZE = 64u;
 struct Block {
     contact_count: u32,
     scalar_count: u32,
+    patch_count: u32, // of the contacts, the first ones
+    point_count: u32, // the other contacts
+    bounded_count: u32, // scalar rows of no patch, the last ones
     sweep_count: u32,
     row_count: u32,
     matrix: u32,
@@ -61,14 +68,18 @@ struct Block {
 fn block_of(index: u32) -> Block {
     let tile = tiles[index / LANES];
     let lane = index % LANES;
+    let patch_count = select(0u, tile.patch_count, patches);
     return Block(
         tile.contact_count,
         tile.scalar_count,
+        patch_count,
+        tile.contact_count - patch_count,
+        tile.scalar_count - PATCH_ROWS * patch_count,
         tile.sweep_count,
         3u * tile.contact_count + tile.scalar_count,
         tile.first_matrix * LANES + lane,
         tile.first_row * LANES + lane,
-        tile.first_contact * LANES + lane,
+        tile.first_friction * LANES + lane,
         2u * tile.first_scalar * LANES + lane,
         index / LANES * REPORT_LEN * LANES + lane,
     );

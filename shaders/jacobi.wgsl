@@ -1,4 +1,4 @@
-// The twin of src/solver/jacobi.rs: one projected Jacobi sweep.
+// The twin of src/solver/jacobi.rs: one projected Jacobi sweep. Blocks with patches are swept by pgs.
 
 fn jacobi(b: Block) {
     for (var c = 0u; c < b.contact_count; c++) {

@@ -1,7 +1,11 @@
 // The twin of src/solver/pgs.rs: one sweep of projected Gauss-Seidel.
 
 fn pgs(b: Block) {
-    for (var c = 0u; c < b.contact_count; c++) {
+    for (var c = 0u; c < b.patch_count; c++) {
+        sweep_patch(b, c);
+    }
+    for (var p = 0u; p < b.point_count; p++) {
+        let c = b.patch_count + p;
         let i = 3u * c;
         var u = contact_rows(b, i).velocity;
         let old = contact_impulse(b, i);
@@ -30,7 +34,8 @@ fn pgs(b: Block) {
         impulse[x + LANES] = tangent.x;
         impulse[x + 2u * LANES] = tangent.y;
     }
-    for (var s = 0u; s < b.scalar_count; s++) {
+    for (var t = 0u; t < b.bounded_count; t++) {
+        let s = PATCH_ROWS * b.patch_count + t;
         let i = 3u * b.contact_count + s;
         let x = b.row + i * LANES;
         // λ ← clamp(λ − w/W_ii, lower, upper)

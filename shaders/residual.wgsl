@@ -4,7 +4,14 @@ fn residual(b: Block) {
     var largest = 0.0;
     var magnitude = 0.0;
     var finite = true;
-    for (var c = 0u; c < b.contact_count; c++) {
+    for (var c = 0u; c < b.patch_count; c++) {
+        let part = certify(b, c);
+        finite = finite && part.finite;
+        largest = larger(part.error, largest);
+        magnitude = larger(part.magnitude, magnitude);
+    }
+    for (var p = 0u; p < b.point_count; p++) {
+        let c = b.patch_count + p;
         let i = 3u * c;
         let rows = contact_rows(b, i);
         let u = rows.velocity;
@@ -34,7 +41,8 @@ fn residual(b: Block) {
         largest = larger(error, largest);
         magnitude = larger(larger(larger(rows.terms.x, rows.terms.y), rows.terms.z), magnitude);
     }
-    for (var s = 0u; s < b.scalar_count; s++) {
+    for (var t = 0u; t < b.bounded_count; t++) {
+        let s = PATCH_ROWS * b.patch_count + t;
         let i = 3u * b.contact_count + s;
         let row = scalar_row(b, i);
         let own = impulse[b.row + i * LANES];

@@ -14,6 +14,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     var swept = true;
     if done == 0u {
         warm_start(b);
+        make_feasible(b);
         residual(b);
         swept = report[b.report + REPORT_LIVE * LANES] > 0.0 && 0u < header.iterations;
     }

@@ -1,4 +1,4 @@
-// The twin of src/solver/warm_start.rs: makes the first guess feasible.
+// The twin of src/solver/warm_start.rs: makes the first guess of points and scalar rows feasible.
 
 // The guess, or 0 where it is not finite.
 fn guess(index: u32) -> f32 {
@@ -6,7 +6,8 @@ fn guess(index: u32) -> f32 {
 }
 
 fn warm_start(b: Block) {
-    for (var c = 0u; c < b.contact_count; c++) {
+    for (var p = 0u; p < b.point_count; p++) {
+        let c = b.patch_count + p;
         let i = b.row + 3u * c * LANES;
         let normal = larger(guess(i), 0.0);
         let radius = friction[b.contact + c * LANES] * normal;
@@ -21,7 +22,8 @@ fn warm_start(b: Block) {
         impulse[i + LANES] = tangent.x;
         impulse[i + 2u * LANES] = tangent.y;
     }
-    for (var s = 0u; s < b.scalar_count; s++) {
+    for (var t = 0u; t < b.bounded_count; t++) {
+        let s = PATCH_ROWS * b.patch_count + t;
         let i = b.row + (3u * b.contact_count + s) * LANES;
         impulse[i] = project_bounds(b, s, guess(i));
     }

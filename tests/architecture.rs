@@ -214,20 +214,30 @@ fn modules_import_only_earlier_ones() {
 #[cfg(feature = "gpu")]
 mod shaders {
     use std::mem::offset_of;
+    use std::path::Path;
 
     use super::{files, read, root};
     use delassus::gpu::{
-        Array, Header, LOOP_BUDGET, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, Tile, loop_count, sweeps_in_a_dispatch,
+        Array, Header, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, Tile, loop_count,
+        sweeps_in_a_dispatch,
     };
     use delassus::lane::{F32x16, Pack};
+    use delassus::lcp::patch::ellipsoid::SECULAR_STEPS;
     use delassus::solver::{
-        ALGORITHM_PGS, BlockSize, LAW_CONE, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS,
-        SWEPT, SolveSettings,
+        ALGORITHM_PGS, BlockSize, DISC_STEPS, LAW_CONE, PATCH_LEN, PATCH_ROWS, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE,
+        REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT, SolveSettings,
     };
     use wgpu::naga;
 
     /// Files of the shader; all but the first are named after their function, and after their twin.
     const PARTS: [&str; 6] = ["common", "warm_start", "residual", "pgs", "jacobi", "sweeps"];
+    /// Those about patches, and their twins: functions have the names that they have there, but those that begin with `patch_`, which read and write arrays.
+    const PATCH_PARTS: [(&str, &str); 4] = [
+        ("patch/ellipsoid", "lcp/patch/ellipsoid"),
+        ("patch/law", "solver/patch/law"),
+        ("patch/sweeps", "solver/patch/sweeps"),
+        ("patch/certificate", "solver/patch/certificate"),
+    ];
 
     fn parse(source: &str) -> naga::Module {
         naga::front::wgsl::parse_str(source)
@@ -269,6 +279,12 @@ mod shaders {
 
     #[test]
     fn the_shader_is_valid_and_goes_to_every_language() {
+        for patches in [0.0, 1.0] {
+            goes_to_every_language(&naga::back::PipelineConstants::from_iter([(PATCHES.to_owned(), patches)]));
+        }
+    }
+
+    fn goes_to_every_language(constants: &naga::back::PipelineConstants) {
         let module = parse(SOURCE);
         let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
             .validate(&module)
@@ -276,6 +292,8 @@ mod shaders {
         assert_eq!(module.entry_points.len(), 1);
         assert_eq!(module.entry_points[0].name, SHADER);
         assert_eq!(module.entry_points[0].workgroup_size, [64, 1, 1]);
+        let (module, info) = naga::back::pipeline_constants::process_overrides(&module, &info, None, constants)
+            .expect("a value for every constant");
         naga::back::spv::write_vec(&module, &info, &naga::back::spv::Options::default(), None).expect("SPIR-V");
         let mut text = String::new();
         let (options, pipeline) = (naga::back::hlsl::Options::default(), naga::back::hlsl::PipelineOptions::default());
@@ -302,18 +320,34 @@ mod shaders {
         files(&root().join("shaders"), "wgsl", &mut paths);
         // those of the step that stays on the device are made into shaders for a model: see the tests of `resident`
         paths.retain(|path| !path.parent().is_some_and(|folder| folder.ends_with("resident")));
-        let mut names: Vec<_> =
-            paths.iter().map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
-        let mut parts = PARTS.map(str::to_owned);
+        let shaders = root().join("shaders");
+        let name =
+            |path: &Path| path.strip_prefix(&shaders).expect("a shader").with_extension("").display().to_string();
+        let mut names: Vec<_> = paths.iter().map(|path| name(path)).collect();
+        let all: Vec<&str> = PARTS.into_iter().chain(PATCH_PARTS.map(|(part, _)| part)).collect();
+        let mut parts: Vec<_> = all.iter().map(|part| (*part).to_owned()).collect();
         names.sort();
         parts.sort();
         assert_eq!(names, parts);
-        let source: String = PARTS.iter().map(|part| read(&root().join(format!("shaders/{part}.wgsl")))).collect();
+        let source: String = all.iter().map(|part| read(&root().join(format!("shaders/{part}.wgsl")))).collect();
         assert!(source == SOURCE, "the shader is not its parts");
         for part in &PARTS[1..] {
             assert!(SOURCE.contains(&format!("\nfn {part}(")), "{part}");
             let twin = read(&root().join(format!("src/solver/{part}.rs")));
             assert!(twin.contains(&format!("pub fn {part}<R: Pack>(")), "{part}");
+        }
+        for (part, twin) in PATCH_PARTS {
+            let (source, twin) =
+                (read(&shaders.join(format!("{part}.wgsl"))), read(&root().join(format!("src/{twin}.rs"))));
+            let functions = source.lines().filter_map(|line| Some(line.strip_prefix("fn ")?.split_once('(')?.0));
+            let formulas: Vec<_> = functions.filter(|name| !name.starts_with("patch_")).collect();
+            assert!(!formulas.is_empty(), "{part}");
+            for name in formulas {
+                assert!(
+                    twin.contains(&format!("fn {name}<")) || twin.contains(&format!("fn {name}(")),
+                    "{part}: {name}"
+                );
+            }
         }
     }
 
@@ -332,10 +366,11 @@ mod shaders {
         let tile = [
             ("contact_count", offset_of!(Tile, contact_count)),
             ("scalar_count", offset_of!(Tile, scalar_count)),
+            ("patch_count", offset_of!(Tile, patch_count)),
             ("sweep_count", offset_of!(Tile, sweep_count)),
             ("first_matrix", offset_of!(Tile, first_matrix)),
             ("first_row", offset_of!(Tile, first_row)),
-            ("first_contact", offset_of!(Tile, first_contact)),
+            ("first_friction", offset_of!(Tile, first_friction)),
             ("first_scalar", offset_of!(Tile, first_scalar)),
         ];
         let module = parse(SOURCE);
@@ -361,6 +396,10 @@ mod shaders {
             ("REPORT_SWEEPS", REPORT_SWEEPS),
             ("REPORT_LIVE", REPORT_LIVE),
             ("LANES", F32x16::LANES),
+            ("PATCH_ROWS", PATCH_ROWS),
+            ("PATCH_LEN", PATCH_LEN),
+            ("DISC_STEPS", DISC_STEPS),
+            ("SECULAR_STEPS", SECULAR_STEPS),
         ] {
             assert!(SOURCE.contains(&format!("const {name} = {value}u;")), "{name}");
         }
@@ -409,7 +448,7 @@ mod shaders {
 
     /// Iterations of all loops of one run of a function of the shader, inner ones and those of what it calls as often as they run, as the WGSL says; every `if` is
     /// taken, and so is its `else`.
-    fn loops(function: &str, size: BlockSize, sweep_count: usize) -> usize {
+    fn loops(function: &str, size: BlockSize, patch_count: usize, sweep_count: usize) -> usize {
         let code = code(SOURCE);
         let start = code.find(&format!("\nfn {function}(")).expect("a function") + 1;
         let body = &code[start..start + code[start..].find("\n}").expect("its end")];
@@ -430,6 +469,11 @@ mod shaders {
                     Some("b.contact_count") => size.contact_count,
                     Some("b.scalar_count") => size.scalar_count,
                     Some("b.row_count") => size.row_count(),
+                    Some("b.patch_count") => patch_count,
+                    Some("b.point_count") => size.contact_count - patch_count,
+                    Some("b.bounded_count") => size.scalar_count - PATCH_ROWS * patch_count,
+                    Some("DISC_STEPS") => DISC_STEPS,
+                    Some("SECULAR_TRIES") => SECULAR_STEPS + 1,
                     other => panic!("{function}: a loop up to {other:?}"),
                 };
                 (count, parsed) = (count + times, parsed + 1);
@@ -439,7 +483,7 @@ mod shaders {
                     before_brackets.filter_map(|text| text.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next());
                 count += words
                     .filter(|word| called.contains(word))
-                    .map(|name| times * loops(name, size, sweep_count))
+                    .map(|name| times * loops(name, size, patch_count, sweep_count))
                     .sum::<usize>();
             }
             for brace in line.chars() {
@@ -457,13 +501,18 @@ mod shaders {
 
     #[test]
     fn loop_iterations_are_counted_as_the_shader_runs_them() {
-        for (contact_count, scalar_count) in [(0, 1), (1, 0), (4, 3), (16, 0), (16, 8)] {
+        let sizes = [(0, 1, 0), (1, 0, 0), (4, 3, 0), (16, 0, 0), (16, 8, 0), (1, 4, 1), (7, 24, 5), (6, 24, 6)];
+        for (contact_count, scalar_count, patches) in sizes {
             let size = BlockSize { contact_count, scalar_count };
-            let [pgs, jacobi] = ["pgs", "jacobi"].map(|name| loops(name, size, 0));
-            assert!(0 < pgs && pgs <= jacobi, "a sweep is counted as one of jacobi");
+            let [pgs, jacobi] = ["pgs", "jacobi"].map(|name| loops(name, size, patches, 0));
+            assert!(
+                0 < pgs && (patches > 0 || pgs + size.row_count() == jacobi),
+                "a sweep is counted as one of jacobi"
+            );
             for sweeps in [0, 1, 7] {
-                // the text has a look after every sweep, and a sweep of both kinds
-                assert_eq!(loops(SHADER, size, sweeps) - sweeps * pgs, loop_count(size, sweeps, sweeps));
+                // the text has a look after every sweep, and a sweep of both kinds, of which that of jacobi copies every row
+                let counted = loops(SHADER, size, patches, sweeps) + sweeps * size.row_count() - sweeps * jacobi;
+                assert_eq!(counted, loop_count(size, patches, sweeps, sweeps), "{size:?} {patches}");
             }
         }
     }
@@ -471,18 +520,19 @@ mod shaders {
     #[test]
     fn a_dispatch_keeps_to_the_budget_and_uses_it() {
         let block = |contact_count, scalar_count| BlockSize { contact_count, scalar_count };
-        for size in [block(1, 0), block(12, 8), block(48, 0), block(96, 4), block(128, 0)] {
+        let sizes = [(block(1, 0), 0), (block(12, 8), 0), (block(48, 0), 0), (block(96, 4), 0), (block(128, 0), 0)];
+        for (size, patches) in sizes.into_iter().chain([(block(1, 4), 1), (block(12, 34), 8), (block(48, 192), 48)]) {
             for check_every in [0, 4, 1000] {
                 let settings = SolveSettings { iterations: 100_000, check_every, ..SolveSettings::default() };
-                let sweeps = sweeps_in_a_dispatch(size, &settings) as usize;
+                let sweeps = sweeps_in_a_dispatch(size, patches, &settings) as usize;
                 let looks = |sweeps: usize| sweeps.min(sweeps / check_every.max(1) as usize + 1);
-                let count = |sweeps: usize| loop_count(size, sweeps, looks(sweeps));
+                let count = |sweeps: usize| loop_count(size, patches, sweeps, looks(sweeps));
                 assert!(sweeps > 0 && count(sweeps) <= LOOP_BUDGET && count(sweeps + 1) > LOOP_BUDGET, "{size:?}");
-                let few = sweeps_in_a_dispatch(size, &SolveSettings { iterations: 1, ..settings });
+                let few = sweeps_in_a_dispatch(size, patches, &SolveSettings { iterations: 1, ..settings });
                 assert_eq!(few, 1);
             }
         }
         // Blocks of up to 128 contacts run on the device, larger ones on the CPU.
-        assert_eq!(sweeps_in_a_dispatch(block(192, 0), &SolveSettings::default()), 0);
+        assert_eq!(sweeps_in_a_dispatch(block(192, 0), 0, &SolveSettings::default()), 0);
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use delassus::lane::{F32x16, F64x8, Pack};
+use delassus::solver::FrictionLaw;
 use delassus::worlds::{Random, Start, TILES_PER_CHUNK};
 use delassus::{Backend, Error, Mask, Model, Precision, Settings, WorldReport, WorldStatus, Worlds};
 
@@ -170,6 +171,15 @@ fn quadruped_and_boxes_on_the_device() {
     check("boxes", 20, &[5, 17], &hybrid, 40);
 }
 
+/// Faces, edges and points in one batch on the device.
+#[test]
+fn patches_on_the_device() {
+    let Some(hybrid) = hybrid() else { return };
+    let settings = Settings { friction: FrictionLaw::Patch, ..hybrid };
+    check("humanoid", 24, &[5, 17], &settings, 40);
+    check("boxes", 20, &[5, 17], &settings, 40);
+}
+
 /// The number of threads decides who steps which chunk, on the hybrid backend which worlds share one, and nothing else.
 #[test]
 fn threads_change_nothing() {
@@ -289,8 +299,11 @@ fn a_world_that_is_not_finite_is_alone() {
 #[test]
 fn a_world_that_is_not_finite_is_alone_on_the_device() {
     let Some(hybrid) = hybrid() else { return };
-    for poison in [Poison::Position(f64::NAN), Poison::Velocity(f64::INFINITY), Poison::Control(f64::NAN)] {
-        isolation(&hybrid, poison, 10);
+    for friction in [FrictionLaw::Cone, FrictionLaw::Patch] {
+        let settings = Settings { friction, ..hybrid.clone() };
+        for poison in [Poison::Position(f64::NAN), Poison::Velocity(f64::INFINITY), Poison::Control(f64::NAN)] {
+            isolation(&settings, poison, 10);
+        }
     }
 }
 

@@ -297,7 +297,7 @@ fn long_solves_are_spread_over_dispatches() {
         let report = gpu.solve(&mut shader, &settings).expect("a solve");
         // of both problems
         let size = shader.groups[places[0].group].size;
-        let each = 300u32.div_ceil(sweeps_in_a_dispatch(size, &settings));
+        let each = 300u32.div_ceil(sweeps_in_a_dispatch(size, 0, &settings));
         assert!(each > 5 && report.work.dispatches == u64::from(2 * each), "{report:?} {each}");
         gpu.solve_from(u32::MAX, &mut twin, &settings).expect("a solve");
         let sweeps = Block::read(&twin, places[0])[size.row_count() * 2 + REPORT_SWEEPS];
@@ -380,16 +380,19 @@ fn a_step_takes_few_dispatches_and_two_waits() {
         return;
     }
     let (auto, pgs, jacobi) = (Algorithm::Auto, Algorithm::Pgs, Algorithm::Jacobi);
-    for (name, keyframe, algorithm) in [
-        ("ant", None, auto),
-        ("ant", None, pgs),
-        ("quadruped", Some("stand"), jacobi),
-        ("spheres", None, auto),
-        ("boxes", None, auto),
+    let (cone, patch) = (FrictionLaw::Cone, FrictionLaw::Patch);
+    for (name, keyframe, algorithm, friction) in [
+        ("ant", None, auto, cone),
+        ("ant", None, auto, patch),
+        ("ant", None, pgs, cone),
+        ("quadruped", Some("stand"), jacobi, cone),
+        ("spheres", None, auto, cone),
+        ("boxes", None, auto, cone),
+        ("boxes", None, auto, patch),
     ] {
         let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
         let model = Model::from_mjcf_file(path).expect("a model");
-        let settings = Settings { backend: Backend::Hybrid, algorithm, ..Settings::default() };
+        let settings = Settings { backend: Backend::Hybrid, algorithm, friction, ..Settings::default() };
         let mut worlds = Worlds::new(&model, 32, settings).expect("worlds");
         let keyframe = keyframe.and_then(|name| model.keyframe(name));
         worlds.set_start(Start { keyframe, position_noise: 0.05, velocity_noise: 0.05 }).expect("a start");
@@ -405,7 +408,7 @@ fn a_step_takes_few_dispatches_and_two_waits() {
             contacts += worlds.reports().iter().map(|report| report.contact_count).sum::<usize>();
             assert!(work.bytes_down <= work.bytes_up, "{name}: {work:?}");
         }
-        println!("{name} {algorithm:?}: {most:?}, {contacts} contacts");
+        println!("{name} {algorithm:?} {friction:?}: {most:?}, {contacts} contacts");
         assert!(contacts > 500, "{name}");
         // where Newton follows, sweeps are few
         let dispatches = if algorithm == auto { 2 } else { 20 };

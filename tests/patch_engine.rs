@@ -405,8 +405,6 @@ fn single_points_move_as_with_the_cone_to_the_bit() {
 fn what_has_no_patches_says_what_to_do() {
     let model = one_on_floor(Shape::Box { half: Vector3::new(0.2, 0.1, 0.3) }, 0.3, 1.0, 0.5);
     for wrong in [
-        Settings { backend: Backend::Hybrid, precision: Precision::F32, ..settings(0.01) },
-        Settings { backend: Backend::Gpu, precision: Precision::F32, ..settings(0.01) },
         Settings { impacts: Impacts::Sequential, ..settings(0.01) },
         Settings { algorithm: Algorithm::Jacobi, ..settings(0.01) },
     ] {

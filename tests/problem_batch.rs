@@ -21,6 +21,7 @@ fn on_cpu<R: Pack>(problems: &[Problem], settings: &SolveSettings) -> Vec<Soluti
 #[cfg(feature = "gpu")]
 fn on_device(problems: &[Problem], settings: &SolveSettings) -> Option<Vec<Solution>> {
     use delassus::gpu::{DeviceChoice, Gpu};
+    use delassus::solver::{Which, polish};
     let mut gpu = match Gpu::new(&DeviceChoice::Any) {
         Ok(gpu) => gpu,
         Err(error) => {
@@ -29,7 +30,20 @@ fn on_device(problems: &[Problem], settings: &SolveSettings) -> Option<Vec<Solut
         }
     };
     println!("on {}", gpu.info().name);
-    Some(solve_problems(problems, settings, |batch, settings| gpu.solve(batch, settings).map(|_| ())).unwrap())
+    let solved = solve_problems(problems, settings, |batch, settings| {
+        gpu.solve(batch, settings)?;
+        if settings.uses_newton() {
+            // what sweeps leave; the position problem is the same one, and goes on from the answer
+            polish(batch, Level::detect(), settings, Which::Velocity);
+            for group in &mut batch.groups {
+                group.position_impulse.copy_from_slice(&group.impulse);
+                group.position_report.copy_from_slice(&group.report);
+            }
+            polish(batch, Level::detect(), settings, Which::Position);
+        }
+        Ok(())
+    });
+    Some(solved.unwrap())
 }
 
 #[cfg(not(feature = "gpu"))]
@@ -214,4 +228,7 @@ fn the_patch_problems_of_the_data_are_one_batch() {
     };
     check("f64", &on_cpu::<F64x8>(&problems, &auto(5e-14)), 1e-10);
     check("f32", &on_cpu::<F32x16>(&problems, &auto(5e-9)), 1e-5);
+    if let Some(solutions) = on_device(&problems, &auto(5e-9)) {
+        check("device", &solutions, 1e-5);
+    }
 }

@@ -192,9 +192,13 @@ fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answ
         time_s: 0.0,
     };
     let mut answers: Vec<Answered> = records.iter().map(untreated).collect();
-    for law in [FrictionLaw::Cone, FrictionLaw::Box] {
+    for law in [FrictionLaw::Patch, FrictionLaw::Cone, FrictionLaw::Box] {
         let fits = |record: &Record| {
-            let wanted = if record.problem.has_cones() { FrictionLaw::Cone } else { FrictionLaw::Box };
+            let wanted = match &record.problem {
+                problem if problem.has_patches() => FrictionLaw::Patch,
+                problem if problem.has_cones() => FrictionLaw::Cone,
+                _ => FrictionLaw::Box,
+            };
             wanted == law && ProblemBatch::<F32x16>::new([&record.problem], law).is_ok()
         };
         let chosen: Vec<usize> = (0..records.len()).filter(|&i| fits(&records[i])).collect();

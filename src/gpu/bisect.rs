@@ -3,7 +3,9 @@
 use super::device::Gpu;
 use crate::error::Result;
 use crate::lane::{Compiled, F32x16, Level, Real, Task};
-use crate::solver::{Batch, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, sweeps};
+use crate::solver::{
+    Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, patch_sweeps, sweeps,
+};
 
 impl Gpu {
     /// [`Gpu::solve`], with the twin for the first `first` sweeps of both problems and the shader for those after them. The first guess and the first look belong to
@@ -46,6 +48,10 @@ impl Task for Twin<'_, '_> {
         for t in 0..tiles.count() {
             begin_sweeps(&mut tiles, which, t);
             if sweep_count == 0 {
+                continue;
+            }
+            if settings.law == FrictionLaw::Patch && tiles.patch_count > 0 {
+                patch_sweeps(&header, tiles.reborrow(), which, t);
                 continue;
             }
             let (bias, impulse, report) = match which {

@@ -7,7 +7,9 @@ use std::ops::Range;
 use super::shader::{Array, sweeps_in_a_dispatch};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Pack};
-use crate::solver::{self, BlockSize, REPORT_LEN, REPORT_LIVE, SWEPT, SolveSettings, Tiles, Which};
+use crate::solver::{
+    self, BlockSize, FrictionLaw, PATCH_LEN, REPORT_LEN, REPORT_LIVE, SWEPT, SolveSettings, Tiles, Which,
+};
 
 /// Bytes of one tile's entry: 16 f32.
 const ENTRY_BYTES: u64 = size_of::<F32x16>() as u64;
@@ -49,14 +51,16 @@ pub struct Tile {
     pub contact_count: u32,
     /// Scalar rows they have room for.
     pub scalar_count: u32,
+    /// How many of the contacts are patches, the first ones.
+    pub patch_count: u32,
     /// Most sweeps of one dispatch.
     pub sweep_count: u32,
     /// Entries of W of all tiles before this one.
     pub first_matrix: u32,
     /// Rows of all tiles before this one.
     pub first_row: u32,
-    /// Contacts of all tiles before this one.
-    pub first_contact: u32,
+    /// Numbers about friction of all tiles before this one: coefficients, and what patches are.
+    pub first_friction: u32,
     /// Scalar rows of all tiles before this one.
     pub first_scalar: u32,
 }
@@ -69,12 +73,13 @@ pub(super) struct Part {
     /// Which of them.
     pub tiles: Range<usize>,
     size: BlockSize,
+    patch_count: usize,
 }
 
 impl Part {
     /// Where they are in an array.
     fn range(&self, array: Array) -> Range<usize> {
-        let len = entries(array, self.size);
+        let len = entries(array, self.size, self.patch_count);
         self.tiles.start * len..self.tiles.end * len
     }
 }
@@ -92,18 +97,23 @@ pub(super) struct Chunk {
     pub dispatches: u32,
 }
 
-/// Whether blocks of a size are solved on a device that binds `binding_bytes` at once.
-pub(super) fn fits(size: BlockSize, settings: &SolveSettings, binding_bytes: u64) -> bool {
-    sweeps_in_a_dispatch(size, settings) > 0 && tile_bytes(size) <= binding_bytes
+/// Whether blocks of a size, the first contacts of which are patches, are solved on a device that binds `binding_bytes` at once.
+pub(super) fn fits(size: BlockSize, patch_count: usize, settings: &SolveSettings, binding_bytes: u64) -> bool {
+    sweeps_in_a_dispatch(size, patch_count, settings) > 0 && tile_bytes(size, patch_count) <= binding_bytes
+}
+
+/// How many of the contacts are patches as far as the friction law knows such.
+pub(super) fn patches_under(law: FrictionLaw, patch_count: usize) -> usize {
+    if law == FrictionLaw::Patch { patch_count } else { 0 }
 }
 
 /// Entries of an array per tile.
-fn entries(array: Array, size: BlockSize) -> usize {
+fn entries(array: Array, size: BlockSize, patch_count: usize) -> usize {
     let n = size.row_count();
     match array {
         Array::Tiles => 0,
         Array::Delassus => n * n,
-        Array::Friction => size.contact_count,
+        Array::Friction => size.contact_count + PATCH_LEN * patch_count,
         Array::Bounds => 2 * size.scalar_count,
         Array::Bias | Array::NextImpulse | Array::Impulse => n,
         Array::Report => REPORT_LEN,
@@ -111,63 +121,67 @@ fn entries(array: Array, size: BlockSize) -> usize {
 }
 
 /// Bytes of a tile in the array where it has most.
-fn tile_bytes(size: BlockSize) -> u64 {
-    Array::ALL.map(|array| entries(array, size)).into_iter().max().unwrap_or(0) as u64 * ENTRY_BYTES
+fn tile_bytes(size: BlockSize, patch_count: usize) -> u64 {
+    Array::ALL.map(|array| entries(array, size, patch_count)).into_iter().max().unwrap_or(0) as u64 * ENTRY_BYTES
 }
 
 impl Chunk {
     /// Cuts the tiles that fit so that every array fits a binding of `binding_bytes` and the blocks fit one dispatch. The largest blocks come first: what takes longest starts
     /// first, and neighbours are alike.
     pub fn cut(all: &[Tiles<'_, F32x16>], settings: &SolveSettings, binding_bytes: u64) -> Vec<Self> {
-        let there = |k: &usize| all[*k].count() > 0 && fits(all[*k].size, settings, binding_bytes);
+        let patches = |k: usize| patches_under(settings.law, all[k].patch_count);
+        let there = |k: &usize| all[*k].count() > 0 && fits(all[*k].size, patches(*k), settings, binding_bytes);
         let mut order: Vec<usize> = (0..all.len()).filter(there).collect();
-        order.sort_by_key(|&k| Reverse((all[k].size.row_count(), all[k].size)));
+        order.sort_by_key(|&k| Reverse((all[k].size.row_count(), all[k].size, patches(k))));
         let most_tiles = WORKGROUP_COUNT_LIMIT * WORKGROUP_SIZE / F32x16::LANES;
         let (mut chunks, mut used) = (Vec::<Self>::new(), binding_bytes);
         for k in order {
-            let (size, mut first) = (all[k].size, 0);
+            let (size, patch_count, mut first) = (all[k].size, patches(k), 0);
+            let bytes = tile_bytes(size, patch_count);
             while first < all[k].count() {
                 let room = chunks.last().map_or(0, |chunk| most_tiles - chunk.tiles.len());
-                let room = room.min(((binding_bytes - used) / tile_bytes(size)) as usize);
+                let room = room.min(((binding_bytes - used) / bytes) as usize);
                 let Some(chunk) = chunks.last_mut().filter(|_| room > 0) else {
                     chunks.push(Self::default());
                     used = 0;
                     continue;
                 };
                 let last = all[k].count().min(first + room);
-                chunk.add(k, first..last, size, settings);
-                used += (last - first) as u64 * tile_bytes(size);
+                chunk.add(Part { index: k, tiles: first..last, size, patch_count }, settings);
+                used += (last - first) as u64 * bytes;
                 first = last;
             }
         }
         chunks
     }
 
-    fn add(&mut self, index: usize, tiles: Range<usize>, size: BlockSize, settings: &SolveSettings) {
-        let sweep_count = sweeps_in_a_dispatch(size, settings);
+    fn add(&mut self, part: Part, settings: &SolveSettings) {
+        let Part { size, patch_count, .. } = part;
+        let sweep_count = sweeps_in_a_dispatch(size, patch_count, settings);
         let expected = match solver::Header::new(size, settings).contracts {
             0.0 => settings.iterations,
             _ => settings.iterations.min(settings.check_every.max(1).saturating_mul(LOOKS_BEFORE_NEWTON)),
         };
         self.most_dispatches = self.most_dispatches.max(settings.iterations.div_ceil(sweep_count)).max(1);
         self.dispatches = self.dispatches.max(expected.div_ceil(sweep_count)).max(1);
-        for _ in tiles.clone() {
+        for _ in part.tiles.clone() {
             let before = |array: Array| (self.bytes[array as usize] / ENTRY_BYTES) as u32;
             self.tiles.push(Tile {
                 contact_count: size.contact_count as u32,
                 scalar_count: size.scalar_count as u32,
+                patch_count: patch_count as u32,
                 sweep_count,
                 first_matrix: before(Array::Delassus),
                 first_row: before(Array::Impulse),
-                first_contact: before(Array::Friction),
+                first_friction: before(Array::Friction),
                 first_scalar: before(Array::Bounds) / 2,
             });
             for array in Array::ALL {
-                self.bytes[array as usize] += entries(array, size) as u64 * ENTRY_BYTES;
+                self.bytes[array as usize] += entries(array, size, patch_count) as u64 * ENTRY_BYTES;
             }
             self.bytes[Array::Tiles as usize] += size_of::<Tile>() as u64;
         }
-        self.parts.push(Part { index, tiles, size });
+        self.parts.push(part);
     }
 
     /// Whether any block of it is still swept.
@@ -186,12 +200,34 @@ impl Chunk {
         array: Array,
         of: impl Fn(usize) -> &'a [F32x16],
     ) -> u64 {
+        self.send_pieces(queue, to, array, |part| [&of(part.index)[part.range(array)]])
+    }
+
+    /// Sends friction coefficients and what patches are, tile by tile; returns the bytes.
+    fn send_friction(&self, queue: &wgpu::Queue, to: &wgpu::Buffer, all: &[Tiles<'_, F32x16>]) -> u64 {
+        self.send_pieces(queue, to, Array::Friction, |part| {
+            let Tiles { friction, patches, .. } = all[part.index];
+            let (contacts, numbers) = (part.size.contact_count, PATCH_LEN * part.patch_count);
+            part.tiles
+                .clone()
+                .flat_map(move |tile| [&friction[tile * contacts..][..contacts], &patches[tile * numbers..][..numbers]])
+        })
+    }
+
+    /// Sends an array in pieces, one after the other; returns the bytes.
+    fn send_pieces<'a, I: IntoIterator<Item = &'a [F32x16]>>(
+        &self,
+        queue: &wgpu::Queue,
+        to: &wgpu::Buffer,
+        array: Array,
+        of: impl Fn(&Part) -> I,
+    ) -> u64 {
         let size = self.bytes[array as usize];
         // a view that is refused is a fault that the device tells
         if let Some(mut view) = NonZeroU64::new(size).and_then(|size| queue.write_buffer_with(to, 0, size)) {
             let mut at = 0;
-            for part in &self.parts {
-                let from: &[u8] = bytemuck::cast_slice(&of(part.index)[part.range(array)]);
+            for piece in self.parts.iter().flat_map(of) {
+                let from: &[u8] = bytemuck::cast_slice(piece);
                 view.slice(at..at + from.len()).copy_from_slice(from);
                 at += from.len();
             }
@@ -277,7 +313,7 @@ impl Slot {
         let to = |array: Array| &self.arrays[array as usize];
         (size_of::<Header>() + tiles.len()) as u64
             + chunk.send(queue, to(Array::Delassus), Array::Delassus, |k| all[k].delassus)
-            + chunk.send(queue, to(Array::Friction), Array::Friction, |k| all[k].friction)
+            + chunk.send_friction(queue, to(Array::Friction), all)
             + chunk.send(queue, to(Array::Bounds), Array::Bounds, |k| all[k].bounds)
             + chunk.send(queue, to(Array::Bias), Array::Bias, |k| all[k].bias)
             + chunk.send(queue, &self.position_bias, Array::Bias, |k| all[k].position_bias)

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::buffers::{Chunk, Header, Slot};
-use super::shader::{Array, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
+use super::shader::{Array, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
 use crate::error::{Error, Result};
-use crate::solver::DeviceWork;
+use crate::solver::{DeviceWork, FrictionLaw};
 
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
@@ -142,11 +142,16 @@ pub struct Device {
     faults: Arc<Mutex<Faults>>,
 }
 
-/// An open device with the pipeline and buffers of the batched solver. Buffers grow as needed and are kept between solves.
+/// An open device with the pipelines and buffers of the batched solver. Buffers grow as needed and are kept between solves.
 #[derive(Debug)]
 pub struct Gpu {
     open: Device,
-    pub(super) pipeline: wgpu::ComputePipeline,
+    /// Of the shader without patches.
+    points: wgpu::ComputePipeline,
+    /// Of the shader with patches; none until they are asked for.
+    patches: Option<wgpu::ComputePipeline>,
+    /// Whether what is being solved may have patches.
+    has_patches: bool,
     pub(super) layout: wgpu::BindGroupLayout,
     /// What is being solved.
     pub(super) chunks: Vec<Chunk>,
@@ -261,10 +266,25 @@ impl Gpu {
     /// As [`Device::new`].
     pub fn new(choice: &DeviceChoice) -> Result<Self> {
         let open = Device::new(choice)?;
-        let (layout, pipeline) = pipeline(&open.device);
+        let layout = layout(&open.device);
+        let points = pipeline(&open.device, &layout, false);
         open.check()?;
         let (binding_bytes, work) = (open.binding_bytes(), DeviceWork::default());
-        Ok(Self { open, pipeline, layout, chunks: Vec::new(), slots: Vec::new(), work, binding_bytes })
+        let (chunks, slots, patches, has_patches) = (Vec::new(), Vec::new(), None, false);
+        Ok(Self { open, points, patches, has_patches, layout, chunks, slots, work, binding_bytes })
+    }
+
+    /// Which shader solves under a law. The law says it, not the blocks at hand: so a block's bits do not depend on its neighbours.
+    pub(super) fn choose_pipeline(&mut self, law: FrictionLaw) {
+        self.has_patches = law == FrictionLaw::Patch;
+        if self.has_patches && self.patches.is_none() {
+            self.patches = Some(pipeline(&self.open.device, &self.layout, true));
+        }
+    }
+
+    /// The shader that was chosen.
+    pub(super) fn pipeline(&self) -> &wgpu::ComputePipeline {
+        self.patches.as_ref().filter(|_| self.has_patches).unwrap_or(&self.points)
     }
 
     /// What was asked of the device so far.
@@ -279,8 +299,8 @@ impl Gpu {
     }
 }
 
-/// The bind group layout and pipeline of the shader: header at binding 0, storage buffers after it.
-fn pipeline(device: &wgpu::Device) -> (wgpu::BindGroupLayout, wgpu::ComputePipeline) {
+/// The bind group layout of the shader: header at binding 0, storage buffers after it.
+fn layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let entry = |binding, ty, size| wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
@@ -295,22 +315,28 @@ fn pipeline(device: &wgpu::Device) -> (wgpu::BindGroupLayout, wgpu::ComputePipel
     for (k, array) in Array::ALL.into_iter().enumerate() {
         entries.push(entry(k as u32 + 1, wgpu::BufferBindingType::Storage { read_only: !array.is_written() }, 0));
     }
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(SHADER), entries: &entries })
+}
+
+/// The pipeline of the shader, for blocks that may have patches or cannot.
+fn pipeline(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, patches: bool) -> wgpu::ComputePipeline {
     let label = Some(SHADER);
-    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label,
-        bind_group_layouts: &[Some(&layout)],
+        bind_group_layouts: &[Some(layout)],
         immediate_size: 0,
     });
     let source = wgpu::ShaderSource::Wgsl(SOURCE.into());
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label, source });
-    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+    device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label,
         layout: Some(&pipeline_layout),
         module: &module,
         entry_point: Some(SHADER),
-        compilation_options: wgpu::PipelineCompilationOptions::default(),
+        compilation_options: wgpu::PipelineCompilationOptions {
+            constants: &[(PATCHES, f64::from(u8::from(patches)))],
+            ..Default::default()
+        },
         cache: None,
-    });
-    (layout, pipeline)
+    })
 }

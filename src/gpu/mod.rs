@@ -17,5 +17,5 @@ mod solve;
 pub use buffers::{Header, Tile};
 pub(crate) use chain::{Chain, Dispatch, Kernel};
 pub use device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Gpu, list_devices};
-pub use shader::{Array, LOOP_BUDGET, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
+pub use shader::{Array, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
 pub use solve::GpuReport;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::buffers::{Chunk, Slot, fits};
+use super::buffers::{Chunk, Slot, fits, patches_under};
 use super::device::{Device, Gpu};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Level};
@@ -38,7 +38,7 @@ impl Gpu {
         let before = self.work;
         let mut report = GpuReport::default();
         for group in &batch.groups {
-            let there = self.fits(group.size, settings);
+            let there = self.fits(group.size, group.patch_count, settings);
             *if there { &mut report.gpu_block_count } else { &mut report.cpu_block_count } += group.block_count;
         }
         let mut all: Vec<_> = batch.groups.iter_mut().map(Tiles::all).collect();
@@ -50,9 +50,9 @@ impl Gpu {
         Ok(report)
     }
 
-    /// Whether blocks of a size are solved on the device.
-    fn fits(&self, size: BlockSize, settings: &SolveSettings) -> bool {
-        fits(size, settings, self.binding_bytes)
+    /// Whether blocks of a size, the first contacts of which are patches, are solved on the device.
+    fn fits(&self, size: BlockSize, patch_count: usize, settings: &SolveSettings) -> bool {
+        fits(size, patches_under(settings.law, patch_count), settings, self.binding_bytes)
     }
 
     /// Sends what the problems of all blocks are. Those that are too large for the device are solved here, both problems of them; the note says so.
@@ -61,10 +61,11 @@ impl Gpu {
     /// As [`Gpu::solve`].
     pub(crate) fn load(&mut self, all: &mut [Tiles<'_, F32x16>], settings: &SolveSettings) -> Result<Option<String>> {
         settings.validate()?;
+        self.choose_pipeline(settings.law);
         let mut note = None;
         for tiles in all.iter_mut().filter(|tiles| tiles.count() > 0) {
             let rows = tiles.size.row_count();
-            if self.fits(tiles.size, settings) {
+            if self.fits(tiles.size, tiles.patch_count, settings) {
                 continue;
             }
             if !Level::detect().runs_packs() {
@@ -122,7 +123,7 @@ impl Gpu {
                 let chunk = &self.chunks[k];
                 let wanted = if done[k] == 0 { chunk.dispatches } else { chunk.most_dispatches - done[k] };
                 let dispatches = wanted.clamp(1, MOST_DISPATCHES);
-                self.slots[k].record(&mut encoder, &self.pipeline, chunk, which, dispatches);
+                self.slots[k].record(&mut encoder, self.pipeline(), chunk, which, dispatches);
                 done[k] += dispatches;
                 self.work.dispatches += u64::from(dispatches);
             }

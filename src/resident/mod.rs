@@ -20,7 +20,7 @@ mod tests;
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
-use crate::solver::Algorithm;
+use crate::solver::{Algorithm, FrictionLaw};
 use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::{Layout, MEMORY_LEN, OUTCOME_LEN};
@@ -94,6 +94,9 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     }
     if settings.algorithm == Algorithm::Jacobi {
         return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");
+    }
+    if settings.friction == FrictionLaw::Patch {
+        return says("patches have no formulas there; use backend hybrid or cpu, or friction cone");
     }
     if model.nv() > MOST_DOFS {
         let nv = model.nv();

@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::carried::{Carried, sweep_carrying};
 use super::large::{LargeBlock, solve_large};
-use super::patch::{self, solve_patches};
+use super::patch::{self, polish_patches, solve_patches};
 use super::rounds::{Gathering, newton};
 use super::settings::{FrictionLaw, Header, SolveSettings};
 use super::sweeps::sweeps;
@@ -87,7 +87,9 @@ fn solve_all<R: Pack>(
     scratch: &mut Scratch<R>,
 ) {
     if let Some(which) = polished {
-        if settings.uses_newton() {
+        if settings.uses_newton() && settings.law == FrictionLaw::Patch {
+            polish_patches(blocks, which, level, settings, &mut scratch.patch);
+        } else if settings.uses_newton() {
             level.run(Newton { blocks, which, settings, level, scratch });
         }
         return;

@@ -44,6 +44,9 @@ pub use batch::{
 pub(crate) use cpu::{Scratch, solve_reusing};
 pub use cpu::{polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
+pub use patch::DISC_STEPS;
+#[cfg(feature = "gpu")]
+pub(crate) use patch::patch_sweeps;
 pub use problems::{ProblemBatch, solve_problems};
 pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings};
 pub use size::BlockSize;

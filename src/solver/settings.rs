@@ -12,7 +12,7 @@ pub enum FrictionLaw {
     /// |λ_t| ≤ μ λ_n on each tangent axis by itself: a boxed linear complementarity problem.
     Box,
     /// Faces, edges and discs as patches with one equivalent contact point, where they have torsion too ([`crate::lcp::patch`]); single points as with
-    /// [`FrictionLaw::Cone`]. On the CPU only.
+    /// [`FrictionLaw::Cone`]. Swept by Gauss-Seidel, whatever the [`Algorithm`].
     Patch,
 }
 
@@ -124,8 +124,8 @@ impl Header {
                 FrictionLaw::Box => LAW_BOX,
             },
             algorithm: match settings.algorithm {
-                Algorithm::Auto | Algorithm::Pgs => ALGORITHM_PGS,
-                Algorithm::Jacobi => ALGORITHM_JACOBI,
+                Algorithm::Jacobi if settings.law != FrictionLaw::Patch => ALGORITHM_JACOBI,
+                Algorithm::Auto | Algorithm::Pgs | Algorithm::Jacobi => ALGORITHM_PGS,
             },
             iterations: settings.iterations,
             check_every: settings.check_every.max(1),

@@ -57,7 +57,8 @@ pub struct Settings {
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
     /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
     pub integrator: Option<Integrator>,
-    /// Friction law. Default cone. [`FrictionLaw::Patch`] is for the CPU and simultaneous impacts only.
+    /// Friction law. Default cone. [`FrictionLaw::Patch`] is for the backends `cpu` and `hybrid` and for simultaneous impacts; on `gpu` for models that touch in
+    /// single points only.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
     pub algorithm: Algorithm,
@@ -166,8 +167,6 @@ impl Settings {
         check(not_negative(self.compliance), "compliance", "finite and not negative")?;
         check(self.contact_capacity != Some(0), "contact_capacity", "at least 1")?;
         if self.friction == FrictionLaw::Patch {
-            let cpu = matches!(self.backend, Backend::Auto | Backend::Cpu);
-            check(cpu, "friction", "cone or box with this backend: patches are solved on the CPU only (backend cpu)")?;
             let sweeps = self.algorithm != Algorithm::Jacobi;
             check(sweeps, "friction", "cone or box with solver jacobi: patches are solved by auto and pgs")?;
             let simultaneous = self.impacts == Impacts::Simultaneous;

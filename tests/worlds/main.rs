@@ -2,7 +2,7 @@
 
 use delassus::lcp::natural_map_residual;
 use delassus::query::state_query;
-use delassus::solver::Algorithm;
+use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::{BlockRecord, Parameter, Random, Start};
 use delassus::{
     Backend, Error, Integrator, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,

@@ -8,10 +8,11 @@ fn hybrid_moves_as_the_cpu_does() {
     /// 100 steps of 4 ms with residuals of 1e-5 m/s are 4e-6 m if all err the same way; servos and friction pull differences back, and
     /// falling and touching down again would not: hence standing robots.
     const TOLERANCE: f64 = 1e-4;
-    for name in ["quadruped", "biped"] {
+    let laws = [FrictionLaw::Cone, FrictionLaw::Patch];
+    for (name, friction) in ["quadruped", "biped"].into_iter().flat_map(|name| laws.map(|law| (name, law))) {
         let model = example(name);
         let start = |backend| -> delassus::Result<Worlds> {
-            let mut w = Worlds::new(&model, 20, Settings { backend, ..Settings::default() })?;
+            let mut w = Worlds::new(&model, 20, Settings { backend, friction, ..Settings::default() })?;
             w.set_start(Start { keyframe: model.keyframe("stand"), position_noise: 0.0, velocity_noise: 0.02 })?;
             w.reset(Mask::All, 5)?;
             Ok(w)
@@ -29,8 +30,8 @@ fn hybrid_moves_as_the_cpu_does() {
             assert!(hybrid.step(1).expect("a step").iter().all(WorldReport::solved));
         }
         let distance = distance(&cpu, &hybrid);
-        println!("{name} on {}: {distance:.1e} apart", hybrid.device());
-        assert!(distance < TOLERANCE, "{name}");
+        println!("{name} {friction:?} on {}: {distance:.1e} apart", hybrid.device());
+        assert!(distance < TOLERANCE, "{name} {friction:?}");
     }
 }
 

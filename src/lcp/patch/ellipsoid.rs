@@ -8,7 +8,7 @@ use crate::lane::{Mask, Pack, PackMask, Scalar};
 /// Most rows that press on one friction block: the vertices of a box, or two discs.
 pub const MOST_NORMALS: usize = 8;
 /// Steps of the secular equation: from its safe side Newton at least doubles the digits once near, and is near after a few.
-const SECULAR_STEPS: usize = 12;
+pub const SECULAR_STEPS: usize = 12;
 /// What counts as rounding, in ε.
 const ROUNDING: f64 = 16.0;
 

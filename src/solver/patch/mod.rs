@@ -14,7 +14,8 @@
 //! A disc keeps its pressure `(λ, m_t, m_o)` in the first three normals, on the cone `|m| ≤ λ`.
 //!
 //! Solved as points are: sweeps of Gauss-Seidel that carry w = W z + b along (`sweeps`) while they contract, then Newton on what is left, gathered
-//! into full tiles (`rounds`, `newton`, `block`); the certificate is a pass of its own (`certificate`).
+//! into full tiles (`rounds`, `newton`, `block`); the certificate is a pass of its own (`certificate`). On a device sweeps and certificates are those of the shader
+//! (`shaders/patch`), whose twin is made of the same parts (`twin`).
 
 mod block;
 mod certificate;
@@ -23,6 +24,12 @@ mod newton;
 mod rounds;
 mod sweeps;
 mod tile;
+#[cfg(feature = "gpu")]
+mod twin;
+
+pub use sweeps::DISC_STEPS;
+#[cfg(feature = "gpu")]
+pub(crate) use twin::patch_sweeps;
 
 use super::settings::{Header, SolveSettings};
 use super::tiles::{Blocks, Tiles, Which, follow};
@@ -60,6 +67,17 @@ pub(super) fn solve_patches<R: Pack>(
             level.run(Newton { blocks, which, settings, level, gathering: &mut scratch.gathering });
         }
     }
+}
+
+/// What follows on one problem of all blocks after sweeps elsewhere.
+pub(super) fn polish_patches<R: Pack>(
+    blocks: &mut dyn Blocks<R>,
+    which: Which,
+    level: Level,
+    settings: &SolveSettings,
+    scratch: &mut Scratch<R>,
+) {
+    level.run(Newton { blocks, which, settings, level, gathering: &mut scratch.gathering });
 }
 
 /// Sweeps over one problem of all blocks of a group.

@@ -16,7 +16,7 @@ use crate::lane::{Mask, Pack, PackMask};
 use crate::lcp::patch::ellipsoid::{least_on_ball, length};
 
 /// Projected steps on the three rows of a disc in one sweep.
-const DISC_STEPS: usize = 8;
+pub const DISC_STEPS: usize = 8;
 
 /// What is carried from row to row, for one tile.
 #[derive(Debug, Clone)]
