@@ -39,9 +39,17 @@ fn add_free(builder: &mut ModelBuilder, position: [f64; 3], shape: Shape, mass: 
 }
 
 fn one_on_floor(shape: Shape, height: f64, mass: f64, friction: f64) -> Model {
+    one_on(Shape::Plane, 0.0, shape, height, mass, friction)
+}
+
+/// A free body over something fixed, whose centre is `depth` below z = 0.
+fn one_on(base: Shape, depth: f64, shape: Shape, height: f64, mass: f64, friction: f64) -> Model {
     let mut builder = ModelBuilder::new("one");
     builder.gravity([0.0, 0.0, -G]);
-    floor(&mut builder, friction);
+    let mut geom = Geom::new(0, base);
+    geom.position.z = -depth;
+    geom.friction[0] = friction;
+    builder.add_geom(geom);
     add_free(&mut builder, [0.0, 0.0, height], shape, mass, friction);
     builder.build().unwrap()
 }
@@ -140,10 +148,18 @@ fn the_scenarios_of_the_data_are_within_first_order() {
 
 /// Spin deceleration of a plate or disc that spins about its centre, in units of μ m g/I: its lever, m.
 fn lever(shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f64 {
-    let (mass, friction, dt) = (2.0, 0.4, 0.01);
-    let model = one_on_floor(shape, height, mass, friction);
+    lever_on((Shape::Plane, 0.0), shape, height, law, precision)
+}
+
+fn lever_on(base: (Shape, f64), shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f64 {
+    lever_with(Settings { friction: law, precision, ..settings(0.01) }, base, shape, height).unwrap()
+}
+
+fn lever_with(settings: Settings, (base, depth): (Shape, f64), shape: Shape, height: f64) -> delassus::Result<f64> {
+    let (mass, friction, dt) = (2.0, 0.4, settings.dt.unwrap());
+    let model = one_on(base, depth, shape, height, mass, friction);
     let inertia = model.bodies[1].inertia[(2, 2)];
-    let mut worlds = Worlds::new(&model, 1, Settings { friction: law, precision, ..settings(dt) }).unwrap();
+    let mut worlds = Worlds::new(&model, 1, settings)?;
     worlds.set_state(Mask::All, &model.q0, &[0.0, 0.0, 0.0, 0.0, 0.0, 20.0]).unwrap();
     let count = 50;
     for _ in 0..count {
@@ -151,7 +167,7 @@ fn lever(shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f
     }
     let v = worlds.velocities();
     assert!(v[..3].iter().all(|v| v.abs() < 1e-5), "{v:?}");
-    (20.0 - v[5]) / (f64::from(count) * dt) * inertia / (friction * mass * G)
+    Ok((20.0 - v[5]) / (f64::from(count) * dt) * inertia / (friction * mass * G))
 }
 
 #[test]
@@ -179,10 +195,57 @@ fn spin_slows_as_uniform_pressure_says() {
     assert!((points - 0.5f64.sqrt()).abs() < 1e-3, "{points}");
 }
 
+/// What a cylinder stands on as on a plane: a face of a box, whichever way it is turned, and the end of a wider cylinder; and how far their centres are below.
+fn flat_bases() -> [(Shape, f64); 3] {
+    let cuboid = Shape::Box { half: Vector3::new(0.7, 0.8, 0.3) };
+    [(Shape::Plane, 0.0), (cuboid, 0.3), (Shape::Cylinder { radius: 0.7, half_length: 0.2 }, 0.2)]
+}
+
+#[test]
+fn a_disc_is_one_on_whatever_is_flat() {
+    let disc = Shape::Cylinder { radius: 0.5, half_length: 0.1 };
+    for precision in [Precision::F64, Precision::F32] {
+        for base in flat_bases() {
+            let found = lever_on(base.clone(), disc.clone(), 0.1, FrictionLaw::Patch, precision);
+            println!("{precision:?}, {base:?}: lever {found}");
+            assert!((found / (2.0 / 3.0 * 0.5) - 1.0).abs() < 1e-3, "{base:?}: {found}");
+        }
+        // the narrower of two cylinders has the disc, whichever is the first geom; what is wider than the face beneath it has none, and no torsion of a disc
+        let narrow = (Shape::Cylinder { radius: 0.3, half_length: 0.2 }, 0.2);
+        let found = lever_on(narrow, disc.clone(), 0.1, FrictionLaw::Patch, precision);
+        assert!((found / (2.0 / 3.0 * 0.3) - 1.0).abs() < 1e-3, "on a narrower one: {found}");
+        let small = (Shape::Box { half: Vector3::new(0.3, 0.3, 0.1) }, 0.1);
+        let found = lever_on(small, disc.clone(), 0.1, FrictionLaw::Patch, precision);
+        assert!((found / (0.3826 * 0.6) - 1.0).abs() < 0.01, "on a small box: {found}");
+    }
+}
+
+/// A face, and a disc on a plane and on a box, swept by a device.
+#[cfg(feature = "gpu")]
+#[test]
+fn spin_slows_as_uniform_pressure_says_on_a_device_too() {
+    let plate = Shape::Box { half: Vector3::new(0.5, 0.5, 0.1) };
+    let disc = Shape::Cylinder { radius: 0.5, half_length: 0.1 };
+    let [plane, cuboid, _] = flat_bases();
+    // of a square of side 1: (√2 + asinh 1)/6
+    let square = (2.0f64.sqrt() + 1.0f64.asinh()) / 6.0;
+    for (base, shape, expected) in
+        [(plane.clone(), plate, square), (plane, disc.clone(), 2.0 / 3.0 * 0.5), (cuboid, disc, 2.0 / 3.0 * 0.5)]
+    {
+        let settings = Settings { precision: Precision::F32, backend: Backend::Hybrid, ..settings(0.01) };
+        let found = match lever_with(settings, base, shape, 0.1) {
+            Ok(found) => found,
+            Err(error) => return common::no_adapter(&error),
+        };
+        println!("lever {found}, {expected} by uniform pressure");
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    }
+}
+
 /// How far a body tilts, rad, under `share` of the force at its centre that tips it, along `heading`.
-fn tilt(shape: Shape, half_height: f64, radius: f64, heading: f64, share: f64) -> f64 {
+fn tilt(base: (Shape, f64), shape: Shape, half_height: f64, radius: f64, heading: f64, share: f64) -> f64 {
     let mass = 3.0;
-    let model = one_on_floor(shape, half_height, mass, 5.0);
+    let model = one_on(base.0, base.1, shape, half_height, mass, 5.0);
     let mut worlds = Worlds::new(&model, 1, settings(0.01)).unwrap();
     // F z = m g r
     let force = share * mass * G * radius / half_height;
@@ -199,14 +262,16 @@ fn boxes_and_cylinders_tip_at_the_exact_force() {
     let cuboid = Shape::Box { half: Vector3::new(0.5, 0.5, 1.0) };
     let cylinder = Shape::Cylinder { radius: 0.2, half_length: 0.3 };
     let quarter = std::f64::consts::FRAC_PI_2;
-    for (shape, half, radius, headings) in
-        [(cuboid, 1.0, 0.5, vec![0.0, quarter]), (cylinder, 0.3, 0.2, (0..7).map(|k| 0.3 * f64::from(k)).collect())]
-    {
+    let turned: Vec<f64> = (0..7).map(|k| 0.3 * f64::from(k)).collect();
+    let on_plane = (Shape::Plane, 0.0);
+    let mut cases = vec![(on_plane, cuboid, 1.0, 0.5, vec![0.0, quarter])];
+    cases.extend(flat_bases().map(|base| (base, cylinder.clone(), 0.3, 0.2, turned.clone())));
+    for (base, shape, half, radius, headings) in cases {
         for heading in headings {
-            let stays = tilt(shape.clone(), half, radius, heading, 0.999);
-            let tips = tilt(shape.clone(), half, radius, heading, 1.001);
-            println!("heading {heading:.1}: {stays:.1e} rad at 0.999, {tips:.1e} rad at 1.001");
-            assert!(stays < 1e-9 && tips > 1e-4, "{heading}: {stays} {tips}");
+            let stays = tilt(base.clone(), shape.clone(), half, radius, heading, 0.999);
+            let tips = tilt(base.clone(), shape.clone(), half, radius, heading, 1.001);
+            println!("{base:?}, heading {heading:.1}: {stays:.1e} rad at 0.999, {tips:.1e} rad at 1.001");
+            assert!(stays < 1e-9 && tips > 1e-4, "{base:?}, {heading}: {stays} {tips}");
         }
     }
 }

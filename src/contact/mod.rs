@@ -7,6 +7,7 @@
 mod boxes;
 mod clip;
 mod convex;
+mod disc;
 mod patch;
 mod plane;
 mod reduce;
@@ -368,10 +369,7 @@ pub fn collide<R: Pack>(
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
         if pair.patch {
-            let (points, disc) = match &pair.kind {
-                Kind::Lanes(Shapes::PlaneCylinder) => plane::cylinder_patch(a, b, &pair.lengths[1]),
-                _ => (narrow(pair, a, b, near, threshold), Disc::none()),
-            };
+            let (points, disc) = patch_points(pair, a, b, near, threshold);
             if let Some(patch) = NearPatch::new((index, pair), points, disc, threshold, [da, db], &mut deepest) {
                 // where one vertex is left it is a point, whose place among the others is here
                 candidates.push(Near { pair: index, point: points[0], gap: R::constant(f64::INFINITY) });
@@ -519,6 +517,32 @@ fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
     };
     by_lane(solids, a, b, one_by_one, threshold, pair.size, &mut found);
     found
+}
+
+/// The points of a pair that stay together, and where they are a disc.
+#[inline(always)]
+fn patch_points<R: Pack>(
+    pair: &PairPlan,
+    a: &Pose<R>,
+    b: &Pose<R>,
+    near: R::Mask,
+    threshold: R,
+) -> (Manifold<R>, Disc<R>) {
+    let (mut points, mut disc) = match (&pair.kind, &pair.solids) {
+        (Kind::Lanes(Shapes::PlaneCylinder), _) => return disc::on_plane(a, b, &pair.lengths[1], false),
+        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
+        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
+        _ => return (narrow(pair, a, b, near, threshold), Disc::none()),
+    };
+    disc.lanes = disc.lanes.and(near);
+    let others = near.and(disc.lanes.not());
+    if others.any() {
+        let found = narrow(pair, a, b, others, threshold);
+        for (point, other) in points.iter_mut().zip(found) {
+            *point = Candidate::select(disc.lanes, *point, other);
+        }
+    }
+    (points, disc)
 }
 
 /// Finds the points of the lanes in `which` one by one in f64.

@@ -1,15 +1,14 @@
 //! A half space against every other shape. Its normal n is its z axis; a point x is n · (x − p) above it.
 
-use super::patch::Disc;
 use super::reduce::{Candidate, Manifold, Source, reduce};
 use super::round::Rod;
-use crate::lane::{Pack, Real};
+use crate::lane::Real;
 use crate::model::Hull;
-use crate::spatial::{Pose, Vec3, tangent_frame, vec3};
+use crate::spatial::{Pose, Vec3, vec3};
 
 /// The height of the point `x` of the other geom above the plane, as a candidate.
 #[inline(always)]
-fn touch<R: Real>(plane: &Pose<R>, x: Vec3<R>, feature: usize) -> Candidate<R> {
+pub(super) fn touch<R: Real>(plane: &Pose<R>, x: Vec3<R>, feature: usize) -> Candidate<R> {
     let n = plane.rotation.columns[2];
     Candidate::on_second(x, n, n.dot(x - plane.position), feature)
 }
@@ -77,59 +76,6 @@ pub(super) fn cylinder<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>, thres
         points[k].feature = R::select(upside_down, flipped, straight);
     }
     reduce(&points[..], threshold, size)
-}
-
-/// A cylinder whose axis leans less than this (the sine of its tilt) presses with its disc, else with its lowest points.
-const LEANING: f64 = 0.1;
-
-/// A cylinder as a patch: its lower disc, or, where it leans, the lowest points of its two rims (features 0 and 4, or 4 and 0 upside down, as in [`cylinder`]).
-///
-/// The height of the point `c + R (a b_t + b b_o)` of the disc with axis u (in terms of the axis's part along the plane: rows that turn with the body would
-/// resist its rolling on the rim):
-///
-/// ```text
-/// g_c − R σ (a u·t + b u·o),   b_t, b_o orthogonal to u with b_t·n = −σ u·t,   σ the sign of u·n
-/// ```
-///
-/// Points 0 to 2 of a disc are its centre and its two slopes: gap −R σ u·t, and what the angular velocity is multiplied by to give its rate, −R σ u × t.
-#[inline(always)]
-pub(super) fn cylinder_patch<R: Pack>(
-    plane: &Pose<R>,
-    b: &Pose<R>,
-    [r, half_length, _]: &[f64; 3],
-) -> (Manifold<R>, Disc<R>) {
-    let (one, radius) = (R::one(), R::constant(*r));
-    let [n, t, o] = tangent_frame(plane.rotation.columns[2]);
-    let axis = b.rotation.columns[2];
-    let cosine = n.dot(axis);
-    let down = axis.mul_add(cosine, -n);
-    let sine = down.norm();
-    let standing = sine.lt(R::constant(LEANING));
-    // +1: the rim at −z is the lower one
-    let upside_down = cosine.lt(R::zero());
-    let up = R::select(upside_down, -one, one);
-    let reach = up * R::constant(*half_length);
-    let (lower, upper) = (axis.mul_add(-reach, b.position), axis.mul_add(reach, b.position));
-    let toward = down.scale(radius / R::select(standing, one, sine));
-    let arm = up * radius;
-    let feature = |k: usize| R::constant(k as f64);
-    let centre = touch(plane, lower, 8);
-    let lowest = centre.gap - radius * sine;
-    let mut points =
-        [touch(plane, lower + toward, 0), touch(plane, upper + toward, 4), Candidate::absent(), Candidate::absent()];
-    points[0].feature = R::select(upside_down, feature(4), feature(0));
-    points[1].feature = R::select(upside_down, feature(0), feature(4));
-    points[0] = Candidate::select(standing, centre, points[0]);
-    for (k, tangent) in [(1, t), (2, o)] {
-        let slope = Candidate {
-            position: centre.position,
-            normal: axis.cross(tangent).scale(-arm),
-            gap: -(arm * axis.dot(tangent)),
-            feature: feature(8 + k),
-        };
-        points[k] = Candidate::select(standing, slope, points[k]);
-    }
-    (points, Disc { lanes: standing, radius, arm: radius * cosine.abs(), lowest })
 }
 
 /// The corners of a box; corner k is at +x, +y, +z where bits 0, 1, 2 of k are set (feature k).

@@ -40,7 +40,7 @@ const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
 const STEPS: usize = 200;
 const PATCH_STEPS: usize = 5000;
 /// Each of these but the last may spend one part in so many of what is left of the world's budget: what has no answer takes as much as it gets.
-const GIVE_WAY_PARTS: u64 = 8;
+const GIVE_WAY_PARTS: u64 = 32;
 
 /// Certificate of one problem of a block.
 #[derive(Debug, Clone, Copy)]

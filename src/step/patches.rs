@@ -242,6 +242,12 @@ fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
             extent = R::select(has[i].and(has[j]), extent.max(distance), extent);
         }
     }
+    let edge = R::constant(0.25) * extent.sqrt();
+    let disc = R::constant(2.0 / 3.0) * more.arm;
+    let flat = R::select(R::Mask::from_bits(more.disc), disc, edge);
+    if !has[1].and(has[2]).any() {
+        return flat;
+    }
     // around: the fourth vertex lies beyond that edge of the triangle of the others whose line leaves it farthest outside
     let side = area(p0, p1, p2);
     let sign = R::select(side.lt(zero), one, -one);
@@ -287,9 +293,7 @@ fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
         sum += R::select(some, part, zero);
     }
     let polygon = (sum * over * third_part).abs();
-    let edge = R::constant(0.25) * extent.sqrt();
-    let disc = R::constant(2.0 / 3.0) * more.arm;
-    R::select(R::Mask::from_bits(more.disc), disc, R::select(face, polygon, edge))
+    R::select(face.and(R::Mask::from_bits(more.disc).not()), polygon, flat)
 }
 
 /// The area of a triangle, positive if it turns left, m².
