@@ -4,6 +4,8 @@
     python examples/ppo.py --task Hopper
     python examples/evaluate_in_mujoco.py runs/Hopper-0.pt
 
+With --disturbed, the policy learns to recover from kicks, on ground that gives way, and never stops exploring: such policies hold up in MuJoCo.
+
 Prints the mean return of the episodes that ended, and processor time; saves the policy; plots the curve if matplotlib is there.
 """
 
@@ -16,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-import delassus.gym  # noqa: F401  (registers delassus/…)
+import delassus.gym
 
 
 def arguments():
@@ -33,6 +35,8 @@ def arguments():
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--width", type=int, default=64, help="units of each of the two hidden layers")
     p.add_argument("--integrator", choices=["euler", "rk4"], help="free motion [default: the model's]")
+    p.add_argument("--disturbed", action="store_true", help="kicks, contacts that give way, and a least --deviation")
+    p.add_argument("--deviation", type=float, default=0.3, help="least standard deviation of actions, if --disturbed")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--folder", type=Path, default=Path("runs"))
     return p.parse_args()
@@ -41,9 +45,9 @@ def arguments():
 class Policy(nn.Module):
     """A Gaussian policy and a value function, over observations that it normalises by what it has seen."""
 
-    def __init__(self, observations: int, actions: int, width: int):
+    def __init__(self, observations: int, actions: int, width: int, deviation: float = 0.0):
         super().__init__()
-        self.width = width
+        self.width, self.deviation = width, deviation
         self.mean = nn.Sequential(*layers(observations, width, actions, 0.01))
         self.value = nn.Sequential(*layers(observations, width, 1, 1.0))
         self.log_std = nn.Parameter(torch.zeros(actions))
@@ -63,7 +67,9 @@ class Policy(nn.Module):
         return ((x - self.center) / (self.square + 1e-8).sqrt()).clamp(-10, 10).float()
 
     def distribution(self, x: torch.Tensor) -> torch.distributions.Normal:
-        return torch.distributions.Normal(self.mean(x), self.log_std.exp(), validate_args=False)
+        return torch.distributions.Normal(
+            self.mean(x), self.log_std.exp().clamp(min=self.deviation), validate_args=False
+        )
 
 
 def layers(n_in: int, width: int, n_out: int, gain: float) -> list[nn.Module]:
@@ -81,10 +87,12 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
     options = {"integrator": a.integrator} if a.integrator else {}
+    if a.disturbed:
+        options["disturbance"] = delassus.gym.Disturbance()
     envs = gymnasium.make_vec(f"delassus/{a.task}-v5", num_envs=a.worlds, **options)
     low, high = envs.single_action_space.low, envs.single_action_space.high
     n_obs, n_act = envs.single_observation_space.shape[0], low.shape[0]
-    policy = Policy(n_obs, n_act, a.width)
+    policy = Policy(n_obs, n_act, a.width, a.deviation if a.disturbed else 0.0)
     optimiser = torch.optim.Adam(policy.parameters(), lr=a.learning_rate, eps=1e-5, fused=True)
     updates = a.steps // (a.worlds * a.horizon)
 

@@ -13,7 +13,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 import delassus  # noqa: E402
 import delassus.gym  # noqa: E402
-from delassus.gym import TASKS, Noise, State, Task, VectorEnv  # noqa: E402
+from delassus.gym import TASKS, Disturbance, Noise, State, Task, VectorEnv  # noqa: E402
 from delassus.gym.tasks import GYMNASIUMS  # noqa: E402
 
 SAME, NEXT, OFF = (
@@ -299,6 +299,33 @@ def test_noise_is_uniform_normal_and_without_pattern():
     assert abs(np.corrcoef(u[:-1, 0], u[1:, 0])[0, 1]) < 0.1, "neighbouring seeds"
     again = Noise(np.arange(2000), np.ones(2000)).uniform(-1, 1, 7)
     assert abs(np.corrcoef(u.ravel(), again.ravel())[0, 1]) < 0.05, "starts one after the other"
+
+
+def test_disturbances_are_drawn_by_world_and_repeat_themselves():
+    def run(count, **disturbance):
+        envs = gymnasium.make_vec("delassus/Hopper-v5", num_envs=count, disturbance=Disturbance(**disturbance))
+        envs.reset(seed=3)
+        for _ in range(4):
+            out = envs.step(np.zeros((count, 3), np.float32))[0]
+        compliance = envs.unwrapped.worlds.parameter("compliance")[:, 0]
+        envs.close()
+        return out, compliance
+
+    many, given = run(64, kick=0.5, chance=0.3)
+    again, same = run(64, kick=0.5, chance=0.3)
+    few, own = run(2, kick=0.5, chance=0.3)
+    assert (many == again).all() and (given == same).all() and (many[:2] == few).all() and (given[:2] == own).all()
+    assert ((given >= 0) & (given < 0.1)).all() and np.ptp(given) > 0.05
+    # no kicks and no compliance: nothing is disturbed
+    calm, hard = run(64, chance=0.0, compliance=0.0)
+    plain = gymnasium.make_vec("delassus/Hopper-v5", num_envs=64)
+    plain.reset(seed=3)
+    for _ in range(4):
+        out = plain.step(np.zeros((64, 3), np.float32))[0]
+    assert (calm == out).all() and not hard.any()
+    # in four steps a kick strikes all but 0.7⁴ of the worlds
+    kicked, _ = run(64, kick=0.5, chance=0.3, compliance=0.0)
+    assert 30 < (kicked != calm).any(axis=1).sum() < 64
 
 
 def test_wrong_use_says_what_is_wrong():

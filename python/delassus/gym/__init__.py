@@ -12,12 +12,12 @@ try:
 except ImportError as error:
     raise ImportError("delassus.gym needs gymnasium: pip install 'delassus[gym]'") from error
 
-from delassus.gym.env import VectorEnv, make
+from delassus.gym.env import Disturbance, VectorEnv, make
 from delassus.gym.noise import Noise
 from delassus.gym.task import State, Task
 from delassus.gym.tasks import TASKS
 
-__all__ = ["TASKS", "Noise", "State", "Task", "VectorEnv", "make"]
+__all__ = ["TASKS", "Disturbance", "Noise", "State", "Task", "VectorEnv", "make"]
 
 for _name, _task in TASKS.items():
     _id = f"delassus/{_name}-v5"

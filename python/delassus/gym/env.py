@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,18 @@ from delassus.gym.tasks import TASKS
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True)
+class Disturbance:
+    """What a policy meets in training so that it holds up where it was not trained, in a simulator with other contacts for one."""
+
+    kick: float = 0.2
+    """Standard deviation of what a kick adds to every velocity, m/s and rad/s."""
+    chance: float = 0.05
+    """Probability of a kick in a step."""
+    compliance: float = 0.1
+    """Contacts give way: every start draws a compliance of up to this, m/s per N·s."""
+
+
 class VectorEnv(Base[Array, Array, Array]):
     """Many worlds of one task. Observations are float32, shape [world, n]; rewards float64, shape [world].
 
@@ -31,6 +44,7 @@ class VectorEnv(Base[Array, Array, Array]):
         max_episode_steps: steps after which an episode is truncated; None: never.
         autoreset_mode: when a world starts anew after its episode has ended: with the next step, in the same one, or when it is told to
             (``reset(options={"reset_mask": mask})``); see https://farama.org/Vector-Autoreset-Mode.
+        disturbance: what is done to the worlds beside the task; None: nothing.
         settings: how worlds are stepped.
         **changes: fields of the settings, as in ``integrator="euler"``.
     """
@@ -42,6 +56,7 @@ class VectorEnv(Base[Array, Array, Array]):
         *,
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        disturbance: Disturbance | None = None,
         settings: delassus.Settings | None = None,
         **changes: Any,
     ) -> None:
@@ -49,6 +64,7 @@ class VectorEnv(Base[Array, Array, Array]):
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.disturbance = disturbance
         self.model = task.load()
         self.worlds = delassus.Worlds(self.model, num_envs, settings, **changes)
         self.dt = self.worlds.dt * task.frame_skip
@@ -98,6 +114,8 @@ class VectorEnv(Base[Array, Array, Array]):
                 )
         actions = np.asarray(actions)
         started = self._ended
+        if self.disturbance is not None:
+            self._kick(self.disturbance)
         report = self.worlds.step(self.task.control(actions), substeps=self.task.frame_skip)
         failed = report["failed"] & ~started
         if started.any():
@@ -165,9 +183,19 @@ class VectorEnv(Base[Array, Array, Array]):
         self.worlds.reset(worlds)
         self.worlds.set_state(q, v, worlds)
         self.task.begin(self.worlds, worlds, noise)
+        if self.disturbance is not None:
+            self.worlds.set_parameter("compliance", noise.uniform(0, self.disturbance.compliance, 1), worlds)
         self._starts[worlds] += 1
         self.elapsed[worlds] = 0
         self._ended = self._ended & ~mask
+
+    def _kick(self, disturbance: Disturbance) -> None:
+        """Changes the velocities of some of the worlds that are under way."""
+        noise = Noise(self._seeds, self._starts, self.elapsed)
+        struck = (noise.uniform(0, 1, 1)[:, 0] < disturbance.chance) & ~self._ended
+        change = disturbance.kick * noise.normal(self.model.nv)[struck]
+        if struck.any():
+            self.worlds.set_state(self._state.q[struck], self._state.v[struck] + change, np.flatnonzero(struck))
 
     def _detached(self) -> State:
         """The state, without the one before it."""

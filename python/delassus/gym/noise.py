@@ -19,11 +19,16 @@ class Noise:
     Args:
         seeds: seed of every world, shape [row].
         starts: how often every world has started before, shape [row].
+        steps: steps of every world since its start, shape [row], each of which has a stream of its own too; None: that of the start.
     """
 
-    def __init__(self, seeds: Array, starts: Array) -> None:
+    def __init__(self, seeds: Array, starts: Array, steps: Array | None = None) -> None:
         self._seeds = np.asarray(seeds).astype(np.uint32)
         self._starts = np.asarray(starts).astype(np.uint32)
+        key = np.uint32(0x64656C61)
+        self._key = (
+            np.full(len(self), key) if steps is None else key + np.uint32(1) + np.asarray(steps).astype(np.uint32)
+        )
         self._drawn = 0
 
     def __len__(self) -> int:
@@ -51,7 +56,7 @@ class Noise:
             np.broadcast_to(self._seeds[:, None], shape),
             np.broadcast_to(self._starts[:, None], shape),
             np.broadcast_to(counter, shape),
-            np.full(shape, 0x64656C61, np.uint32),
+            np.broadcast_to(self._key[:, None], shape),
         )
         words: Array = np.stack([x, y, z, w], axis=-1).reshape(len(self), -1)
         return words[:, :size] * 2.0**-32
