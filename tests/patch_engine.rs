@@ -151,11 +151,15 @@ fn lever(shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f
     lever_on((Shape::Plane, 0.0), shape, height, law, precision)
 }
 
-fn lever_on((base, depth): (Shape, f64), shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f64 {
-    let (mass, friction, dt) = (2.0, 0.4, 0.01);
+fn lever_on(base: (Shape, f64), shape: Shape, height: f64, law: FrictionLaw, precision: Precision) -> f64 {
+    lever_with(Settings { friction: law, precision, ..settings(0.01) }, base, shape, height).unwrap()
+}
+
+fn lever_with(settings: Settings, (base, depth): (Shape, f64), shape: Shape, height: f64) -> delassus::Result<f64> {
+    let (mass, friction, dt) = (2.0, 0.4, settings.dt.unwrap());
     let model = one_on(base, depth, shape, height, mass, friction);
     let inertia = model.bodies[1].inertia[(2, 2)];
-    let mut worlds = Worlds::new(&model, 1, Settings { friction: law, precision, ..settings(dt) }).unwrap();
+    let mut worlds = Worlds::new(&model, 1, settings)?;
     worlds.set_state(Mask::All, &model.q0, &[0.0, 0.0, 0.0, 0.0, 0.0, 20.0]).unwrap();
     let count = 50;
     for _ in 0..count {
@@ -163,7 +167,7 @@ fn lever_on((base, depth): (Shape, f64), shape: Shape, height: f64, law: Frictio
     }
     let v = worlds.velocities();
     assert!(v[..3].iter().all(|v| v.abs() < 1e-5), "{v:?}");
-    (20.0 - v[5]) / (f64::from(count) * dt) * inertia / (friction * mass * G)
+    Ok((20.0 - v[5]) / (f64::from(count) * dt) * inertia / (friction * mass * G))
 }
 
 #[test]
@@ -213,6 +217,28 @@ fn a_disc_is_one_on_whatever_is_flat() {
         let small = (Shape::Box { half: Vector3::new(0.3, 0.3, 0.1) }, 0.1);
         let found = lever_on(small, disc.clone(), 0.1, FrictionLaw::Patch, precision);
         assert!((found / (0.3826 * 0.6) - 1.0).abs() < 0.01, "on a small box: {found}");
+    }
+}
+
+/// A face, and a disc on a plane and on a box, swept by a device.
+#[cfg(feature = "gpu")]
+#[test]
+fn spin_slows_as_uniform_pressure_says_on_a_device_too() {
+    let plate = Shape::Box { half: Vector3::new(0.5, 0.5, 0.1) };
+    let disc = Shape::Cylinder { radius: 0.5, half_length: 0.1 };
+    let [plane, cuboid, _] = flat_bases();
+    // of a square of side 1: (√2 + asinh 1)/6
+    let square = (2.0f64.sqrt() + 1.0f64.asinh()) / 6.0;
+    for (base, shape, expected) in
+        [(plane.clone(), plate, square), (plane, disc.clone(), 2.0 / 3.0 * 0.5), (cuboid, disc, 2.0 / 3.0 * 0.5)]
+    {
+        let settings = Settings { precision: Precision::F32, backend: Backend::Hybrid, ..settings(0.01) };
+        let found = match lever_with(settings, base, shape, 0.1) {
+            Ok(found) => found,
+            Err(error) => return common::no_adapter(&error),
+        };
+        println!("lever {found}, {expected} by uniform pressure");
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
     }
 }
 
