@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::solver::DeviceWork;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// Most submissions that are on their way at a time: who submits more waits for the first of them.
 const MOST_IN_FLIGHT: usize = 256;
@@ -51,7 +52,7 @@ pub(crate) struct Chain {
     /// What was submitted and not yet waited for, the first first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
     /// What was asked of the device so far.
-    work: DeviceWork,
+    work: Mutex<DeviceWork>,
 }
 
 impl Chain {
@@ -98,7 +99,7 @@ impl Chain {
         device.check()?;
         let pipelines =
             pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))?;
-        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), DeviceWork::default());
+        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
         Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
     }
 
@@ -109,12 +110,16 @@ impl Chain {
 
     /// What was asked of the device so far.
     pub fn work(&self) -> DeviceWork {
-        self.work
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Goes on counting from there.
-    pub fn count_from(&mut self, work: DeviceWork) {
-        self.work = work;
+    pub fn count_from(&self, work: DeviceWork) {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = work;
+    }
+
+    fn count(&self, add: impl FnOnce(&mut DeviceWork)) {
+        add(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Forgets all sets of buffers.
@@ -167,7 +172,7 @@ impl Chain {
         if !numbers.is_empty() {
             let at = (first * size_of::<f32>()) as u64;
             self.device.queue.write_buffer(&self.sets[set].buffers[binding - 1], at, bytemuck::cast_slice(numbers));
-            self.work.bytes_up += size_of_val(numbers) as u64;
+            self.count(|work| work.bytes_up += size_of_val(numbers) as u64);
         }
     }
 
@@ -198,7 +203,7 @@ impl Chain {
                 pass.dispatch_workgroups(x, y, 1);
             }
             drop(pass);
-            self.work.dispatches += dispatches.len() as u64;
+            self.count(|work| work.dispatches += dispatches.len() as u64);
             self.submit(encoder)?;
         }
         Ok(())
@@ -217,7 +222,7 @@ impl Chain {
 
     /// Waits for all that was submitted, one after the other: each has its time.
     fn wait(&mut self) -> Result<()> {
-        self.work.waits += 1;
+        self.count(|work| work.waits += 1);
         while let Some(first) = self.in_flight.pop_front() {
             self.device.wait_for(Some(first))?;
         }
@@ -251,7 +256,7 @@ impl Chain {
         let bytes = std::mem::take(asked);
         let numbers = numbers(&self.device, staging, bytes)?;
         staging.unmap();
-        self.work.bytes_down += bytes;
+        self.count(|work| work.bytes_down += bytes);
         Ok(numbers)
     }
 
@@ -323,6 +328,10 @@ impl Chain {
         encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
         self.device.queue.submit([encoder.finish()]);
         staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        self.count(|work| {
+            work.waits += 1;
+            work.bytes_down += bytes;
+        });
         self.device.wait()?;
         numbers(&self.device, &staging, bytes)
     }

@@ -78,9 +78,11 @@ pub(crate) struct Answer {
 /// What the device tells of a world after some substeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// The certificate of the substeps done; it halted if they are fewer than asked for.
+    /// The certificate of the substeps done.
     pub report: WorldReport,
-    /// Whether it halted for want of room for its contacts.
+    /// Whether it halted.
+    pub halted: bool,
+    /// Whether that was for want of room for its contacts.
     pub no_room: bool,
 }
 
@@ -225,7 +227,7 @@ impl Resident {
     }
 
     /// Goes on counting from there.
-    pub fn count_from(&mut self, work: DeviceWork) {
+    pub fn count_from(&self, work: DeviceWork) {
         self.chain.count_from(work);
     }
 
@@ -525,7 +527,8 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
         capacity_needed: number(layout::FOUND) as usize,
         ..WorldReport::default()
     };
-    Outcome { report, no_room: number(layout::HALT) == layout::NO_ROOM }
+    let why = number(layout::HALT);
+    Outcome { report, halted: why != 0.0, no_room: why == layout::NO_ROOM }
 }
 
 impl Layout {

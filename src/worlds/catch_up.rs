@@ -65,37 +65,33 @@ impl<R: Pack> Core<R> {
 
     /// Waits for the device, and steps here what halted there. Where the device fails, the worlds are as before the call.
     pub(super) fn finish_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
-        let read = self.read_there(on, call);
+        let read = self.read_there(on);
         let (mut resident, halted) = read.map_err(|error| {
             on.lose(&mut self.memory);
             OnDevice::<R>::told(error)
         })?;
         // from here on nothing of the call depends on the device
-        let worlds: Vec<usize> = halted.steps.iter().map(|(_, world)| *world).collect();
-        self.catch_up(&on.workers, halted.steps, call)?;
-        let told = if halted.crowded {
-            on.memory_is_there = false;
+        if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
+            on.lose(&mut self.memory);
+            return Err(error);
+        }
+        if halted.crowded {
+            on.here.fill(true);
             on.news.fill(true);
             (on.parameters_are_new, on.external_is_new) = (true, true);
-            resident.grow(&self.plan).map(|grown| {
-                if !grown {
+            match resident.grow(&self.plan) {
+                Ok(true) => {}
+                Ok(false) => {
                     let (name, most) = (resident.device_name(), resident.capacity());
                     self.notes.push(format!(
                         "{name} has no memory for more than {most} contacts a world: worlds with more are stepped by the CPU"
                     ));
                 }
-            })
-        } else {
-            let (q, v, model) = (&self.q, &self.v, &*self.plan.model);
-            let number = |k: usize, world: usize| state_number::<R>(q, v, [model.nq(), model.nv()], k, world);
-            let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
-            resident.write_worlds(&worlds, number, memory)
-        };
-        match told {
-            Ok(()) => on.put_back(resident),
-            // the next call begins with it
-            Err(_) => on.lose(&mut self.memory),
+                // the next call opens it anew
+                Err(_) => return Ok(()),
+            }
         }
+        on.put_back(resident);
         Ok(())
     }
 
@@ -103,9 +99,6 @@ impl<R: Pack> Core<R> {
         let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
         on.external_is_new |= call.external_is_new;
         let mut resident = on.take(&self.plan)?;
-        if !on.memory_is_there {
-            resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
-        }
         resident.give(Given::Control, |u, world| call.control[world * nu + u] as f32);
         if on.external_is_new {
             resident.give(Given::External, |d, world| call.external[world * nv + d] as f32);
@@ -122,10 +115,19 @@ impl<R: Pack> Core<R> {
         let stays = |world: usize| {
             call.see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
         };
-        let is_told = |world: &usize| on.news[*world] || on.forgets[*world] || stays(*world);
-        let told: Vec<usize> = (0..self.reports.len()).filter(is_told).collect();
         let (q, v) = (&self.q, &self.v);
         let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
+        let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
+        let all = 0..self.reports.len();
+        // what the CPU stepped last
+        let back: Vec<usize> = all.clone().filter(|world| on.here[*world] && !stays(*world)).collect();
+        if back.len() == all.len() {
+            resident.write_memory(memory);
+        } else {
+            resident.write_worlds(&back, number, memory)?;
+            back.iter().for_each(|world| on.news[*world] = false);
+        }
+        let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
         resident.begin(&told, number, stays, |world| on.forgets[world])?;
         if self.plan.profile {
             let seconds = on.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +140,7 @@ impl<R: Pack> Core<R> {
     }
 
     /// Reads the state and the reports that the device leaves, and of the worlds that halted what they remember. Nothing of the host's changes before all of it is there.
-    fn read_there(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<(Box<Resident>, Halted)> {
+    fn read_there(&mut self, on: &mut OnDevice<R>) -> Result<(Box<Resident>, Halted)> {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
         let mut resident = on.take(&self.plan)?;
         let answers = resident.answers()?;
@@ -147,19 +149,26 @@ impl<R: Pack> Core<R> {
         for answer in &answers {
             for (i, world) in answer.worlds.clone().enumerate() {
                 let outcome = answer.outcome(i);
-                if outcome.report.steps < call.substeps {
+                if outcome.halted {
                     halted.steps.push((outcome.report.steps, world));
                     halted.crowded |= outcome.no_room && can_grow;
                 }
             }
         }
+        // the host knows what those remember that it had, and that have not begun
+        let unknown = halted.steps.iter().filter(|(done, world)| *done > 0 || !on.here[*world]);
+        let unknown: Vec<usize> = unknown.map(|(_, world)| *world).collect();
         let mut told = Vec::new();
+        resident.read_memory_of(&unknown, |world, of| told.push((world, of)))?;
         if halted.crowded {
             // all that lies on the device goes with what there is no room in
-            resident.read_memory(|world, of| told.push((world, of)))?;
-        } else {
-            let worlds: Vec<usize> = halted.steps.iter().map(|(_, world)| *world).collect();
-            resident.read_memory_of(&worlds, |world, of| told.push((world, of)))?;
+            let mut halts = vec![false; self.reports.len()];
+            halted.steps.iter().for_each(|(_, world)| halts[*world] = true);
+            resident.read_memory(|world, of| {
+                if !halts[world] {
+                    told.push((world, of));
+                }
+            })?;
         }
 
         for report in &mut self.reports {
@@ -186,11 +195,17 @@ impl<R: Pack> Core<R> {
             }
         }
         for (world, of) in told {
-            let of = if std::mem::take(&mut on.forgets[world]) { Vec::new() } else { of };
             self.memory[world / R::LANES].set(world % R::LANES, &of);
         }
         on.news.fill(false);
-        (on.parameters_are_new, on.external_is_new, on.memory_is_there) = (false, false, true);
+        on.here.fill(false);
+        for &(_, world) in &halted.steps {
+            if std::mem::take(&mut on.forgets[world]) {
+                self.memory[world / R::LANES].set(world % R::LANES, &[]);
+            }
+            (on.news[world], on.here[world]) = (true, true);
+        }
+        (on.parameters_are_new, on.external_is_new) = (false, false);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         Ok((resident, halted))
     }

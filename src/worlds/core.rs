@@ -369,6 +369,7 @@ impl<R: Pack> Engine for Core<R> {
         // shaders know it as a constant
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
+            on.take_memory(&mut self.memory);
             on.lose(&mut self.memory);
         }
     }

@@ -26,8 +26,8 @@ pub(super) struct OnDevice<R: Pack> {
     pub(super) parameters_are_new: bool,
     /// Whether it has to be told the force from outside.
     pub(super) external_is_new: bool,
-    /// Whether the memory of the worlds is that of the device, rather than what the host has.
-    pub(super) memory_is_there: bool,
+    /// The worlds whose memory is what the host has, rather than what the device has, shape \[world\].
+    pub(super) here: Vec<bool>,
     /// What the device was read to remember, shape `[world]`, since it last stepped.
     pub(super) read: Mutex<Option<Vec<Vec<Remembered>>>>,
     /// Seconds that every shader has taken on the device, by name, since [`OnDevice::clear_times`], while times are measured.
@@ -49,7 +49,7 @@ impl<R: Pack> OnDevice<R> {
             news: vec![true; world_count],
             parameters_are_new: true,
             external_is_new: true,
-            memory_is_there: false,
+            here: vec![true; world_count],
             read: Mutex::new(None),
             seconds: Mutex::default(),
             forgets: vec![false; world_count],
@@ -62,7 +62,7 @@ impl<R: Pack> OnDevice<R> {
             return Ok(resident);
         }
         let device = Device::new(&DeviceChoice::Any)?;
-        let mut resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
+        let resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
         resident.count_from(self.work);
         resident.device_name().clone_into(&mut self.name);
         Ok(Box::new(resident))
@@ -134,7 +134,7 @@ impl<R: Pack> OnDevice<R> {
         if self.forgets[world] {
             return Some(Vec::new());
         }
-        if !self.memory_is_there {
+        if self.here[world] {
             return None;
         }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl<R: Pack> OnDevice<R> {
     pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
         self.read_memory(memory);
         *self.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        self.memory_is_there = false;
+        self.here.fill(true);
         self.news.fill(true);
         self.forgets.fill(false);
     }
