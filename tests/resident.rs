@@ -194,6 +194,174 @@ fn room_for_contacts_grows_and_none_is_lost() {
 }
 
 #[test]
+fn worlds_with_more_contacts_than_there_is_ever_room_for_are_the_cpus() {
+    if !adapter() {
+        return;
+    }
+    let ball = |k: usize| {
+        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 10) as f64, 0.2 * (k / 10) as f64)
+    };
+    let balls: String = (0..150).map(ball).collect();
+    let text = format!(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
+    );
+    let model = Model::from_mjcf_str(&text).expect("a model");
+    let (mut cpu, mut gpu) = (worlds(&model, 1, Backend::Cpu), worlds(&model, 1, Backend::Gpu));
+    // room doubles three times, from 16 to all that there ever is
+    for _ in 0..4 {
+        for worlds in [&mut cpu, &mut gpu] {
+            let report = worlds.step(1).expect("a step")[0];
+            assert!(report.solved() && report.contact_count == 150 && !report.overflow, "{report:?}");
+        }
+        assert!(gpu.reports()[0].halted);
+        assert_eq!(bits(&cpu), bits(&gpu));
+    }
+}
+
+#[test]
+fn a_limit_of_contacts_is_that_of_the_cpu() {
+    if !adapter() {
+        return;
+    }
+    let model = model("ant");
+    let roll = |backend: Backend| {
+        let mut worlds = worlds(&model, 3, backend);
+        let mut told = Vec::new();
+        for capacity in [None, Some(2), Some(64)] {
+            worlds.set_contact_capacity(capacity).expect("a capacity");
+            worlds.set_state(Mask::All, &model.q0.repeat(3), &vec![0.0; 3 * model.nv()]).expect("a state");
+            let reports = worlds.step(120).expect("steps");
+            told.extend(reports.iter().map(|r| (r.overflow, r.contact_count)));
+        }
+        told
+    };
+    let (cpu, gpu) = (roll(Backend::Cpu), roll(Backend::Gpu));
+    assert_eq!(cpu, gpu);
+    assert!(cpu[3].0 && !cpu[0].0 && !cpu[6].0, "{cpu:?}");
+}
+
+#[test]
+fn what_changes_nothing_changes_no_bit() {
+    if !adapter() {
+        return;
+    }
+    let model = model("quadruped");
+    let roll = |between: &dyn Fn(&mut Worlds)| {
+        let mut worlds = worlds(&model, 3, Backend::Gpu);
+        worlds.watch(1, true).expect("a world");
+        worlds.step(60).expect("steps");
+        between(&mut worlds);
+        worlds.watch(1, false).expect("a world");
+        worlds.step(20).expect("steps");
+        bits(&worlds)
+    };
+    let plain = roll(&|_| ());
+    let no_step = roll(&|worlds| assert!(worlds.step(0).expect("no step").iter().all(|r| r.steps == 0)));
+    let limit = roll(&|worlds| worlds.set_contact_capacity(Some(64)).expect("a limit that nothing reaches"));
+    assert_eq!(plain, no_step);
+    assert_eq!(plain, limit);
+}
+
+#[test]
+fn more_worlds_may_halt_than_are_moved_at_a_time() {
+    if !adapter() {
+        return;
+    }
+    let (model, count) = (model("pendulum"), 600);
+    let roll = |backend: Backend| {
+        let mut worlds = worlds(&model, count, backend);
+        worlds
+            .set_state(Mask::All, &model.q0.repeat(count), &Random(2).many(count * model.nv(), 0.3))
+            .expect("a state");
+        let push = vec![0.1; 6 * model.bodies.len()];
+        let list: Vec<usize> = (0..count - 1).collect();
+        worlds
+            .set_parameter(delassus::worlds::Parameter::Push, Mask::List(&list), &push.repeat(count - 1))
+            .expect("pushes");
+        worlds.step(3).expect("steps");
+        worlds.step(3).expect("steps");
+        worlds
+    };
+    let (cpu, gpu) = (roll(Backend::Cpu), roll(Backend::Gpu));
+    assert_eq!(gpu.reports().iter().filter(|r| r.halted).count(), count - 1);
+    let halted = (count - 1) * model.nq();
+    assert_eq!(cpu.positions()[..halted], gpu.positions()[..halted]);
+}
+
+#[test]
+fn steps_that_are_waited_for_later_are_the_same() {
+    if !adapter() {
+        return;
+    }
+    let model = model("quadruped");
+    let roll = |step: &dyn Fn(&mut Worlds, u32)| {
+        let mut worlds = worlds(&model, 5, Backend::Gpu);
+        // more than are on their way at a time
+        for substeps in [1, 300, 20] {
+            step(&mut worlds, substeps);
+        }
+        assert!(worlds.time().iter().all(|t| (t - 321.0 * worlds.dt()).abs() < 1e-9));
+        bits(&worlds)
+    };
+    let at_once = roll(&|worlds, k| {
+        worlds.step(k).expect("steps");
+    });
+    let later = roll(&|worlds, k| {
+        let reports = worlds.step_async(k).and_then(delassus::worlds::Stepping::wait).expect("steps");
+        assert!(reports.iter().all(|r| r.solved() && r.steps == k));
+    });
+    let dropped = roll(&|worlds, k| drop(worlds.step_async(k).expect("begun")));
+    // a guard that was never dropped
+    let forgotten = roll(&|worlds, k| {
+        std::mem::forget(worlds.step_async(k).expect("begun"));
+        worlds.step(0).expect("no step");
+    });
+    assert_eq!(at_once, later);
+    assert_eq!(at_once, dropped);
+    assert_eq!(at_once, forgotten);
+}
+
+#[test]
+fn a_step_sends_control_and_reads_state_and_reports_once() {
+    if !adapter() {
+        return;
+    }
+    let (model, count) = (model("ant"), 2048);
+    let mut worlds = worlds(&model, count, Backend::Gpu);
+    worlds.step(1).expect("a step");
+    let asked = |worlds: &mut Worlds| {
+        let before = worlds.device_work().expect("a device");
+        assert!(worlds.step(3).expect("steps").iter().all(|r| !r.halted));
+        let work = worlds.device_work().expect("a device").since(before);
+        (work.dispatches, work.waits, work.bytes_up, work.bytes_down)
+    };
+    // numbers of 4 bytes: control up; q, v and the report down
+    let (control, down) = (4 * (count * model.nu()) as u64, 4 * (count * (model.nq() + model.nv() + 11)) as u64);
+    assert_eq!(asked(&mut worlds), (30, 1, control, down));
+    // worlds that start anew are moved together, 256 at a time, with their place in the list
+    worlds.reset(Mask::List(&[7, 900, 2000]), 1).expect("a reset");
+    let few = 4 * 256 * (1 + model.nq() + model.nv() + 11) as u64;
+    assert_eq!(asked(&mut worlds), (31, 1, control + few, down));
+    worlds.external_force_mut()[0] = 1.0;
+    assert_eq!(asked(&mut worlds), (30, 1, control + 4 * (count * model.nv()) as u64, down));
+    worlds.reset(Mask::All, 1).expect("a reset");
+    let all = down + 4 * (count * model.nv()) as u64;
+    assert_eq!(asked(&mut worlds), (30, 1, control + all, down));
+    // those that the CPU steps are told that they stay; what they remember goes nowhere, until they are the device's again
+    worlds.feel_contacts(true);
+    worlds.step(1).expect("a step");
+    for _ in 0..2 {
+        let before = worlds.device_work().expect("a device");
+        assert!(worlds.step(1).expect("a step").iter().all(|r| r.halted));
+        let work = worlds.device_work().expect("a device").since(before);
+        assert_eq!((work.waits, work.bytes_up, work.bytes_down), (1, control + down, down));
+    }
+    worlds.feel_contacts(false);
+    assert!(asked(&mut worlds).2 > control + down);
+    assert_eq!(asked(&mut worlds), (30, 1, control, down));
+}
+
+#[test]
 fn what_cannot_run_there_is_an_error_that_says_what_to_do() {
     if !adapter() {
         return;

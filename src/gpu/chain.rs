@@ -2,7 +2,13 @@
 
 use super::Device;
 use crate::error::{Error, Result};
+use crate::solver::DeviceWork;
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Most submissions that are on their way at a time: who submits more waits for the first of them.
+const MOST_IN_FLIGHT: usize = 256;
 
 /// A shader of a chain.
 #[derive(Debug)]
@@ -28,6 +34,10 @@ struct Set {
     buffers: Vec<wgpu::Buffer>,
     /// One a header.
     groups: Vec<wgpu::BindGroup>,
+    /// Where numbers are on their way back.
+    staging: wgpu::Buffer,
+    /// Bytes that were asked for, and not yet read.
+    asked: u64,
 }
 
 /// The pipelines, and a set of buffers for every part of the worlds. Binding 0 is a uniform, the others are storage.
@@ -37,6 +47,12 @@ pub(crate) struct Chain {
     layout: wgpu::BindGroupLayout,
     pipelines: Vec<wgpu::ComputePipeline>,
     sets: Vec<Set>,
+    /// Bytes of the buffers of all sets.
+    bytes: u64,
+    /// What was submitted and not yet waited for, the first first.
+    in_flight: VecDeque<wgpu::SubmissionIndex>,
+    /// What was asked of the device so far.
+    work: Mutex<DeviceWork>,
 }
 
 impl Chain {
@@ -83,7 +99,8 @@ impl Chain {
         device.check()?;
         let pipelines =
             pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))?;
-        Ok(Self { device, layout, pipelines, sets: Vec::new() })
+        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
+        Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
     }
 
     /// The device in use.
@@ -91,22 +108,37 @@ impl Chain {
         &self.device
     }
 
-    /// The device, without the chain.
-    pub fn into_device(self) -> Device {
-        self.device
+    /// What was asked of the device so far.
+    pub fn work(&self) -> DeviceWork {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on counting from there.
+    pub fn count_from(&self, work: DeviceWork) {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = work;
+    }
+
+    fn count(&self, add: impl FnOnce(&mut DeviceWork)) {
+        add(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Forgets all sets of buffers.
     pub fn clear(&mut self) {
         self.sets.clear();
+        self.bytes = 0;
     }
 
-    /// Adds a set of buffers, all zero: the headers that the uniform may be, and `bytes` for every storage binding.
+    /// Adds a set of buffers, all zero: the headers that the uniform may be, `bytes` for every storage binding, and `back` for what is read back at once. Returns whether
+    /// the device has the memory; where it has not, there is no such set.
     ///
     /// # Errors
-    /// [`Error::Device`] where the device has not got the memory.
-    pub fn add_set(&mut self, headers: &[&[u8]], bytes: &[u64]) -> Result<()> {
+    /// [`Error::Device`] where the device fails.
+    pub fn add_set(&mut self, headers: &[&[u8]], bytes: &[u64], back: u64) -> Result<bool> {
         use wgpu::BufferUsages as Use;
+        let all = bytes.iter().sum::<u64>() + back;
+        if self.bytes + all > self.device.limits.memory_bytes {
+            return Ok(false);
+        }
         let device = &self.device.device;
         let buffer = |size, usage| {
             let label = Some("chain");
@@ -114,6 +146,10 @@ impl Chain {
         };
         let storage = bytes.iter().map(|b| buffer(*b, Use::STORAGE | Use::COPY_DST | Use::COPY_SRC));
         let buffers: Vec<_> = storage.collect();
+        let staging = buffer(back, Use::MAP_READ | Use::COPY_DST);
+        if self.device.refused_memory() {
+            return Ok(false);
+        }
         self.device.check()?;
         let groups = headers.iter().map(|header| {
             let uniform = buffer(header.len() as u64, Use::UNIFORM | Use::COPY_DST);
@@ -125,23 +161,38 @@ impl Chain {
             device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
         });
         let groups = groups.collect();
-        self.sets.push(Set { buffers, groups });
-        self.device.check()
+        self.sets.push(Set { buffers, groups, staging, asked: 0 });
+        self.bytes += all;
+        self.device.check()?;
+        Ok(true)
     }
 
     /// Writes to a storage binding (counted from 1) of a set.
-    pub fn write(&self, set: usize, binding: usize, first: usize, numbers: &[f32]) {
+    pub fn write(&mut self, set: usize, binding: usize, first: usize, numbers: &[f32]) {
         if !numbers.is_empty() {
             let at = (first * size_of::<f32>()) as u64;
             self.device.queue.write_buffer(&self.sets[set].buffers[binding - 1], at, bytemuck::cast_slice(numbers));
+            self.count(|work| work.bytes_up += size_of_val(numbers) as u64);
         }
     }
 
-    /// Runs the kernels one after another, `times` times: a submission for each time, so that none lasts long. Does not wait.
+    /// Sets numbers of a storage binding (counted from 1) of a set to zero, after all that was submitted.
     ///
     /// # Errors
-    /// [`Error::Device`] where the device failed before.
-    pub fn run(&self, set: usize, dispatches: &[Dispatch], times: u32) -> Result<()> {
+    /// As [`Self::run`].
+    pub fn zero(&mut self, set: usize, binding: usize, range: Range<usize>) -> Result<()> {
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let size = size_of::<f32>() as u64;
+        let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+        encoder.clear_buffer(&self.sets[set].buffers[binding - 1], first, Some(bytes));
+        self.submit(encoder)
+    }
+
+    /// Runs the kernels one after another, `times` times: a submission for each time, so that none lasts long. Does not wait, but where very many are on their way.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before, or does not answer.
+    pub fn run(&mut self, set: usize, dispatches: &[Dispatch], times: u32) -> Result<()> {
         for _ in 0..times {
             let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
@@ -152,16 +203,68 @@ impl Chain {
                 pass.dispatch_workgroups(x, y, 1);
             }
             drop(pass);
-            self.device.queue.submit([encoder.finish()]);
+            self.count(|work| work.dispatches += dispatches.len() as u64);
+            self.submit(encoder)?;
+        }
+        Ok(())
+    }
+
+    /// Submits. Where too many are on their way already, waits for the first of them.
+    fn submit(&mut self, encoder: wgpu::CommandEncoder) -> Result<()> {
+        self.in_flight.push_back(self.device.queue.submit([encoder.finish()]));
+        if self.in_flight.len() > MOST_IN_FLIGHT
+            && let Some(first) = self.in_flight.pop_front()
+        {
+            self.device.wait_for(Some(first))?;
         }
         self.device.check()
+    }
+
+    /// Waits for all that was submitted, one after the other: each has its time.
+    fn wait(&mut self) -> Result<()> {
+        self.count(|work| work.waits += 1);
+        while let Some(first) = self.in_flight.pop_front() {
+            self.device.wait_for(Some(first))?;
+        }
+        self.device.check()
+    }
+
+    /// Asks for numbers of a storage binding (counted from 1) of a set, as they are after all that was submitted: [`Self::answer`] reads them. Does not wait.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn ask(&mut self, set: usize, binding: usize, range: Range<usize>) -> Result<()> {
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let size = size_of::<f32>() as u64;
+        let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+        let Set { buffers, staging, asked, .. } = &mut self.sets[set];
+        encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, 0, bytes);
+        *asked = bytes;
+        self.submit(encoder)?;
+        // a failure shows when the numbers are read
+        self.sets[set].staging.map_async(wgpu::MapMode::Read, ..bytes, |_| {});
+        self.device.check()
+    }
+
+    /// Waits, and reads what [`Self::ask`] asked for.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed meanwhile, or does not answer.
+    pub fn answer(&mut self, set: usize) -> Result<Vec<f32>> {
+        self.wait()?;
+        let Set { staging, asked, .. } = &mut self.sets[set];
+        let bytes = std::mem::take(asked);
+        let numbers = numbers(&self.device, staging, bytes)?;
+        staging.unmap();
+        self.count(|work| work.bytes_down += bytes);
+        Ok(numbers)
     }
 
     /// Runs the kernels once, each by itself, waits, and tells the seconds that each took on the device; nothing where the device has no clock.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn run_timed(&self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
+    pub fn run_timed(&mut self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
         if !self.device.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             self.run(set, dispatches, 1)?;
             return Ok(Vec::new());
@@ -224,12 +327,19 @@ impl Chain {
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
         self.device.queue.submit([encoder.finish()]);
-        staging.slice(..).map_async(wgpu::MapMode::Read, |_| {});
+        staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        self.count(|work| {
+            work.waits += 1;
+            work.bytes_down += bytes;
+        });
         self.device.wait()?;
-        let view = staging.slice(..).get_mapped_range();
-        let view = view.map_err(|e| Error::Device(format!("{}: {e}", self.device.info().name)))?;
-        let numbers = bytemuck::pod_collect_to_vec(&view);
-        drop(view);
-        Ok(numbers)
+        numbers(&self.device, &staging, bytes)
     }
+}
+
+/// What has arrived in a buffer.
+fn numbers<T: bytemuck::Pod>(device: &Device, arrived: &wgpu::Buffer, bytes: u64) -> Result<Vec<T>> {
+    let view = arrived.get_mapped_range(..bytes);
+    let view = view.map_err(|e| Error::Device(format!("{}: the answer cannot be read: {e}", device.info().name)))?;
+    Ok(bytemuck::pod_collect_to_vec(&view))
 }

@@ -11,7 +11,7 @@ use crate::solver::{DeviceWork, FrictionLaw};
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
 
-/// A device that has not answered for so long is taken for lost.
+/// A device that has not done one submission after so long is taken for lost.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What a device is made of.
@@ -129,16 +129,30 @@ pub fn list_devices() -> Vec<DeviceInfo> {
 #[derive(Debug, Default)]
 struct Faults {
     error: Option<String>,
+    /// Whether that was for want of memory.
+    no_memory: bool,
     lost: Option<String>,
 }
 
-/// An open device.
-#[derive(Debug)]
+/// What is asked of a device at most. Tests ask for less.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Largest binding, bytes.
+    pub binding_bytes: u64,
+    /// All buffers of a [`super::Chain`], bytes. How much a device has, no interface tells: it shows when it refuses.
+    pub memory_bytes: u64,
+    /// Longest time that a submission may take.
+    pub patience: Duration,
+}
+
+/// An open device; clones are the same one.
+#[derive(Debug, Clone)]
 #[expect(clippy::struct_field_names, reason = "wgpu's own name for it")]
 pub struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     info: DeviceInfo,
+    pub(crate) limits: Limits,
     faults: Arc<Mutex<Faults>>,
 }
 
@@ -212,6 +226,7 @@ impl Device {
         let sink = Arc::clone(&faults);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             let mut faults = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.no_memory |= matches!(error, wgpu::Error::OutOfMemory { .. });
             faults.error.get_or_insert(error.to_string());
         }));
         let sink = Arc::clone(&faults);
@@ -219,17 +234,20 @@ impl Device {
             let mut faults = sink.lock().unwrap_or_else(PoisonError::into_inner);
             faults.lost = Some(format!("{reason:?} {message}"));
         });
-        Ok(Self { device, queue, info, faults })
+        let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
+        let limits = Limits { binding_bytes, memory_bytes: u64::MAX, patience: PATIENCE };
+        Ok(Self { device, queue, info, limits, faults })
+    }
+
+    /// Makes it as lost as a driver that was reset.
+    #[cfg(test)]
+    pub(crate) fn destroy(&self) {
+        self.device.destroy();
     }
 
     /// The device in use.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
-    }
-
-    /// Most bytes that are bound at once.
-    pub(crate) fn binding_bytes(&self) -> u64 {
-        self.info.binding_bytes.min(self.info.buffer_bytes).min(LARGEST_BINDING)
     }
 
     /// What the device has complained about since the last call.
@@ -247,15 +265,47 @@ impl Device {
         }
     }
 
+    /// Whether it has refused memory since the last call; that is then no fault any more.
+    pub(super) fn refused_memory(&self) -> bool {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = std::mem::take(&mut faults.no_memory);
+        if refused {
+            faults.error = None;
+        }
+        refused
+    }
+
     /// Waits until everything submitted is done.
     ///
     /// # Errors
-    /// [`Error::Device`] where the device failed meanwhile, or does not answer.
+    /// As [`Self::wait_for`].
     pub(super) fn wait(&self) -> Result<()> {
-        let waited = self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
-        self.check()?;
-        waited.map_err(|e| Error::Device(format!("{}: {e}; use the cpu backend", self.info.name)))?;
-        Ok(())
+        self.wait_for(None)
+    }
+
+    /// Waits until a submission is done, or all of them, but no longer than its time.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed meanwhile, or does not answer: it is then lost.
+    pub(super) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
+        let patience = self.limits.patience;
+        let wait = || self.device.poll(wgpu::PollType::Wait { submission_index: submission, timeout: Some(patience) });
+        // of a device that the driver gives up while it is waited for, wgpu tells by a panic
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait));
+        let lose = |why: String| {
+            self.faults.lock().unwrap_or_else(PoisonError::into_inner).lost.get_or_insert(why);
+        };
+        match &waited {
+            Ok(Ok(_)) => {}
+            Ok(Err(wgpu::PollError::Timeout)) => {
+                // who drops a queue waits for it without end, so this one is never dropped
+                std::mem::forget((self.device.clone(), self.queue.clone()));
+                lose(format!("it has not done what it was given in {patience:?}"));
+            }
+            Ok(Err(error)) => lose(error.to_string()),
+            Err(_) => lose("the driver gave it up".into()),
+        }
+        self.check()
     }
 }
 
@@ -269,7 +319,7 @@ impl Gpu {
         let layout = layout(&open.device);
         let points = pipeline(&open.device, &layout, false);
         open.check()?;
-        let (binding_bytes, work) = (open.binding_bytes(), DeviceWork::default());
+        let (binding_bytes, work) = (open.limits.binding_bytes, DeviceWork::default());
         let (chunks, slots, patches, has_patches) = (Vec::new(), Vec::new(), None, false);
         Ok(Self { open, points, patches, has_patches, layout, chunks, slots, work, binding_bytes })
     }

@@ -20,10 +20,10 @@ mod tests;
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
-use crate::solver::{Algorithm, FrictionLaw};
+use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
 use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
-use layout::{Layout, MEMORY_LEN, OUTCOME_LEN};
+use layout::{Layout, MEMORY_LEN};
 use shaders::{Shader, Stage, movers, shaders, stages};
 use std::ops::Range;
 
@@ -40,6 +40,8 @@ const MOST_WORLDS: usize = 65_535 * WORKGROUP;
 
 /// Worlds that are moved at a time, whole workgroups of them.
 const MOVED: usize = 4 * WORKGROUP;
+/// Moving a world is as much work as writing so many.
+const MOVING: usize = 2;
 
 /// Storage bindings, in their order.
 const STATE: usize = 1;
@@ -59,14 +61,28 @@ pub(crate) struct Resident {
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
     world_count: usize,
+    /// Most contacts of a world that there is memory for, as far as is known.
+    most_capacity: usize,
+}
+
+/// What the device answers of the worlds of a set of buffers, see [`Resident::answers`].
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub worlds: Range<usize>,
+    stride: usize,
+    outcome: usize,
+    /// q, v and what came of it, shape `[component][stride]`.
+    numbers: Vec<f32>,
 }
 
 /// What the device tells of a world after some substeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// The certificate of the substeps done; it halted if they are fewer than asked for.
+    /// The certificate of the substeps done.
     pub report: WorldReport,
-    /// Whether it halted for want of room for its contacts.
+    /// Whether it halted.
+    pub halted: bool,
+    /// Whether that was for want of room for its contacts.
     pub no_room: bool,
 }
 
@@ -113,19 +129,36 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
 }
 
 impl Resident {
-    /// Compiles the shaders of `plan`'s model, and makes room for the worlds.
+    /// Compiles the shaders of `plan`'s model, and makes room for the worlds, and for `capacity` contacts of each; none: for as many as there is room for at first.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what cannot run on a device ([`obstacle`]), [`Error::Device`] where the device refuses.
-    pub fn new(plan: &Plan, device: Device, world_count: usize) -> Result<Self> {
+    /// [`Error::Unsupported`] for what cannot run on a device ([`obstacle`]), [`Error::Device`] where the device refuses, or has not got the memory; the text then says how many
+    /// worlds it has room for.
+    pub fn new(plan: &Plan, device: Device, world_count: usize, capacity: Option<usize>) -> Result<Self> {
         if let Some(obstacle) = obstacle(plan) {
             return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
         }
-        let most = 4 * plan.collide.pairs.len();
-        Self::with_room(plan, device, world_count, FIRST_CAPACITY.min(most).max(1))
+        let first = FIRST_CAPACITY.min(4 * plan.collide.pairs.len()).max(1);
+        let mut resident = Self::compiled(plan, device, world_count, capacity.unwrap_or(first))?;
+        if resident.make_room(world_count)? {
+            return Ok(resident);
+        }
+        // the most that there is room for, in workgroups
+        let (mut most, mut too_many) = (0, world_count.div_ceil(WORKGROUP));
+        while too_many - most > 1 {
+            let middle = most + (too_many - most) / 2;
+            if resident.make_room(middle * WORKGROUP)? { most = middle } else { too_many = middle }
+        }
+        let (name, bytes) = (resident.device_name(), resident.bytes_per_world());
+        let advice = if most == 0 { "use backend cpu" } else { "use no more, or backend cpu" };
+        Err(Error::Device(format!(
+            "{name} has no memory for {world_count} worlds of {bytes} bytes each; it has room for {}: {advice}",
+            most * WORKGROUP
+        )))
     }
 
-    fn with_room(plan: &Plan, device: Device, world_count: usize, capacity: usize) -> Result<Self> {
+    /// Without any buffers.
+    fn compiled(plan: &Plan, device: Device, world_count: usize, capacity: usize) -> Result<Self> {
         let mut layout = Layout::new(plan, capacity);
         let formulas = Formulas::new(plan, &layout);
         let all = shaders(plan, &formulas, &mut layout);
@@ -134,10 +167,8 @@ impl Resident {
         let kernels: Vec<_> = kernels.collect();
         let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true])?;
         let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
-        let stages = stages(&names);
-        let mut resident = Self { layout, chain, stages, gather: all.len(), sets: Vec::new(), world_count };
-        resident.make_room()?;
-        Ok(resident)
+        let (stages, gather) = (stages(&names), all.len());
+        Ok(Self { layout, chain, stages, gather, sets: Vec::new(), world_count, most_capacity: MOST_CAPACITY })
     }
 
     /// Components of the storage bindings that have one for every world, in their order.
@@ -146,11 +177,11 @@ impl Resident {
         [l.state_len(), l.given_len(), l.motion_len(), l.contact_buffer_len(), l.rows_buffer_len()]
     }
 
-    /// Makes the buffers, in as many sets as the largest binding asks for.
-    fn make_room(&mut self) -> Result<()> {
+    /// Makes the buffers of so many worlds anew, in as many sets as the largest binding asks for; whether the device has the memory.
+    fn make_room(&mut self, world_count: usize) -> Result<bool> {
         let components = self.components();
         let world_bytes = components.iter().max().map_or(4, |c| 4 * c) as u64;
-        let most = (self.chain.device().binding_bytes() / world_bytes) as usize / WORKGROUP * WORKGROUP;
+        let most = (self.chain.device().limits.binding_bytes / world_bytes) as usize / WORKGROUP * WORKGROUP;
         if most == 0 {
             let name = &self.chain.device().info().name;
             return Err(Error::Device(format!("{name} binds too little for one workgroup of worlds; use backend cpu")));
@@ -159,22 +190,23 @@ impl Resident {
         let tables = self.layout.tables();
         self.chain.clear();
         self.sets.clear();
-        for first in (0..self.world_count).step_by(most) {
-            let worlds = first..(first + most).min(self.world_count);
+        for first in (0..world_count).step_by(most) {
+            let worlds = first..(first + most).min(world_count);
             let stride = worlds.len().next_multiple_of(WORKGROUP);
             let header = |problem| [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem];
             let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
             bytes.extend([tables.len(), (1 + self.layout.state_len()) * MOVED].map(|numbers| 4 * numbers as u64));
-            self.chain.add_set(&headers.each_ref().map(|header| bytemuck::cast_slice(header)), &bytes)?;
-            self.chain.write(self.sets.len(), TABLES, 0, &tables);
+            let back = (4 * self.layout.scalar_memory() * stride) as u64;
+            let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
+            if !self.chain.add_set(&headers, &bytes, back)? {
+                self.chain.clear();
+                return Ok(false);
+            }
             self.sets.push(worlds);
         }
-        Ok(())
-    }
-
-    fn stride(&self, set: usize) -> usize {
-        self.sets[set].len().next_multiple_of(WORKGROUP)
+        (0..self.sets.len()).for_each(|set| self.chain.write(set, TABLES, 0, &tables));
+        Ok(true)
     }
 
     /// Bytes of device memory a world.
@@ -184,7 +216,22 @@ impl Resident {
 
     /// Whether there may be room for more contacts.
     pub fn can_grow(&self) -> bool {
-        self.layout.capacity < MOST_CAPACITY
+        self.layout.capacity < self.most_capacity
+    }
+
+    /// Contacts of a world that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.layout.capacity
+    }
+
+    /// What was asked of the device so far.
+    pub fn work(&self) -> DeviceWork {
+        self.chain.work()
+    }
+
+    /// Goes on counting from there.
+    pub fn count_from(&self, work: DeviceWork) {
+        self.chain.count_from(work);
     }
 
     /// The device.
@@ -193,36 +240,52 @@ impl Resident {
     }
 
     /// Writes what the host gives, as `number` of component and world has it.
-    pub fn give(&self, what: Given, number: impl Fn(usize, usize) -> f32) {
+    pub fn give(&mut self, what: Given, number: impl Fn(usize, usize) -> f32) {
         let l = &self.layout;
         let starts =
             [Layout::CONTROL, l.external(), l.gravity(), l.mass_scale(), l.gain_scale(), l.friction(), l.given_len()];
         let [first, end] = [starts[what as usize], starts[what as usize + 1]];
         for (set, worlds) in self.sets.iter().enumerate() {
-            let all = columns(end - first, self.stride(set), worlds, &number);
-            self.chain.write(set, GIVEN, first * self.stride(set), &all);
+            let stride = stride(worlds);
+            self.chain.write(set, GIVEN, first * stride, &columns(end - first, stride, worlds, &number));
         }
     }
 
-    /// Writes q and v, as `number` of component (q, then v) and world has them.
-    pub fn write_state(&self, number: impl Fn(usize, usize) -> f32) {
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let all = columns(self.layout.nq + self.layout.nv, self.stride(set), worlds, &number);
-            self.chain.write(set, STATE, 0, &all);
-        }
-    }
-
-    /// Begins a call of `step`: the worlds that `stay` are not stepped, those that `forget` start from no impulses.
-    pub fn begin(&self, stay: impl Fn(usize) -> bool, forget: impl Fn(usize) -> bool) {
-        let start = |k: usize, world: usize| match k {
-            layout::HALT if stay(world) => layout::ASKED,
-            layout::FORGET if forget(world) => 1.0,
-            _ => 0.0,
+    /// Begins a call of `step`: of the worlds that are `told`, q and v are what `number` of component (q, then v) and world says, those that `stay` are not stepped, and those that
+    /// `forget` start from no impulses. Of the others nothing is sent.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before.
+    pub fn begin(
+        &mut self,
+        told: &[usize],
+        number: impl Fn(usize, usize) -> f32,
+        stay: impl Fn(usize) -> bool,
+        forget: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        let (outcome, end) = (self.layout.outcome(), self.layout.scalar_memory());
+        let component = |k: usize, world: usize| match k.checked_sub(outcome) {
+            None => number(k, world),
+            Some(layout::HALT) if stay(world) => layout::ASKED,
+            Some(layout::FORGET) if forget(world) => 1.0,
+            Some(_) => 0.0,
         };
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let all = columns(OUTCOME_LEN, self.stride(set), worlds, &start);
-            self.chain.write(set, STATE, self.layout.outcome() * self.stride(set), &all);
+        let moved = self.moved(told);
+        if MOVING * MOVED * moved.len() >= self.world_count {
+            for (set, worlds) in self.sets.iter().enumerate() {
+                self.chain.write(set, STATE, 0, &columns(end, stride(worlds), worlds, &component));
+            }
+            return Ok(());
         }
+        for (set, worlds) in self.sets.iter().enumerate() {
+            self.chain.zero(set, STATE, outcome * stride(worlds)..end * stride(worlds))?;
+        }
+        for (set, some) in moved {
+            let all = columns_of(&some, end, &component);
+            self.write_columns(set, &some, &all);
+            self.run_mover(set, self.gather + 1, end)?;
+        }
+        Ok(())
     }
 
     /// The shaders of a step over one set of worlds.
@@ -233,25 +296,27 @@ impl Resident {
         stages.map(|s| Dispatch { kernel: s.shader, header: s.problem, workgroups: [groups, contacts(s)] }).collect()
     }
 
-    /// Steps all worlds; does not wait.
+    /// Steps all worlds, and asks what came of it; does not wait.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed before.
-    pub fn step(&self, substeps: u32) -> Result<()> {
-        for (set, worlds) in self.sets.iter().enumerate() {
-            self.chain.run(set, &self.dispatches(worlds), substeps)?;
+    pub fn step(&mut self, substeps: u32) -> Result<()> {
+        for set in 0..self.sets.len() {
+            let dispatches = self.dispatches(&self.sets[set]);
+            self.chain.run(set, &dispatches, substeps)?;
         }
-        Ok(())
+        self.ask()
     }
 
-    /// Steps all worlds, waits, and adds the seconds that every shader took on the device to `seconds`, by name.
+    /// Steps all worlds, waits, adds the seconds that every shader took on the device to `seconds`, by name, and asks what came of it.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn step_timed(&self, substeps: u32, seconds: &mut Vec<(String, f64)>) -> Result<()> {
-        for (set, worlds) in self.sets.iter().enumerate() {
+    pub fn step_timed(&mut self, substeps: u32, seconds: &mut Vec<(String, f64)>) -> Result<()> {
+        for set in 0..self.sets.len() {
+            let dispatches = self.dispatches(&self.sets[set]);
             for _ in 0..substeps {
-                let taken = self.chain.run_timed(set, &self.dispatches(worlds))?;
+                let taken = self.chain.run_timed(set, &dispatches)?;
                 for (taken, Stage { name, .. }) in taken.iter().zip(&self.stages) {
                     match seconds.iter_mut().find(|(known, _)| known == name) {
                         Some((_, sum)) => *sum += taken,
@@ -260,24 +325,28 @@ impl Resident {
                 }
             }
         }
+        self.ask()
+    }
+
+    fn ask(&mut self) -> Result<()> {
+        let components = self.layout.scalar_memory();
+        for (set, worlds) in self.sets.iter().enumerate() {
+            self.chain.ask(set, STATE, 0..components * stride(worlds))?;
+        }
         Ok(())
     }
 
-    /// Waits, and reads q and v of every world into `see` (world, numbers of q and then v), and what came of it.
+    /// Waits, and reads what became of the worlds, set by set.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn read(&self, mut see: impl FnMut(usize, &dyn Fn(usize) -> f32, Outcome)) -> Result<()> {
-        let l = &self.layout;
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let stride = self.stride(set);
-            let all = self.chain.read(set, STATE, 0..l.scalar_memory() * stride)?;
-            for (i, world) in worlds.clone().enumerate() {
-                let number = |k: usize| all[k * stride + i];
-                see(world, &number, outcome(&|k| number(l.outcome() + k)));
-            }
-        }
-        Ok(())
+    pub fn answers(&mut self) -> Result<Vec<Answer>> {
+        let (outcome, sets) = (self.layout.outcome(), self.sets.iter().enumerate());
+        sets.map(|(set, worlds)| {
+            let numbers = self.chain.answer(set)?;
+            Ok(Answer { worlds: worlds.clone(), stride: stride(worlds), outcome, numbers })
+        })
+        .collect()
     }
 
     /// Reads what all worlds remember into `see` (world, impulses).
@@ -287,7 +356,7 @@ impl Resident {
     pub fn read_memory(&self, mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
         let l = &self.layout;
         for (set, worlds) in self.sets.iter().enumerate() {
-            let stride = self.stride(set);
+            let stride = stride(worlds);
             let first = l.scalar_memory();
             let all = self.chain.read(set, STATE, first * stride..l.state_len() * stride)?;
             for (i, world) in worlds.clone().enumerate() {
@@ -298,22 +367,23 @@ impl Resident {
     }
 
     /// `worlds`, by sets of buffers and at most [`MOVED`] at a time.
-    fn moved<'a>(&self, worlds: &'a [usize]) -> impl Iterator<Item = (usize, Vec<usize>)> + use<'_, 'a> {
-        self.sets.iter().enumerate().flat_map(|(set, all)| {
+    fn moved(&self, worlds: &[usize]) -> Vec<(usize, Vec<usize>)> {
+        let sets = self.sets.iter().enumerate();
+        sets.flat_map(|(set, all)| {
             let there: Vec<usize> = worlds.iter().copied().filter(|world| all.contains(world)).collect();
-            let pieces: Vec<_> = there.chunks(MOVED).map(|some| (set, some.to_vec())).collect();
-            pieces
+            there.chunks(MOVED).map(|some| (set, some.to_vec())).collect::<Vec<_>>()
         })
+        .collect()
     }
 
-    /// Runs `gather` or `scatter` on the worlds that are listed in [`COLUMNS`]; does not wait.
-    fn run_mover(&self, set: usize, kernel: usize) -> Result<()> {
-        let workgroups = [(MOVED / WORKGROUP) as u32, self.layout.state_len() as u32];
+    /// Runs `gather` or `scatter` on the first components of the state of the worlds that are listed in [`COLUMNS`]; does not wait.
+    fn run_mover(&mut self, set: usize, kernel: usize, components: usize) -> Result<()> {
+        let workgroups = [(MOVED / WORKGROUP) as u32, components as u32];
         self.chain.run(set, &[Dispatch { kernel, header: 0, workgroups }], 1)
     }
 
     /// Lists worlds of a set, with numbers that follow.
-    fn write_columns(&self, set: usize, worlds: &[usize], numbers: &[f32]) {
+    fn write_columns(&mut self, set: usize, worlds: &[usize], numbers: &[f32]) {
         let mut list = vec![-1.0; MOVED];
         for (to, world) in list.iter_mut().zip(worlds) {
             *to = (world - self.sets[set].start) as f32;
@@ -326,15 +396,14 @@ impl Resident {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn read_memory_of(&self, worlds: &[usize], mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
-        let l = &self.layout;
+    pub fn read_memory_of(&mut self, worlds: &[usize], mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
+        let (first, end) = (self.layout.scalar_memory(), self.layout.state_len());
         for (set, some) in self.moved(worlds) {
             self.write_columns(set, &some, &[]);
-            self.run_mover(set, self.gather)?;
-            let first = l.scalar_memory();
-            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + l.state_len()) * MOVED)?;
+            self.run_mover(set, self.gather, end)?;
+            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + end) * MOVED)?;
             for (at, world) in some.into_iter().enumerate() {
-                see(world, l.remembered(&|k| all[(k - first) * MOVED + at]));
+                see(world, self.layout.remembered(&|k| all[(k - first) * MOVED + at]));
             }
         }
         Ok(())
@@ -345,30 +414,30 @@ impl Resident {
     /// # Errors
     /// [`Error::Device`] where the device failed before.
     pub fn write_worlds(
-        &self,
+        &mut self,
         worlds: &[usize],
         number: impl Fn(usize, usize) -> f32,
         memory: impl Fn(usize) -> Vec<Remembered>,
     ) -> Result<()> {
-        let l = &self.layout;
+        let (moving, end) = (self.layout.nq + self.layout.nv, self.layout.state_len());
         for (set, some) in self.moved(worlds) {
+            let mut all = columns_of(&some, moving, &number);
             // the outcome between them is written anew before the next step
-            let mut all = vec![0.0; l.state_len() * MOVED];
+            all.resize(end * MOVED, 0.0);
             for (at, &world) in some.iter().enumerate() {
-                (0..l.nq + l.nv).for_each(|k| all[k * MOVED + at] = number(k, world));
-                l.remember(&memory(world), |k, x| all[k * MOVED + at] = x);
+                self.layout.remember(&memory(world), |k, x| all[k * MOVED + at] = x);
             }
             self.write_columns(set, &some, &all);
-            self.run_mover(set, self.gather + 1)?;
+            self.run_mover(set, self.gather + 1, end)?;
         }
         Ok(())
     }
 
     /// Writes what all worlds remember, as `memory` has it.
-    pub fn write_memory(&self, memory: impl Fn(usize) -> Vec<Remembered>) {
+    pub fn write_memory(&mut self, memory: impl Fn(usize) -> Vec<Remembered>) {
         let l = &self.layout;
         for (set, worlds) in self.sets.iter().enumerate() {
-            let (stride, first) = (self.stride(set), l.scalar_memory());
+            let (stride, first) = (stride(worlds), l.scalar_memory());
             let mut all = vec![0.0; (l.state_len() - first) * stride];
             for (i, world) in worlds.clone().enumerate() {
                 l.remember(&memory(world), |k, x| all[(k - first) * stride + i] = x);
@@ -377,14 +446,50 @@ impl Resident {
         }
     }
 
-    /// Room for twice the contacts; all that lies on the device is gone.
+    /// Room for twice the contacts, where the device has the memory for it, which is returned; all that lies on the device is gone.
     ///
     /// # Errors
-    /// As [`Resident::new`].
-    pub fn grow(self, plan: &Plan) -> Result<Self> {
+    /// [`Error::Device`] where the device fails.
+    pub fn grow(&mut self, plan: &Plan) -> Result<bool> {
+        let (device, work) = (self.chain.device().clone(), self.chain.work());
+        // what there is comes first, so that the memory of both is never needed
+        self.chain.clear();
         let capacity = (2 * self.layout.capacity).min(MOST_CAPACITY);
-        Self::with_room(plan, self.chain.into_device(), self.world_count, capacity)
+        let mut grown = Self::compiled(plan, device, self.world_count, capacity)?;
+        if grown.make_room(self.world_count)? {
+            grown.chain.count_from(work);
+            *self = grown;
+            return Ok(true);
+        }
+        self.most_capacity = self.layout.capacity;
+        if self.make_room(self.world_count)? {
+            return Ok(false);
+        }
+        Err(Error::Device(format!(
+            "{} has no memory any more for what it held before; use backend cpu",
+            self.device_name()
+        )))
     }
+}
+
+impl Answer {
+    /// A component of q, and then v, shape \[world\].
+    pub fn column(&self, k: usize) -> &[f32] {
+        &self.numbers[k * self.stride..][..self.worlds.len()]
+    }
+    /// Substeps that the worlds have done, shape \[world\].
+    pub fn done(&self) -> &[f32] {
+        self.column(self.outcome + layout::DONE)
+    }
+    /// What became of the `i`-th world.
+    pub fn outcome(&self, i: usize) -> Outcome {
+        outcome(&|k| self.numbers[(self.outcome + k) * self.stride + i])
+    }
+}
+
+/// Worlds that a column of a set of buffers has room for.
+fn stride(worlds: &Range<usize>) -> usize {
+    worlds.len().next_multiple_of(WORKGROUP)
 }
 
 /// Numbers of some components of some worlds, shape `[component][stride]`.
@@ -393,6 +498,17 @@ fn columns(components: usize, stride: usize, worlds: &Range<usize>, number: &imp
     for (k, column) in all.chunks_exact_mut(stride).enumerate() {
         for (x, world) in column.iter_mut().zip(worlds.clone()) {
             *x = number(k, world);
+        }
+    }
+    all
+}
+
+/// Numbers of some components of at most [`MOVED`] worlds, shape `[component][MOVED]`.
+fn columns_of(worlds: &[usize], components: usize, number: &impl Fn(usize, usize) -> f32) -> Vec<f32> {
+    let mut all = vec![0.0; components * MOVED];
+    for (k, column) in all.chunks_exact_mut(MOVED).enumerate() {
+        for (x, world) in column.iter_mut().zip(worlds) {
+            *x = number(k, *world);
         }
     }
     all
@@ -414,7 +530,8 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
         capacity_needed: number(layout::FOUND) as usize,
         ..WorldReport::default()
     };
-    Outcome { report, no_room: number(layout::HALT) == layout::NO_ROOM }
+    let why = number(layout::HALT);
+    Outcome { report, halted: why != 0.0, no_room: why == layout::NO_ROOM }
 }
 
 impl Layout {

@@ -74,7 +74,13 @@ fn hybrid<R: Pack>(_: &Plan, _: usize, _: &Threads, _: &mut Vec<String>) -> Resu
 
 #[cfg(feature = "gpu")]
 fn on_device<R: Pack>(plan: &Plan, world_count: usize, notes: &mut Vec<String>) -> Result<Solver<R>> {
-    Ok(Solver::Gpu(Box::new(OnDevice::new(plan, world_count, notes)?)))
+    if let Some(obstacle) = crate::resident::obstacle(plan) {
+        return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
+    }
+    // software too, for whoever asks for it by name
+    let device = crate::gpu::Device::new(&crate::gpu::DeviceChoice::Any)?;
+    notes.extend(device.info().warning());
+    Ok(Solver::Gpu(Box::new(OnDevice::new(plan, device, world_count)?)))
 }
 
 #[cfg(not(feature = "gpu"))]

@@ -1,14 +1,16 @@
 //! A step on the device, and the CPU's part in it: the worlds that halt there are taken on from where they stand.
+//!
+//! Until the last number of a call has been read, nothing that the host has is changed: a device that fails before takes nothing with it, and after that has nothing to say.
 
-use super::BlockRecord;
 use super::core::{Core, parameters_of};
 use super::on_device::OnDevice;
 use super::past::{Past, carry};
+use super::{BlockRecord, Call};
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
-use crate::resident::Given;
+use crate::resident::{Given, Resident};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Worker};
 use std::sync::{Mutex, PoisonError};
 
@@ -19,6 +21,15 @@ const GIVEN: [(Given, Parameter); 4] = [
     (Given::GainScale, Parameter::GainScale),
     (Given::Friction, Parameter::Friction),
 ];
+
+/// The worlds that a device could not step to the end.
+#[derive(Default)]
+struct Halted {
+    /// Substeps done, and the world.
+    steps: Vec<(u32, usize)>,
+    /// Whether some lack room for their contacts, and there may be more.
+    crowded: bool,
+}
 
 /// Some worlds out of their tiles, as tiles of their own.
 struct Gathered<R: Pack> {
@@ -43,36 +54,55 @@ fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world
 }
 
 impl<R: Pack> Core<R> {
-    /// Steps on the device; what halts there, here.
-    pub(super) fn step_on_device(
-        &mut self,
-        mut on: Box<OnDevice<R>>,
-        substeps: u32,
-        given: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> (Box<OnDevice<R>>, Result<()>) {
-        let stepped = self.step_there(&mut on, substeps, given, see);
-        (on, stepped)
+    /// Gives the device a call of `step`; does not wait for it. Where the device fails, the worlds are as before the call.
+    pub(super) fn begin_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
+        let begun = self.begin_there(on, call);
+        begun.map_err(|error| {
+            on.lose(&mut self.memory);
+            OnDevice::<R>::told(error)
+        })
     }
 
-    fn step_there(
-        &mut self,
-        on: &mut OnDevice<R>,
-        substeps: u32,
-        [control, external]: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<()> {
-        let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
-        let resident = on.resident()?;
-        if on.state_is_new {
-            let (q, v) = (&self.q, &self.v);
-            resident.write_state(|k, world| state_number::<R>(q, v, [nq, nv], k, world));
-            if !on.memory_is_there {
-                resident.write_memory(|world| self.memory[world / R::LANES].of(world % R::LANES));
+    /// Waits for the device, and steps here what halted there. Where the device fails, the worlds are as before the call.
+    pub(super) fn finish_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
+        let read = self.read_there(on);
+        let (mut resident, halted) = read.map_err(|error| {
+            on.lose(&mut self.memory);
+            OnDevice::<R>::told(error)
+        })?;
+        // from here on nothing of the call depends on the device
+        if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
+            on.lose(&mut self.memory);
+            return Err(error);
+        }
+        if halted.crowded {
+            on.here.fill(true);
+            on.news.fill(true);
+            (on.parameters_are_new, on.external_is_new) = (true, true);
+            match resident.grow(&self.plan) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let (name, most) = (resident.device_name(), resident.capacity());
+                    self.notes.push(format!(
+                        "{name} has no memory for more than {most} contacts a world: worlds with more are stepped by the CPU"
+                    ));
+                }
+                // the next call opens it anew
+                Err(_) => return Ok(()),
             }
         }
-        resident.give(Given::Control, |u, world| control[world * nu + u] as f32);
-        resident.give(Given::External, |d, world| external[world * nv + d] as f32);
+        on.put_back(resident);
+        Ok(())
+    }
+
+    fn begin_there(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
+        let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
+        on.external_is_new |= call.external_is_new;
+        let mut resident = on.take(&self.plan)?;
+        resident.give(Given::Control, |u, world| call.control[world * nu + u] as f32);
+        if on.external_is_new {
+            resident.give(Given::External, |d, world| call.external[world * nv + d] as f32);
+        }
         if on.parameters_are_new {
             for (what, parameter) in GIVEN {
                 let field = self.field(parameter);
@@ -83,60 +113,101 @@ impl<R: Pack> Core<R> {
         let unknown = Parameter::ALL.into_iter().filter(|p| GIVEN.iter().all(|(_, given)| given != p));
         let unknown: Vec<_> = unknown.map(|p| self.field(p)).filter(|field| !field.is_shared()).collect();
         let stays = |world: usize| {
-            see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
+            call.see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
         };
-        resident.begin(stays, |world| on.forgets[world]);
-        if self.plan.profile {
-            resident.step_timed(substeps, &mut on.seconds.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let (q, v) = (&self.q, &self.v);
+        let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
+        let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
+        let all = 0..self.reports.len();
+        // what the CPU stepped last
+        let back: Vec<usize> = all.clone().filter(|world| on.here[*world] && !stays(*world)).collect();
+        if back.len() == all.len() {
+            resident.write_memory(memory);
         } else {
-            resident.step(substeps)?;
+            resident.write_worlds(&back, number, memory)?;
+            back.iter().for_each(|world| on.news[*world] = false);
         }
-        let can_grow = resident.can_grow();
-        (on.state_is_new, on.parameters_are_new, on.memory_is_there) = (false, false, true);
-        *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        let mut halted = Vec::new();
-        let mut crowded = false;
-        let (q, v, reports) = (&mut self.q, &mut self.v, &mut self.reports);
-        on.resident()?.read(|world, number, outcome| {
-            let (tile, lane) = (world / R::LANES, world % R::LANES);
-            let x = |k: usize| R::Scalar::from_f64(f64::from(number(k)));
-            // a world that never began stays as the host has it, to the bit
-            let done = outcome.report.steps;
-            if done > 0 {
-                (0..nq).for_each(|k| q[tile * nq + k].set(lane, x(k)));
-                (0..nv).for_each(|k| v[tile * nv + k].set(lane, x(nq + k)));
-                reports[world] = WorldReport { unsolved_in_a_row: 0, ..outcome.report };
-            }
-            if done < substeps {
-                halted.push((done, world));
-                crowded |= outcome.no_room && can_grow;
-            }
-        })?;
-        for (forgets, report) in on.forgets.iter_mut().zip(&self.reports) {
-            *forgets &= report.steps == 0;
+        let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
+        resident.begin(&told, number, stays, |world| on.forgets[world])?;
+        if self.plan.profile {
+            let seconds = on.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
+            resident.step_timed(call.substeps, seconds)?;
+        } else {
+            resident.step(call.substeps)?;
         }
-        if !halted.is_empty() {
-            let worlds: Vec<usize> = halted.iter().map(|(_, world)| *world).collect();
-            if crowded {
-                // all that lies on the device goes with what there is no room in
-                on.take_memory(&mut self.memory);
-            } else {
-                on.read_memory_of(&worlds, &mut self.memory)?;
-            }
-            self.catch_up(&on.workers, halted, substeps, [control, external], see)?;
-            if !crowded {
-                let (q, v) = (&self.q, &self.v);
-                let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
-                let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
-                on.resident()?.write_worlds(&worlds, number, memory)?;
-            }
-        }
-        if crowded {
-            let grown = on.resident.take().map(|resident| resident.grow(&self.plan)).transpose()?;
-            on.resident = grown.map(Box::new);
-            on.parameters_are_new = true;
-        }
+        on.put_back(resident);
         Ok(())
+    }
+
+    /// Reads the state and the reports that the device leaves, and of the worlds that halted what they remember. Nothing of the host's changes before all of it is there.
+    fn read_there(&mut self, on: &mut OnDevice<R>) -> Result<(Box<Resident>, Halted)> {
+        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
+        let mut resident = on.take(&self.plan)?;
+        let answers = resident.answers()?;
+        let can_grow = resident.can_grow();
+        let mut halted = Halted::default();
+        for answer in &answers {
+            for (i, world) in answer.worlds.clone().enumerate() {
+                let outcome = answer.outcome(i);
+                if outcome.halted {
+                    halted.steps.push((outcome.report.steps, world));
+                    halted.crowded |= outcome.no_room && can_grow;
+                }
+            }
+        }
+        // the host knows what those remember that it had, and that have not begun
+        let unknown = halted.steps.iter().filter(|(done, world)| *done > 0 || !on.here[*world]);
+        let unknown: Vec<usize> = unknown.map(|(_, world)| *world).collect();
+        let mut told = Vec::new();
+        resident.read_memory_of(&unknown, |world, of| told.push((world, of)))?;
+        if halted.crowded {
+            // all that lies on the device goes with what there is no room in
+            let mut halts = vec![false; self.reports.len()];
+            halted.steps.iter().for_each(|(_, world)| halts[*world] = true);
+            resident.read_memory(|world, of| {
+                if !halts[world] {
+                    told.push((world, of));
+                }
+            })?;
+        }
+
+        for report in &mut self.reports {
+            *report = report.begun();
+        }
+        for answer in &answers {
+            let (first, done) = (answer.worlds.start, answer.done());
+            for (components, start, state) in [(nq, 0, &mut self.q), (nv, nq, &mut self.v)] {
+                for k in 0..components {
+                    for (i, x) in answer.column(start + k).iter().enumerate() {
+                        let (tile, lane) = ((first + i) / R::LANES, (first + i) % R::LANES);
+                        // a world that never began stays as the host has it, to the bit
+                        if done[i] > 0.0 {
+                            state[tile * components + k].set(lane, R::Scalar::from_f64(f64::from(*x)));
+                        }
+                    }
+                }
+            }
+            for (i, world) in answer.worlds.clone().enumerate() {
+                if done[i] > 0.0 {
+                    self.reports[world] = WorldReport { unsolved_in_a_row: 0, ..answer.outcome(i).report };
+                    on.forgets[world] = false;
+                }
+            }
+        }
+        for (world, of) in told {
+            self.memory[world / R::LANES].set(world % R::LANES, &of);
+        }
+        on.news.fill(false);
+        on.here.fill(false);
+        for &(_, world) in &halted.steps {
+            if std::mem::take(&mut on.forgets[world]) {
+                self.memory[world / R::LANES].set(world % R::LANES, &[]);
+            }
+            (on.news[world], on.here[world]) = (true, true);
+        }
+        (on.parameters_are_new, on.external_is_new) = (false, false);
+        *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok((resident, halted))
     }
 
     /// Steps the worlds that halted (substeps done, world) through those that they missed.
@@ -144,24 +215,22 @@ impl<R: Pack> Core<R> {
         &mut self,
         workers: &Mutex<Vec<Worker<R>>>,
         mut halted: Vec<(u32, usize)>,
-        substeps: u32,
-        given: [&[f64]; 2],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+        call: &Call<'_>,
     ) -> Result<()> {
         halted.sort_unstable();
         for together in halted.chunk_by(|a, b| a.0 == b.0) {
-            let missed = substeps - together[0].0;
+            let missed = call.substeps - together[0].0;
             let most = self.plan.most_tiles() * R::LANES;
             let parts: Vec<Vec<usize>> =
                 together.chunks(most).map(|part| part.iter().map(|(_, world)| *world).collect()).collect();
-            let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, given)).collect();
+            let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, call)).collect();
             let plan = &self.plan;
             let stepped = Mutex::new(Vec::new());
             use rayon::prelude::*;
             self.threads.each(gathered.into_par_iter(), |mut some| {
                 let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
-                some.step(plan, &mut worker, missed, see);
+                some.step(plan, &mut worker, missed, call.see);
                 workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
             })?;
@@ -172,7 +241,7 @@ impl<R: Pack> Core<R> {
         Ok(())
     }
 
-    fn gather(&mut self, worlds: Vec<usize>, [control, external]: [&[f64]; 2]) -> Gathered<R> {
+    fn gather(&mut self, worlds: Vec<usize>, call: &Call<'_>) -> Gathered<R> {
         let model = &*self.plan.model;
         let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), worlds.len().div_ceil(R::LANES));
         let zeros = |len: usize| vec![R::zero(); tiles * len];
@@ -193,7 +262,7 @@ impl<R: Pack> Core<R> {
             let (tile, lane) = (at / R::LANES, at % R::LANES);
             carry(&self.q, world, &mut some.q, at, nq);
             carry(&self.v, world, &mut some.v, at, nv);
-            for (from, to, len) in [(control, &mut some.control, nu), (external, &mut some.external, nv)] {
+            for (from, to, len) in [(call.control, &mut some.control, nu), (call.external, &mut some.external, nv)] {
                 for i in 0..len {
                     to[tile * len + i].set(lane, R::Scalar::from_f64(from[world * len + i]));
                 }

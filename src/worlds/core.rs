@@ -5,12 +5,12 @@ use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
 use super::observe::Evaluate;
 use super::observer::Observer;
+#[cfg(feature = "gpu")]
+use super::on_device::OnDevice;
 use super::past::Past;
 use super::seen::Seen;
 use super::threads::Threads;
-use super::{
-    Backend, BlockRecord, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport,
-};
+use super::{Backend, Call, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport};
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
@@ -95,7 +95,7 @@ pub(super) struct Core<R: Pack> {
     observers: Mutex<Vec<Observer<R>>>,
     pub solver: Solver<R>,
     pub threads: Threads,
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl<R: Pack> Core<R> {
@@ -194,6 +194,15 @@ impl<R: Pack> Core<R> {
         Some(memory)
     }
 
+    /// Does `work` with the device that steps the worlds.
+    #[cfg(feature = "gpu")]
+    fn with_device(&mut self, work: impl FnOnce(&mut Self, &mut OnDevice<R>) -> Result<()>) -> Result<()> {
+        let mut solver = std::mem::replace(&mut self.solver, Solver::cpu());
+        let done = if let Solver::Gpu(on) = &mut solver { work(self, on) } else { Ok(()) };
+        self.solver = solver;
+        done
+    }
+
     pub(super) fn field(&self, parameter: Parameter) -> &Field<R> {
         &self.fields[parameter as usize]
     }
@@ -216,24 +225,14 @@ fn read<R: Pack>(from: &[R], len: usize, out: NumbersMut<'_>) {
 }
 
 impl<R: Pack> Engine for Core<R> {
-    fn step(
-        &mut self,
-        substeps: u32,
-        given_control: &[f64],
-        given_external: &[f64],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<()> {
-        let (plan, model) = (&self.plan, &*self.plan.model);
+    fn begin(&mut self, call: &Call<'_>) -> Result<()> {
+        #[cfg(feature = "gpu")]
+        if matches!(self.solver, Solver::Gpu(_)) {
+            return self.with_device(|core, on| core.begin_on_device(on, call));
+        }
+        let (plan, model, see) = (&self.plan, &*self.plan.model, call.see);
         for report in &mut self.reports {
             *report = report.begun();
-        }
-        #[cfg(feature = "gpu")]
-        if matches!(self.solver, Solver::Gpu(_))
-            && let Solver::Gpu(on) = std::mem::replace(&mut self.solver, Solver::cpu())
-        {
-            let (on, stepped) = self.step_on_device(on, substeps, [given_control, given_external], see);
-            self.solver = Solver::Gpu(on);
-            return stepped;
         }
         let fields = &self.fields;
         let parameters = |t: usize| parameters_of(fields, t);
@@ -262,7 +261,7 @@ impl<R: Pack> Engine for Core<R> {
             state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
-                chunk.load(model, given_control, given_external);
+                chunk.load(model, call.control, call.external);
                 (chunk, past.cleared())
             });
         match &mut self.solver {
@@ -274,7 +273,7 @@ impl<R: Pack> Engine for Core<R> {
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let tile_count = self.tile_count.min(plan.most_tiles());
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
-                    for _ in 0..substeps {
+                    for _ in 0..call.substeps {
                         past.before(chunk);
                         worker.step(plan, chunk, see);
                         past.after(chunk);
@@ -285,7 +284,7 @@ impl<R: Pack> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
-                for _ in 0..substeps {
+                for _ in 0..call.substeps {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
                         past.before(chunk);
                         worker.begin(plan, chunk, None);
@@ -303,6 +302,15 @@ impl<R: Pack> Engine for Core<R> {
         }
     }
 
+    fn finish(&mut self, call: &Call<'_>) -> Result<()> {
+        #[cfg(feature = "gpu")]
+        if matches!(self.solver, Solver::Gpu(_)) {
+            return self.with_device(|core, on| core.finish_on_device(on, call));
+        }
+        let _ = call;
+        Ok(())
+    }
+
     fn reports(&self) -> &[WorldReport] {
         &self.reports
     }
@@ -318,7 +326,7 @@ impl<R: Pack> Engine for Core<R> {
     fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
-            on.state_changed();
+            on.state_changed(world);
         }
         self.reports[world].unsolved_in_a_row = 0;
         self.past.forget(world);
@@ -358,6 +366,12 @@ impl<R: Pack> Engine for Core<R> {
 
     fn set_contact_capacity(&mut self, capacity: Option<usize>) {
         self.plan.settings.contact_capacity = capacity;
+        // shaders know it as a constant
+        #[cfg(feature = "gpu")]
+        if let Solver::Gpu(on) = &mut self.solver {
+            on.take_memory(&mut self.memory);
+            on.lose(&mut self.memory);
+        }
     }
 
     fn watch(&mut self, world: usize, on: bool) {
@@ -482,7 +496,9 @@ impl<R: Pack> Engine for Core<R> {
         match &self.solver {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { gpu, .. } => Some(gpu.work()),
-            _ => None,
+            #[cfg(feature = "gpu")]
+            Solver::Gpu(on) => Some(on.work()),
+            Solver::Cpu { .. } => None,
         }
     }
 
@@ -525,7 +541,9 @@ mod tests {
             let mut contacts = 0;
             for _ in 0..60 {
                 let control: Vec<f64> = (0..20 * nu).map(|_| random.symmetric()).collect();
-                core.step(1, &control, &external, None).expect("a step");
+                let call =
+                    Call { substeps: 1, control: &control, external: &external, external_is_new: true, see: None };
+                core.begin(&call).and_then(|()| core.finish(&call)).expect("a step");
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }
             let (mut q, mut v) = (vec![0.0; 20 * nq], vec![0.0; 20 * nv]);

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 pub const LONGEST_DELAY: u32 = 256;
 
 /// The control of the last calls of `step`.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct Delay {
     /// How many calls of `step` the control of every world is late, shape \[world\].
     pub calls: Vec<u32>,
@@ -19,13 +19,24 @@ pub(super) struct Delay {
     /// Control that acts, shape `[world][nu]`.
     #[serde(with = "any_number")]
     pub acting: Vec<f64>,
+    /// Control that acted before that.
+    #[serde(skip)]
+    before: Vec<f64>,
+}
+
+impl PartialEq for Delay {
+    /// Whether they do the same from here on.
+    fn eq(&self, other: &Self) -> bool {
+        let all = |delay: &Self| (delay.calls.clone(), delay.next);
+        all(self) == all(other) && self.given == other.given && self.acting == other.acting
+    }
 }
 
 impl Delay {
     /// As if `acting`, shape `[world][nu]`, had been given ever since.
     fn new(calls: Vec<u32>, acting: Vec<f64>) -> Self {
         let slots = 1 + calls.iter().max().map_or(0, |most| *most as usize);
-        Self { given: acting.repeat(slots), calls, next: 0, acting }
+        Self { given: acting.repeat(slots), calls, next: 0, before: acting.clone(), acting }
     }
 
     fn slots(&self) -> usize {
@@ -34,7 +45,8 @@ impl Delay {
 
     /// Memory of its numbers.
     pub fn bytes(&self) -> usize {
-        size_of::<f64>() * (self.given.len() + self.acting.len()) + size_of::<u32>() * self.calls.len()
+        size_of::<f64>() * (self.given.len() + self.acting.len() + self.before.len())
+            + size_of::<u32>() * self.calls.len()
     }
 
     /// Whether it can be of so many worlds and actuators: what a snapshot holds may be anything.
@@ -51,12 +63,21 @@ impl Delay {
     pub fn pass(&mut self, control: &[f64], nu: usize) -> &[f64] {
         let (slots, len) = (self.slots(), control.len());
         self.given[self.next * len..(self.next + 1) * len].copy_from_slice(control);
+        std::mem::swap(&mut self.acting, &mut self.before);
+        self.acting.resize(len, 0.0);
         for (world, calls) in self.calls.iter().enumerate() {
             let (slot, own) = ((self.next + slots - *calls as usize) % slots, world * nu..(world + 1) * nu);
             self.acting[own.clone()].copy_from_slice(&self.given[slot * len..(slot + 1) * len][own]);
         }
         self.next = (self.next + 1) % slots;
         &self.acting
+    }
+
+    /// As before the last [`Self::pass`]: its call came to nothing. What it has overwritten was the oldest control, which acts no more.
+    pub fn take_back(&mut self) {
+        std::mem::swap(&mut self.acting, &mut self.before);
+        let slots = self.slots();
+        self.next = (self.next + slots - 1) % slots;
     }
 
     /// Starts a world anew: as if its control had been given ever since.

@@ -26,6 +26,9 @@ mod seen;
 mod sensors;
 mod snapshot;
 mod start;
+mod stepping;
+#[cfg(all(test, feature = "gpu"))]
+mod tests;
 mod threads;
 mod volume;
 
@@ -46,9 +49,11 @@ pub use quantity::{Axes, Quantity};
 pub use random::Random;
 pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
+pub use stepping::Stepping;
 
 use self::core::Core;
 use self::delay::Delay;
+use self::stepping::Call;
 use crate::error::{Error, Result};
 use crate::lane::{Counted, Level};
 #[cfg(not(target_arch = "x86_64"))]
@@ -60,13 +65,10 @@ use std::sync::Arc;
 
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
-    fn step(
-        &mut self,
-        substeps: u32,
-        control: &[f64],
-        external: &[f64],
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<()>;
+    /// Steps; on a device that steps by itself, only gives it the call. Where it fails on a device, nothing has changed.
+    fn begin(&mut self, call: &Call<'_>) -> Result<()>;
+    /// Ends what [`Self::begin`] began, with the same call.
+    fn finish(&mut self, call: &Call<'_>) -> Result<()>;
     fn reports(&self) -> &[WorldReport];
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
@@ -151,10 +153,16 @@ pub struct Worlds {
     control: Vec<f64>,
     /// Generalized force from outside, shape `[world][nv]`.
     external: Vec<f64>,
+    /// Whether it may have changed since the last call of `step`.
+    external_is_new: bool,
     /// Time of every world, s.
     time: Vec<f64>,
     /// Control on its way, if that of a world is late.
     delay: Option<Delay>,
+    /// Substeps that a device is at, see [`Stepping`].
+    under_way: Option<u32>,
+    /// Why a call of `step_async` that nobody waited for came to nothing.
+    unseen: Option<Error>,
 }
 
 impl std::fmt::Debug for Worlds {
@@ -217,6 +225,9 @@ impl Worlds {
         let mut worlds = Self {
             control: vec![0.0; world_count * model.nu()],
             external: vec![0.0; world_count * model.nv()],
+            external_is_new: true,
+            under_way: None,
+            unseen: None,
             time: vec![0.0; world_count],
             delay: None,
             start: Start::default(),
@@ -287,7 +298,7 @@ impl Worlds {
         self.engine.shader_times()
     }
 
-    /// What all steps so far asked of the device; none but with [`Backend::Hybrid`].
+    /// What all steps so far asked of the device; none but with [`Backend::Hybrid`] and [`Backend::Gpu`].
     pub fn device_work(&self) -> Option<DeviceWork> {
         self.engine.device_work()
     }
@@ -312,36 +323,8 @@ impl Worlds {
     }
     /// Generalized force from outside on all worlds, N or N·m, shape `[world][nv]`; kept until changed.
     pub fn external_force_mut(&mut self) -> &mut [f64] {
+        self.external_is_new = true;
         &mut self.external
-    }
-
-    /// Steps every world `substeps` times by Δt and returns a report a world, the worst of the substeps.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if a device failed. A world that came out badly is not an error: its report says so.
-    pub fn step(&mut self, substeps: u32) -> Result<&[WorldReport]> {
-        self.step_inspected(substeps, None)
-    }
-
-    /// As [`Worlds::step`], and shows every block of every substep to `see`, as posed and answered.
-    ///
-    /// # Errors
-    /// As [`Worlds::step`].
-    pub fn step_inspected(
-        &mut self,
-        substeps: u32,
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Result<&[WorldReport]> {
-        let control = match &mut self.delay {
-            Some(delay) => delay.pass(&self.control, self.model.nu()),
-            None => &self.control,
-        };
-        self.engine.step(substeps, control, &self.external, see)?;
-        let dt = self.dt();
-        for time in &mut self.time {
-            *time += dt * f64::from(substeps);
-        }
-        Ok(self.engine.reports())
     }
 
     /// The reports of the last step, shape \[world\].

@@ -4,21 +4,30 @@ use crate::error::{Error, Result};
 use crate::gpu::{Device, DeviceChoice};
 use crate::lane::Pack;
 use crate::resident::Resident;
+use crate::solver::DeviceWork;
 use crate::step::{Memory, Plan, Remembered, Worker};
 use std::sync::{Mutex, PoisonError};
 
 /// The worlds on a device.
 pub(super) struct OnDevice<R: Pack> {
-    /// None only while it is made anew.
+    /// None after the device has failed, until the next step opens it anew.
     pub(super) resident: Option<Box<Resident>>,
+    /// Name of the device.
+    name: String,
+    /// Contacts of a world that there is room for; none: as many as at first.
+    capacity: Option<usize>,
+    /// What was asked of it so far, and of those before it that are no more.
+    work: DeviceWork,
     /// For the worlds that halt.
     pub(super) workers: Mutex<Vec<Worker<R>>>,
-    /// Whether the device has to be told q, v and memory before it steps.
-    pub(super) state_is_new: bool,
+    /// The worlds of which the device has to be told q and v before it steps, shape \[world\].
+    pub(super) news: Vec<bool>,
     /// Whether it has to be told the parameters.
     pub(super) parameters_are_new: bool,
-    /// Whether the memory of the worlds is that of the device, rather than what the host has.
-    pub(super) memory_is_there: bool,
+    /// Whether it has to be told the force from outside.
+    pub(super) external_is_new: bool,
+    /// The worlds whose memory is what the host has, rather than what the device has, shape \[world\].
+    pub(super) here: Vec<bool>,
     /// What the device was read to remember, shape `[world]`, since it last stepped.
     pub(super) read: Mutex<Option<Vec<Vec<Remembered>>>>,
     /// Seconds that every shader has taken on the device, by name, since [`OnDevice::clear_times`], while times are measured.
@@ -28,32 +37,67 @@ pub(super) struct OnDevice<R: Pack> {
 }
 
 impl<R: Pack> OnDevice<R> {
-    /// Opens a device, software too, for whoever asks for it by name.
-    pub fn new(plan: &Plan, world_count: usize, notes: &mut Vec<String>) -> Result<Self> {
-        if let Some(obstacle) = crate::resident::obstacle(plan) {
-            return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
-        }
-        let device = Device::new(&DeviceChoice::Any)?;
-        notes.extend(device.info().warning());
-        let resident = Resident::new(plan, device, world_count)?;
+    /// On an open device.
+    pub fn new(plan: &Plan, device: Device, world_count: usize) -> Result<Self> {
+        let resident = Resident::new(plan, device, world_count, None)?;
         Ok(Self {
+            name: resident.device_name().to_owned(),
+            capacity: None,
+            work: DeviceWork::default(),
             resident: Some(Box::new(resident)),
             workers: Mutex::new(Vec::new()),
-            state_is_new: true,
+            news: vec![true; world_count],
             parameters_are_new: true,
-            memory_is_there: false,
+            external_is_new: true,
+            here: vec![true; world_count],
             read: Mutex::new(None),
             seconds: Mutex::default(),
             forgets: vec![false; world_count],
         })
     }
 
-    pub fn resident(&self) -> Result<&Resident> {
-        self.resident.as_deref().ok_or_else(|| Error::Device("the device failed before; make the worlds anew".into()))
+    /// Takes what is on the device, which is opened anew where it has failed. Whoever is done with it puts it back; who fails does not.
+    pub fn take(&mut self, plan: &Plan) -> Result<Box<Resident>> {
+        if let Some(resident) = self.resident.take() {
+            return Ok(resident);
+        }
+        let device = Device::new(&DeviceChoice::Any)?;
+        let resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
+        resident.count_from(self.work);
+        resident.device_name().clone_into(&mut self.name);
+        Ok(Box::new(resident))
+    }
+
+    /// Puts back what [`Self::take`] took.
+    pub fn put_back(&mut self, resident: Box<Resident>) {
+        (self.capacity, self.work) = (Some(resident.capacity()), resident.work());
+        self.resident = Some(resident);
+    }
+
+    /// All that lies on the device is gone, or is to go: the next step makes it anew, from what the host has. Impulses that nobody has read are forgotten: they are a first guess.
+    pub fn lose(&mut self, memory: &mut [Memory<R>]) {
+        self.resident = None;
+        self.take_memory(memory);
+        (self.parameters_are_new, self.external_is_new) = (true, true);
+    }
+
+    /// What the user is told of a device that failed in a call of `step`.
+    pub fn told(error: Error) -> Error {
+        match error {
+            Error::Device(text) => Error::Device(format!(
+                "{text}; the worlds are as before this call of step, and the next one opens the device anew (or load a snapshot of them into worlds of backend cpu)"
+            )),
+            other => other,
+        }
     }
 
     pub fn device_name(&self) -> String {
-        self.resident.as_ref().map_or_else(|| "none".to_owned(), |resident| resident.device_name().to_owned())
+        self.name.clone()
+    }
+
+    /// What was asked of it so far.
+    pub fn work(&self) -> DeviceWork {
+        self.work
     }
 
     /// Seconds that every shader has taken on the device, by name.
@@ -71,8 +115,8 @@ impl<R: Pack> OnDevice<R> {
     }
 
     /// The host has changed q or v of a world.
-    pub fn state_changed(&mut self) {
-        self.state_is_new = true;
+    pub fn state_changed(&mut self, world: usize) {
+        self.news[world] = true;
     }
 
     /// The host has changed a parameter of a world.
@@ -90,13 +134,15 @@ impl<R: Pack> OnDevice<R> {
         if self.forgets[world] {
             return Some(Vec::new());
         }
-        if !self.memory_is_there {
+        if self.here[world] {
             return None;
         }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.is_none() {
+        if read.is_none()
+            && let Some(resident) = &self.resident
+        {
             let mut all = vec![Vec::new(); self.forgets.len()];
-            let told = self.resident().and_then(|resident| resident.read_memory(|world, of| all[world] = of));
+            let told = resident.read_memory(|world, of| all[world] = of);
             *read = told.is_ok().then_some(all);
         }
         Some(read.as_ref().map_or_else(Vec::new, |all| all[world].clone()))
@@ -111,24 +157,12 @@ impl<R: Pack> OnDevice<R> {
         }
     }
 
-    /// Makes `memory`, shape `[tile]`, that of some worlds, which the device is told anew before it steps.
-    pub fn read_memory_of(&mut self, worlds: &[usize], memory: &mut [Memory<R>]) -> Result<()> {
-        let mut forgets = std::mem::take(&mut self.forgets);
-        let read = self.resident().and_then(|resident| {
-            resident.read_memory_of(worlds, |world, of| {
-                let of = if std::mem::take(&mut forgets[world]) { Vec::new() } else { of };
-                memory[world / R::LANES].set(world % R::LANES, &of);
-            })
-        });
-        self.forgets = forgets;
-        read
-    }
-
     /// Makes `memory`, shape `[tile]`, that of the worlds, which the device has to be told before it steps.
     pub fn take_memory(&mut self, memory: &mut [Memory<R>]) {
         self.read_memory(memory);
-        self.memory_is_there = false;
-        self.state_is_new = true;
+        *self.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        self.here.fill(true);
+        self.news.fill(true);
         self.forgets.fill(false);
     }
 }

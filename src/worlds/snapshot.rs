@@ -107,6 +107,7 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     }
     worlds.control.clone_from(&s.control);
     worlds.external.clone_from(&s.external);
+    worlds.external_is_new = true;
     worlds.delay.clone_from(&s.delay);
     worlds.time.clone_from(&s.time);
     Ok(())

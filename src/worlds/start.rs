@@ -188,7 +188,9 @@ impl Worlds {
         if let Some(delay) = &mut self.delay {
             delay.restart(world, own);
         }
-        self.external[world * nv..(world + 1) * nv].fill(0.0);
+        let external = &mut self.external[world * nv..(world + 1) * nv];
+        self.external_is_new |= external.iter().any(|force| *force != 0.0);
+        external.fill(0.0);
         self.time[world] = keyframe.map_or(0.0, |key| key.time);
     }
 }

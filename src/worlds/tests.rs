@@ -1,0 +1,216 @@
+//! Faults of a device, made on purpose: none takes anything with it that the host had.
+//!
+//! Needs an adapter, software being enough. Without one the tests say so and pass, unless `DELASSUS_REQUIRE_GPU=1`.
+
+use super::backends::Solver;
+use super::core::Core;
+use super::on_device::OnDevice;
+use super::{Backend, Settings, WorldReport, Worlds};
+use crate::error::{Error, Result};
+use crate::gpu::{Device, DeviceChoice};
+use crate::lane::Counted;
+use crate::{Mask, Model};
+use std::time::Duration;
+
+/// A device of its own.
+fn device() -> Option<Device> {
+    let required = std::env::var("DELASSUS_REQUIRE_GPU").is_ok_and(|value| !value.is_empty() && value != "0");
+    match Device::new(&DeviceChoice::Any) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(!required, "DELASSUS_REQUIRE_GPU is set: {error}");
+            eprintln!("NOT CHECKED: {error}");
+            None
+        }
+    }
+}
+
+/// Worlds on this very device.
+fn on(device: &Device, model: &Model, count: usize) -> Result<Worlds> {
+    let settings = Settings { backend: Backend::Gpu, ..Settings::default() };
+    Worlds::with_engine(model, count, settings, |model, count, settings| {
+        let settings = Settings { backend: Backend::Cpu, ..settings.clone() };
+        let mut core = Core::<Counted>::new(model, count, settings)?;
+        core.solver = Solver::Gpu(Box::new(OnDevice::new(&core.plan, device.clone(), count)?));
+        Ok(Box::new(core))
+    })
+}
+
+fn ant() -> Model {
+    let path = format!("{}/examples/models/ant.xml", env!("CARGO_MANIFEST_DIR"));
+    Model::from_mjcf_file(path).expect("an example model")
+}
+
+/// Twenty balls on a plate touch the ground in more points than there is room for at first.
+fn plate() -> Model {
+    let ball = |k: usize| {
+        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
+    };
+    let balls: String = (0..20).map(ball).collect();
+    let text = format!(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
+    );
+    Model::from_mjcf_str(&text).expect("a model")
+}
+
+/// All that a user sees of worlds.
+fn seen(worlds: &Worlds) -> (Vec<u64>, Vec<f64>, Vec<WorldReport>, Vec<f64>) {
+    let (q, v) = worlds.state();
+    let bits = q.iter().chain(&v).map(|x| x.to_bits()).collect();
+    (bits, worlds.time().to_vec(), worlds.reports().to_vec(), worlds.acting_control().to_vec())
+}
+
+/// Ants that have stepped, with control that is late.
+fn stepped(device: &Device) -> Worlds {
+    let model = ant();
+    let mut worlds = on(device, &model, 70).expect("worlds");
+    worlds.set_control_delay(Mask::List(&[3]), &[1]).expect("a delay");
+    worlds.step(30).expect("steps");
+    let control: Vec<f64> = (0..70 * model.nu()).map(|i| (i as f64).sin()).collect();
+    worlds.set_control(&control).expect("control");
+    worlds
+}
+
+/// The worlds are as they were, and go on as if they had forgotten their impulses only.
+fn go_on_after(fault: impl FnOnce(&mut Worlds), device: &Device) {
+    let mut worlds = stepped(device);
+    let before = seen(&worlds);
+    fault(&mut worlds);
+    assert_eq!(before, seen(&worlds), "a call that fails changes nothing");
+    let mut other = stepped(&self::device().expect("a second device"));
+    let (q, v) = other.state();
+    other.set_state(Mask::All, &q, &v).expect("a state");
+    for worlds in [&mut worlds, &mut other] {
+        assert!(worlds.step(5).expect("a device opened anew").iter().all(WorldReport::solved));
+    }
+    assert_eq!(seen(&worlds), seen(&other), "it goes on from there");
+}
+
+fn fails(result: Result<&[WorldReport]>, word: &str) {
+    match result {
+        Err(Error::Device(text)) => assert!(text.contains(word) && text.contains("the next one opens"), "{text}"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("no fault"),
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_takes_nothing_with_it() {
+    let Some(device) = device() else { return };
+    go_on_after(
+        |worlds| {
+            device.destroy();
+            fails(worlds.step(5), "lost");
+        },
+        &device,
+    );
+}
+
+#[test]
+fn a_device_that_is_lost_while_it_steps_takes_nothing_with_it() {
+    let Some(device) = device() else { return };
+    go_on_after(
+        |worlds| {
+            let stepping = worlds.step_async(40).expect("begun");
+            device.destroy();
+            fails(stepping.wait(), "lost");
+        },
+        &device,
+    );
+}
+
+#[test]
+fn what_nobody_waits_for_is_told_by_the_next_call() {
+    let Some(device) = device() else { return };
+    go_on_after(
+        |worlds| {
+            let stepping = worlds.step_async(40).expect("begun");
+            device.destroy();
+            drop(stepping);
+            fails(worlds.step(5), "lost");
+        },
+        &device,
+    );
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_not_waited_for_without_end() {
+    let Some(mut device) = device() else { return };
+    device.limits.patience = Duration::from_nanos(1);
+    let model = ant();
+    // far more than a device can have done when the last of it was submitted
+    let mut worlds = on(&device, &model, 4096).expect("worlds");
+    let before = seen(&worlds);
+    fails(worlds.step(30), "has not done what it was given");
+    assert_eq!(before, seen(&worlds));
+    assert!(worlds.step(2).expect("a device opened anew").iter().all(|report| report.solved() && report.steps == 2));
+}
+
+/// Device memory of a world, bytes, as who has too little is told.
+fn world_bytes(device: &Device, model: &Model) -> u64 {
+    let mut none = device.clone();
+    none.limits.memory_bytes = 0;
+    let Err(Error::Device(text)) = on(&none, model, 1) else { panic!("without memory") };
+    assert!(text.contains("room for 0: use backend cpu"), "{text}");
+    let number = text.split("worlds of ").nth(1).and_then(|rest| rest.split(' ').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn who_has_too_little_memory_is_told_how_many_worlds_fit() {
+    let Some(device) = device() else { return };
+    let model = ant();
+    let mut small = device.clone();
+    small.limits.memory_bytes = 400 * world_bytes(&device, &model);
+    let Err(Error::Device(text)) = on(&small, &model, 1000) else { panic!("1000 worlds") };
+    let number = text.split("room for ").nth(1).and_then(|rest| rest.split(':').next());
+    let fit: usize = number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    assert!((256..400).contains(&fit), "{text}");
+    let mut worlds = on(&small, &model, fit).expect("as many as fit");
+    assert!(worlds.step(1).expect("a step").iter().all(WorldReport::solved));
+    assert!(on(&small, &model, fit + 1).is_err(), "{fit} and no more");
+}
+
+#[test]
+fn contacts_that_there_is_no_memory_for_are_the_cpus() {
+    let Some(device) = device() else { return };
+    let model = plate();
+    // a quarter more than it takes; for twice the contacts it would be nearly twice as much
+    let mut small = device.clone();
+    small.limits.memory_bytes = 192 * world_bytes(&device, &model) * 5 / 4;
+    let (mut worlds, mut roomy) = (on(&small, &model, 130).expect("worlds"), on(&device, &model, 130).expect("worlds"));
+    for _ in 0..3 {
+        for worlds in [&mut worlds, &mut roomy] {
+            let reports = worlds.step(10).expect("steps");
+            assert!(reports.iter().all(|report| report.solved() && report.contact_count == 20 && report.steps == 10));
+        }
+    }
+    assert!(worlds.reports().iter().all(|report| report.halted) && !roomy.reports().iter().any(|report| report.halted));
+    assert!(worlds.notes().iter().any(|note| note.contains("more than 16 contacts")), "{:?}", worlds.notes());
+    for (a, b) in worlds.positions().iter().zip(roomy.positions()) {
+        // both solve to 1e-5 m/s, for 0.06 s
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+}
+
+#[test]
+fn worlds_in_several_sets_of_buffers_are_those_of_one() {
+    let Some(device) = device() else { return };
+    let (model, count) = (ant(), 700);
+    // no array of a world is all of it: at least two workgroups fit, and far from all
+    let mut small = device.clone();
+    small.limits.binding_bytes = 128 * world_bytes(&device, &model);
+    let roll = |device: &Device| {
+        let mut worlds = on(device, &model, count).expect("worlds");
+        for k in 0..6 {
+            // few worlds and many are told by different ways
+            let list: Vec<usize> = (0..count).filter(|w| if k % 2 == 0 { w % 97 == k } else { w % 3 == 0 }).collect();
+            let v: Vec<f64> = (0..list.len() * model.nv()).map(|i| (i as f64).cos()).collect();
+            worlds.set_state(Mask::List(&list), &model.q0.repeat(list.len()), &v).expect("a state");
+            worlds.watch(5, k == 4).expect("a world");
+            worlds.step(4).expect("steps");
+        }
+        seen(&worlds)
+    };
+    assert_eq!(roll(&small), roll(&device));
+}
