@@ -317,14 +317,14 @@ def test_disturbances_are_drawn_by_world_and_repeat_themselves():
     assert (many == again).all() and (given == same).all() and (many[:2] == few).all() and (given[:2] == own).all()
     assert ((given >= 0) & (given < 0.1)).all() and np.ptp(given) > 0.05
     # no kicks and no compliance: nothing is disturbed
-    calm, hard = run(64, chance=0.0, compliance=0.0, restitution=0.0)
+    calm, hard = run(64, chance=0.0, compliance=0.0)
     plain = gymnasium.make_vec("delassus/Hopper-v5", num_envs=64)
     plain.reset(seed=3)
     for _ in range(4):
         out = plain.step(np.zeros((64, 3), np.float32))[0]
     assert (calm == out).all() and not hard.any()
     # in four steps a kick strikes all but 0.7⁴ of the worlds
-    kicked, _ = run(64, kick=0.5, chance=0.3, compliance=0.0, restitution=0.0)
+    kicked, _ = run(64, kick=0.5, chance=0.3, compliance=0.0)
     assert 30 < (kicked != calm).any(axis=1).sum() < 64
 
 

@@ -30,8 +30,6 @@ class Disturbance:
     """Probability of a kick in a step."""
     compliance: float = 0.1
     """Contacts give way: every start draws a compliance of up to this, m/s per N·s."""
-    restitution: float = 0.3
-    """Contacts throw back: every start draws a coefficient of restitution of up to this."""
 
 
 class VectorEnv(Base[Array, Array, Array]):
@@ -187,7 +185,6 @@ class VectorEnv(Base[Array, Array, Array]):
         self.task.begin(self.worlds, worlds, noise)
         if self.disturbance is not None:
             self.worlds.set_parameter("compliance", noise.uniform(0, self.disturbance.compliance, 1), worlds)
-            self.worlds.set_parameter("restitution", noise.uniform(0, self.disturbance.restitution, 1), worlds)
         self._starts[worlds] += 1
         self.elapsed[worlds] = 0
         self._ended = self._ended & ~mask
