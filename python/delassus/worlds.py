@@ -135,23 +135,58 @@ class Worlds:
         Returns:
             The certificates, a structured array of dtype ``REPORT``, shape [world]; without ``out`` the same array at every call.
         """
+        reports = self._report_array(out)
+        self._core.step(self._given(control, substeps), reports.view(np.uint8))
+        return self._stepped(reports)
+
+    def step_async(self, control: ArrayLike | None = None, substeps: int = 1) -> None:
+        """Begins what ``step`` does, and returns: a thread steps the worlds, or gives them to the device, while Python does something else. ``wait`` ends it.
+
+        Until then everything else that is asked of the worlds is an Error. What happens to the worlds is the same to the bit.
+
+        Args:
+            control: shape [world, nu], kept until changed; None: as it was.
+            substeps: number of steps.
+        """
+        self._core.step_async(self._given(control, substeps))
+
+    def wait(self, out: Array | None = None) -> Array:
+        """Waits for what ``step_async`` began, and returns the certificates, as ``step`` does.
+
+        Args:
+            out: array of dtype ``REPORT``, shape [world], for the reports.
+
+        Raises:
+            Error: nothing was begun; or the device failed: the worlds are then as before, and the next step opens the device anew.
+        """
+        reports = self._report_array(out)
+        self._core.wait(reports.view(np.uint8))
+        return self._stepped(reports)
+
+    def _given(self, control: ArrayLike | None, substeps: int) -> int:
+        """Takes what a call of ``step`` is given."""
         if control is not None:
             self.set_control(control)
         if not isinstance(substeps, int | np.integer) or not 1 <= substeps < 2**32:
             raise ValueError(f"substeps: {substeps!r} must be a positive integer")
-        reports = self._reports
-        if out is not None:
-            if not isinstance(out, np.ndarray) or out.dtype != REPORT or out.shape != (self.count,):
-                raise ValueError(f"out: must be an array of dtype REPORT and shape ({self.count},)")
-            reports = _writable(out)
-        self._core.step(substeps, reports.view(np.uint8))
+        return int(substeps)
+
+    def _report_array(self, out: Array | None) -> Array:
+        """The array that reports are written to."""
+        if out is None:
+            return self._reports
+        if not isinstance(out, np.ndarray) or out.dtype != REPORT or out.shape != (self.count,):
+            raise ValueError(f"out: must be an array of dtype REPORT and shape ({self.count},)")
+        return _writable(out)
+
+    def _stepped(self, reports: Array) -> Array:
         for recording in self._recordings:
             recording._see()
         return reports
 
     @property
     def reports(self) -> Array:
-        """The certificates of the last call of ``step`` without ``out``, shape [world]."""
+        """The certificates of the last call of ``step`` or ``wait`` without ``out``, shape [world]."""
         return self._reports
 
     def set_control(self, control: ArrayLike) -> None:

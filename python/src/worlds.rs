@@ -11,12 +11,24 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread::JoinHandle;
 
 /// Worlds, until they are closed.
 #[pyclass(frozen, module = "delassus._core")]
 pub struct Worlds {
-    worlds: Mutex<Option<delassus::Worlds>>,
+    worlds: Mutex<Held>,
+}
+
+/// Worlds, and what came of stepping them.
+type Stepped = (Box<delassus::Worlds>, delassus::Result<()>);
+
+/// Where worlds are.
+enum Held {
+    Here(Box<delassus::Worlds>),
+    /// A thread of this process has them while it steps them.
+    Away(u32, JoinHandle<Option<Stepped>>),
+    Closed,
 }
 
 /// Which worlds: a mask, or a list of indices.
@@ -63,16 +75,29 @@ fn check_finite(argument: &str, numbers: Numbers<'_>, columns: usize) -> PyResul
 impl Worlds {
     /// Does `work` with the worlds; they are another thread's while that one steps them.
     pub fn with<T>(&self, work: impl FnOnce(&mut delassus::Worlds) -> PyResult<T>) -> PyResult<T> {
-        let mut held = match self.worlds.try_lock() {
-            Ok(held) => held,
+        match &mut *self.held()? {
+            Held::Here(worlds) => work(worlds),
+            Held::Away(..) => Err(Error::new_err("these worlds are being stepped: call wait() first")),
+            Held::Closed => Err(PyValueError::new_err("these worlds are closed; make new ones")),
+        }
+    }
+
+    fn held(&self) -> PyResult<MutexGuard<'_, Held>> {
+        match self.worlds.try_lock() {
+            Ok(held) => Ok(held),
             // What a panic left is state of worlds whose reports say how it is.
-            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::new_err("another thread is using these worlds; give each thread worlds of its own"));
+                Err(Error::new_err("another thread is using these worlds; give each thread worlds of its own"))
             }
-        };
-        let closed = || PyValueError::new_err("these worlds are closed; make new ones");
-        work(held.as_mut().ok_or_else(closed)?)
+        }
+    }
+}
+
+/// Writes the reports of the last call of `step` to `out`, as bytes.
+fn write_reports(worlds: &delassus::Worlds, out: &mut [u8]) {
+    for (row, report) in out.chunks_exact_mut(size_of::<Report>()).zip(worlds.reports()) {
+        row.copy_from_slice(bytemuck::bytes_of(&Report::from(report)));
     }
 }
 
@@ -82,13 +107,13 @@ impl Worlds {
     fn new(py: Python<'_>, model: &Model, count: usize, settings: Settings) -> PyResult<Self> {
         let settings = settings.checked()?;
         let worlds = py.detach(|| delassus::Worlds::new(&model.model, count, settings)).map_err(exception)?;
-        Ok(Self { worlds: Mutex::new(Some(worlds)) })
+        Ok(Self { worlds: Mutex::new(Held::Here(Box::new(worlds))) })
     }
 
     fn close(&self) -> PyResult<()> {
-        // Closed twice is closed.
-        let closed = || Some(self.worlds.try_lock().ok()?.take());
-        closed().map(|_| ()).ok_or_else(|| Error::new_err("another thread is using these worlds"))
+        // Closed twice is closed; a thread that has them ends its step, and frees them.
+        *self.held()? = Held::Closed;
+        Ok(())
     }
 
     fn dt(&self) -> PyResult<f64> {
@@ -139,14 +164,64 @@ impl Worlds {
         let out = reports.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
         self.with(|w| {
             let step = || {
-                let found = w.step(substeps)?;
-                for (row, report) in out.chunks_exact_mut(size_of::<Report>()).zip(found) {
-                    row.copy_from_slice(bytemuck::bytes_of(&Report::from(report)));
-                }
+                w.step(substeps)?;
+                write_reports(w, out);
                 Ok(())
             };
             py.detach(step).map_err(exception)
         })
+    }
+
+    /// Steps in a thread of its own, until `wait`.
+    fn step_async(&self, substeps: u32) -> PyResult<()> {
+        self.with(|_| Ok(()))?;
+        let mut held = self.held()?;
+        let Held::Here(worlds) = std::mem::replace(&mut *held, Held::Closed) else { return Ok(()) };
+        // given only to a thread that has started: what one that does not start was given would be gone
+        let (give, given) = std::sync::mpsc::channel::<Box<delassus::Worlds>>();
+        let step = move || {
+            let mut worlds = given.recv().ok()?;
+            let stepped = worlds.step(substeps).map(|_| ());
+            Some((worlds, stepped))
+        };
+        match std::thread::Builder::new().name("delassus-step".into()).spawn(step) {
+            Ok(thread) => {
+                *held = match give.send(worlds) {
+                    Ok(()) => Held::Away(std::process::id(), thread),
+                    Err(back) => Held::Here(back.0),
+                };
+                Ok(())
+            }
+            Err(error) => {
+                *held = Held::Here(worlds);
+                Err(Error::new_err(format!("the system starts no thread: {error}; use step()")))
+            }
+        }
+    }
+
+    /// Waits for what `step_async` began, and writes the reports.
+    fn wait(&self, py: Python<'_>, mut reports: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+        let out = reports.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
+        let mut held = self.held()?;
+        match std::mem::replace(&mut *held, Held::Closed) {
+            Held::Away(process, thread) if process == std::process::id() => {
+                let Ok(Some((worlds, stepped))) = py.detach(|| thread.join()) else {
+                    return Err(Error::new_err("the thread that stepped these worlds broke off; make new ones"));
+                };
+                write_reports(&worlds, out);
+                *held = Held::Here(worlds);
+                stepped.map_err(exception)
+            }
+            Held::Away(_, thread) => {
+                // a fork copies no threads: this one is the parent's
+                std::mem::forget(thread);
+                Err(Error::new_err("this process was forked while these worlds were being stepped; make new ones"))
+            }
+            other => {
+                *held = other;
+                Err(Error::new_err("there is nothing to wait for: call step_async() first"))
+            }
+        }
     }
 
     fn positions(&self, mut out: ArrayMut<'_>) -> PyResult<()> {

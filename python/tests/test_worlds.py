@@ -327,6 +327,61 @@ def test_other_threads_run_while_worlds_step(ant):
     assert ticks > 5 and refused
 
 
+def test_what_is_waited_for_later_is_what_a_step_does(ant):
+    def roll(step):
+        worlds, random = delassus.Worlds(ant, 70, threads=2), np.random.default_rng(0)
+        with worlds.record(fps=None) as recording:
+            reports = [step(worlds, random.uniform(-1, 1, (70, ant.nu))).copy() for _ in range(5)]
+        return worlds.positions(), worlds.time(), np.array(reports), recording.time
+
+    def later(worlds, control):
+        worlds.step_async(control, substeps=4)
+        for use in (worlds.positions, worlds.step, worlds.save, worlds.reset, worlds.step_async):
+            with pytest.raises(delassus.Error, match="call wait"):
+                use()
+        return worlds.wait()
+
+    for found, expected in zip(
+        roll(later), roll(lambda worlds, control: worlds.step(control, substeps=4)), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_who_waits_has_begun(ball):
+    worlds = delassus.Worlds(ball, 2)
+    with pytest.raises(delassus.Error, match="nothing to wait for"):
+        worlds.wait()
+    with pytest.raises(ValueError, match="substeps"):
+        worlds.step_async(substeps=0)
+    out = np.zeros(2, delassus.REPORT)
+    worlds.step_async(substeps=3)
+    assert worlds.wait(out=out) is out and (out["steps"] == 3).all()
+    # closed while it steps: the step ends by itself
+    worlds.step_async(substeps=300)
+    worlds.close()
+    with pytest.raises(ValueError, match="closed"):
+        worlds.positions()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_worlds_that_were_stepped_when_their_process_forked_are_the_parents(ant):
+    script = f"""
+import os, delassus
+worlds = delassus.Worlds(delassus.Model({str(MODELS / "ant.xml")!r}), 400)
+worlds.step_async(substeps=20)
+child = os.fork()
+if child == 0:
+    try:
+        worlds.wait()
+    except delassus.Error as error:
+        os._exit(0 if "forked" in str(error) else 1)
+    os._exit(2)
+assert (worlds.wait()["steps"] == 20).all()
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_after_a_fork_steps_on(ant):
     script = f"""

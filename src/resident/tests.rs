@@ -87,6 +87,49 @@ fn every_shader_is_valid_and_goes_to_every_language() {
     }
 }
 
+/// What Tint says against a shader, if it says something: the compiler of Chromium's WebGPU, which reads WGSL of itself and also checks that control flow is uniform at every barrier.
+fn tint(name: &str, source: &str) -> std::io::Result<Option<String>> {
+    let path = std::env::temp_dir().join(format!("delassus-{}-{name}.wgsl", std::process::id()));
+    std::fs::write(&path, source)?;
+    // it is told to write what it has understood, in the place of the source
+    let said = std::process::Command::new("tint").arg("--output-name").args([&path, &path]).output();
+    std::fs::remove_file(&path)?;
+    let said = said?;
+    Ok((!said.status.success()).then(|| String::from_utf8_lossy(&said.stderr).into_owned()))
+}
+
+#[test]
+fn every_shader_is_valid_for_a_second_compiler() {
+    let spoilt = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+        @compute @workgroup_size(64) fn f(@builtin(global_invocation_id) id: vec3<u32>) {
+            if (x[id.x] > 0.0) { workgroupBarrier(); }
+        }";
+    match tint("spoilt", spoilt) {
+        Ok(said) => assert!(said.is_some_and(|text| text.contains("uniform control flow"))),
+        Err(error) => {
+            let required = std::env::var("DELASSUS_REQUIRE_TINT").is_ok_and(|value| !value.is_empty() && value != "0");
+            assert!(!required, "DELASSUS_REQUIRE_TINT is set: {error}");
+            eprintln!("NOT CHECKED: shaders with tint: {error}");
+            return;
+        }
+    }
+    let valid = |name: &str, source: &str| {
+        let said = tint(name, source).expect("tint");
+        assert!(said.is_none(), "{name}: {}", said.unwrap_or_default());
+    };
+    valid(crate::gpu::SHADER, crate::gpu::SOURCE);
+    let every = MODELS.map(|name| (name, Integrator::Euler));
+    for (name, integrator) in every.into_iter().chain([("ant", Integrator::Rk4)]) {
+        let plan = plan_with(name, integrator);
+        let mut layout = Layout::new(&plan, 16);
+        let formulas = Formulas::new(&plan, &layout);
+        let all = shaders(&plan, &formulas, &mut layout);
+        for shader in all.iter().chain(&movers(&plan, &layout)) {
+            valid(&format!("{name}-{}", shader.name), &shader.source);
+        }
+    }
+}
+
 #[test]
 fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
     let plan = plan("ant");
