@@ -125,7 +125,9 @@ impl<R: Pack> Core<R> {
             resident.write_memory(memory);
         } else {
             resident.write_worlds(&back, number, memory)?;
-            back.iter().for_each(|world| on.news[*world] = false);
+            for world in &back {
+                on.news[*world] = false;
+            }
         }
         let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
         resident.begin(&told, number, stays, |world| on.forgets[world])?;

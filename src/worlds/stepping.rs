@@ -11,6 +11,7 @@ pub(super) struct Call<'a> {
     /// Generalized force from outside, shape `[world][nv]`.
     pub external: &'a [f64],
     /// Whether that may have changed since the last call.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device keeps what it was sent"))]
     pub external_is_new: bool,
     /// Who is shown every block of every substep.
     pub see: Option<&'a (dyn Fn(&BlockRecord<'_>) + Sync)>,
