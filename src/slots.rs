@@ -14,6 +14,14 @@ pub struct SlotPart {
     pub lanes: u32,
 }
 
+impl SlotPart {
+    /// The lanes of both parts if they are of one origin, one bit each.
+    #[inline(always)]
+    pub fn shared(&self, other: &Self) -> u32 {
+        if self.origin == other.origin { self.lanes & other.lanes } else { 0 }
+    }
+}
+
 /// Who has what of the slots of a tile.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {

@@ -4,6 +4,8 @@
 #![cfg(feature = "gpu")]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -15,6 +17,7 @@ use delassus::solver::{
 };
 use delassus::worlds::{DeviceWork, Start};
 use delassus::{Backend, Mask, Model, Settings, Worlds};
+use random::Random;
 
 /// One shader against its twin, λ in N·s and residual in m/s, both of order 1: WGSL lets a division err by 2.5 ulp and fma round twice, and
 /// four sweeps pass such errors on a few times. 1e-5 is 84 ulp of 1.
@@ -37,18 +40,6 @@ fn gpu() -> Option<MutexGuard<'static, Gpu>> {
         }
     });
     gpu.as_ref().map(|gpu| gpu.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Uniform numbers in [-1, 1) from a seed (splitmix64).
-struct Random(u64);
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
 }
 
 /// A random block: size and seed. Its numbers are rounded to f32, so that all number types get the same problem.

@@ -4,6 +4,8 @@
 #![cfg(feature = "gpu")]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use delassus::gpu::{DeviceChoice, Gpu, sweeps_in_a_dispatch};
 use delassus::lane::{F32x16, Level, Pack, Scalar};
@@ -14,6 +16,7 @@ use delassus::solver::{
     REPORT_SWEEPS, SolveSettings, Which, goal, polish, solve_cpu,
 };
 use nalgebra::{DMatrix, DVector};
+use random::Random;
 
 /// The shader against its twin, λ in N·s and residual in m/s, both of order 1: as in `gpu_matches_cpu`. The shader computes w = W z + b anew where the twin carries it.
 const STAGE_TOLERANCE: f64 = 1e-5;
@@ -25,18 +28,6 @@ fn gpu() -> Option<Gpu> {
             common::no_adapter(&error);
             None
         }
-    }
-}
-
-/// Uniform numbers in [-1, 1) from a seed (splitmix64).
-struct Random(u64);
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 

@@ -1,6 +1,8 @@
 //! Contact problems solved as one batch, on the CPU and on a device, judged by their own residuals.
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use common::data;
 use delassus::lane::{F32x16, F64x8, Level, Pack};
@@ -9,6 +11,7 @@ use delassus::lcp::{Law, Problem, Solution, SolveStatus, natural_map_residual, r
 use delassus::solver::{FrictionLaw, SolveSettings, solve_cpu, solve_problems};
 use delassus::{Error, lcp};
 use nalgebra::{DMatrix, DVector};
+use random::Random;
 
 fn on_cpu<R: Pack>(problems: &[Problem], settings: &SolveSettings) -> Vec<Solution> {
     solve_problems::<R>(problems, settings, |batch, settings| {
@@ -98,17 +101,7 @@ fn planar_contacts_fit_with_a_tangent_that_nothing_moves() {
     assert!(worst("fc2d", &problems, &solutions, 1e-8) <= 1e-8);
 }
 
-/// Uniform numbers in [-1, 1) (splitmix64).
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
     /// W = s (G Gᵀ + 0.3), b = t times uniform numbers.
     fn problem(&mut self, name: &str, laws: Vec<Law>, s: f64, t: f64) -> Problem {
         let n = laws.iter().map(Law::rows).sum();

@@ -1,9 +1,12 @@
 //! Stages against closed forms, against an independent f64 computation, and against each other.
 
 mod factored;
+#[path = "../../tests/common/random.rs"]
+mod random;
 
 use super::*;
 use crate::lane::{F32x16, F64x8, Level, Pack, Real, Scalar};
+use random::Random;
 
 /// Agreement with closed forms: the tolerance asked for, over W ≈ 1, and a little rounding.
 const CLOSE: f64 = 3e-9;
@@ -24,18 +27,6 @@ struct Block {
     friction: Vec<f64>,
     bounds: Vec<[f64; 2]>,
     guess: Vec<f64>,
-}
-
-/// Uniform numbers in [-1, 1) from a seed (splitmix64).
-struct Random(u64);
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
 }
 
 impl Block {

@@ -1,6 +1,6 @@
 //! What a tile of worlds remembers from step to step: the impulse of every contact and row, by identity.
 
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::slots::SlotPart;
 use crate::spatial::{Vec3, vec3};
 
@@ -90,23 +90,16 @@ impl<R: Pack> Memory<R> {
     #[inline(always)]
     pub(super) fn contact(&self, part: &SlotPart, feature: R, normal: Vec3<R>) -> Vec3<R> {
         let mut guess = Vec3::zero();
-        for kept in &self.contacts {
-            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
-                continue;
-            }
-            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
-            let other = self.feature[slot].lt(feature).or(feature.lt(self.feature[slot]));
-            guess = Vec3::select(lanes.and(other.not()), self.contact_impulse[slot], guess);
+        for kept in self.contacts.iter().filter(|kept| kept.shared(part) != 0) {
+            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.shared(part)));
+            let own = lanes.and(same(self.feature[slot], feature));
+            guess = Vec3::select(own, self.contact_impulse[slot], guess);
         }
-        for kept in &self.patches {
-            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
-                continue;
-            }
-            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+        for kept in self.patches.iter().filter(|kept| kept.shared(part) != 0) {
+            let lanes = R::Mask::from_bits(kept.shared(part));
             let before = &self.transmitted[kept.slot as usize];
             for l in 0..4 {
-                let other = before.feature[l].lt(feature).or(feature.lt(before.feature[l]));
-                let own = lanes.and(other.not()).and(R::zero().lt(before.pressure[l]));
+                let own = lanes.and(same(before.feature[l], feature)).and(R::zero().lt(before.pressure[l]));
                 guess = Vec3::select(own, before.friction + normal.scale(before.pressure[l]), guess);
             }
         }
@@ -117,30 +110,24 @@ impl<R: Pack> Memory<R> {
     #[inline(always)]
     pub(super) fn patch(&self, part: &SlotPart, feature: &[R; 4], normal: Vec3<R>) -> Transmitted<R> {
         let mut guess = Transmitted { feature: *feature, ..Transmitted::default() };
-        for kept in &self.patches {
-            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
-                continue;
-            }
-            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+        for kept in self.patches.iter().filter(|kept| kept.shared(part) != 0) {
+            let lanes = R::Mask::from_bits(kept.shared(part));
             let before = &self.transmitted[kept.slot as usize];
             for k in 0..4 {
                 for l in 0..4 {
-                    let other = before.feature[l].lt(feature[k]).or(feature[k].lt(before.feature[l]));
-                    guess.pressure[k] += R::select(lanes.and(other.not()), before.pressure[l], R::zero());
+                    let own = lanes.and(same(before.feature[l], feature[k]));
+                    guess.pressure[k] += R::select(own, before.pressure[l], R::zero());
                 }
             }
             guess.friction = Vec3::select(lanes, before.friction, guess.friction);
             guess.torsion = R::select(lanes, before.torsion, guess.torsion);
         }
-        for kept in &self.contacts {
-            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
-                continue;
-            }
-            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.lanes & part.lanes));
+        for kept in self.contacts.iter().filter(|kept| kept.shared(part) != 0) {
+            let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.shared(part)));
             let impulse = self.contact_impulse[slot];
             for k in 0..4 {
-                let other = self.feature[slot].lt(feature[k]).or(feature[k].lt(self.feature[slot]));
-                guess.pressure[k] = R::select(lanes.and(other.not()), normal.dot(impulse), guess.pressure[k]);
+                let own = lanes.and(same(self.feature[slot], feature[k]));
+                guess.pressure[k] = R::select(own, normal.dot(impulse), guess.pressure[k]);
             }
             // its part along the normal is no friction, and drops out along the tangents
             guess.friction = Vec3::select(lanes, impulse, guess.friction);
@@ -152,11 +139,8 @@ impl<R: Pack> Memory<R> {
     #[inline(always)]
     pub(super) fn joint_row(&self, part: &SlotPart) -> R {
         let mut guess = R::zero();
-        for kept in &self.joint_rows {
-            if kept.origin != part.origin || kept.lanes & part.lanes == 0 {
-                continue;
-            }
-            let lanes = R::Mask::from_bits(kept.lanes & part.lanes);
+        for kept in self.joint_rows.iter().filter(|kept| kept.shared(part) != 0) {
+            let lanes = R::Mask::from_bits(kept.shared(part));
             guess = R::select(lanes, self.joint_impulse[kept.slot as usize], guess);
         }
         guess
@@ -288,6 +272,12 @@ impl<R: Pack> Memory<R> {
                 * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
             + size_of::<Vec3<R>>() * self.contact_impulse.capacity()
     }
+}
+
+/// The lanes in which two points of a pair are the same one.
+#[inline(always)]
+fn same<R: Real>(a: R, b: R) -> R::Mask {
+    a.lt(b).or(b.lt(a)).not()
 }
 
 /// No model has more bilateral rows: what a snapshot says beyond is nobody's.
