@@ -142,7 +142,7 @@ impl<R: Pack> Group<R> {
 pub struct Batch<R: Pack> {
     /// One group a size class, in the order in which the classes first appeared.
     pub groups: Vec<Group<R>>,
-    /// Blocks with room for so many rows and more, and no fewer rows than degrees of freedom, are factored: see [`Factor`].
+    /// Blocks of so many rows and more, and no fewer rows than degrees of freedom, are factored: see [`Factor`].
     pub factored_from: usize,
 }
 
@@ -185,7 +185,7 @@ impl<R: Pack> Batch<R> {
     }
     /// Whether the block of an island is factored: it is large, and has no fewer rows than degrees of freedom.
     pub fn factors(&self, size: BlockSize, dof_count: usize) -> bool {
-        size.class().row_count() >= self.factored_from && size.row_count() >= dof_count
+        size.row_count() >= self.factored_from && size.row_count() >= dof_count
     }
     fn add_in_form(&mut self, class: BlockSize, size: BlockSize, factored: bool, patch_count: usize) -> BlockPlace {
         let same = |g: &Group<R>| g.size == class && g.factored == factored && g.patch_count == patch_count;

@@ -9,8 +9,9 @@ use super::tiles::{OneTile, Tiles, Which};
 use super::warm_start::warm_start;
 use crate::lane::{Compiled, Level, Mask, Pack, Real, Scalar, Task};
 
-/// Steps of the first round, [`NewtonTile::solve_swept`].
+/// Steps of the first round, [`NewtonTile::solve_swept`], and sweeps before it.
 const SWEPT_STEPS: usize = 8;
+const FIRST_SWEEPS: u32 = 4;
 /// The rounds after it, of damped Newton on all rows of a block. Alternating directions cost little here, two products and two triangles a step; with a small ρ they go
 /// far where W is weak, as between contacts that wedge each other.
 const ROUNDS: [Round; 8] = [
@@ -160,7 +161,11 @@ impl<R: Pack> Task for Solve<'_, R> {
                 None => {
                     newton.scale();
                     let follows = *factored && which == Which::Position;
-                    let answer = newton.solve_swept(&header, SWEPT_STEPS, follows, one.report);
+                    // a step with factors that still stand takes the place of the first sweeps
+                    let first_sweeps = if follows { 0 } else { FIRST_SWEEPS };
+                    one.report[REPORT_SWEEPS] += R::Scalar::constant(f64::from(first_sweeps));
+                    newton.sweep(&header, first_sweeps, true);
+                    let answer = newton.solve_swept(&header, SWEPT_STEPS, follows);
                     newton.unscale();
                     answer
                 }

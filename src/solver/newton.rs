@@ -51,6 +51,8 @@ pub(super) struct Round {
 pub(super) enum Start {
     /// At the answer so far.
     Here,
+    /// There too, with sweeps after every step.
+    Swept,
     /// From no impulse on, with these shares of the friction in turn.
     Friction(&'static [f64]),
     /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
@@ -60,7 +62,7 @@ pub(super) enum Start {
 impl Round {
     /// Whether the answer of a round replaces the one before: what starts elsewhere must end well.
     pub fn keeps(&self, unsolved: bool) -> bool {
-        matches!(self.start, Start::Here) || !unsolved
+        matches!(self.start, Start::Here | Start::Swept) || !unsolved
     }
 }
 
@@ -284,20 +286,13 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
     }
 
-    /// Solves from where the round starts. Returns the steps of every lane, and the lanes that have not reached their tolerance.
-    #[inline(always)]
-    pub fn run(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
-        self.matrix.scale(self.size, &mut self.unit);
-        self.run_scaled(header, round)
-    }
-
     /// [`Self::run`] where W is scaled already.
     #[inline(always)]
     pub fn run_scaled(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
         self.scale();
         let mut shares: &[f64] = &[];
         match round.start {
-            Start::Here => {}
+            Start::Here | Start::Swept => {}
             Start::Friction(ramp) => {
                 self.impulse.fill(R::zero());
                 shares = ramp;

@@ -10,11 +10,11 @@ use super::size::BlockSize;
 use super::tiles::{Blocks, OneTile, Which};
 use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 
-/// The first rounds go on from the answer so far. Where that leads astray, alternating directions find the modes of most, and friction that is
-/// added little by little those of others.
+/// The first rounds go on from the answer so far, with sweeps after every step: what Gauss-Seidel is slow at is rarely which rows act. Where that leads astray, alternating
+/// directions find the modes of most, and friction that is added little by little those of others.
 const ROUNDS: [Round; 8] = [
-    Round { steps: 3, acting: true, start: Start::Here },
-    Round { steps: 8, acting: true, start: Start::Here },
+    Round { steps: 3, acting: true, start: Start::Swept },
+    Round { steps: 8, acting: true, start: Start::Swept },
     Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
@@ -22,8 +22,6 @@ const ROUNDS: [Round; 8] = [
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
     Round { steps: 20, acting: false, start: Start::Friction(&[3.0]) },
 ];
-/// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
-const POSITION_ROUNDS: usize = 4;
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
@@ -100,8 +98,7 @@ pub(super) fn newton<R: Pack>(
     level: Level,
     gathering: &mut Gathering<R>,
 ) {
-    let rounds = if which == Which::Position { POSITION_ROUNDS } else { ROUNDS.len() };
-    for round in ROUNDS.into_iter().take(rounds) {
+    for round in ROUNDS {
         choose(all, which, round, gathering);
         if gathering.parts.is_empty() {
             return;

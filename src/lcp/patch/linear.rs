@@ -263,15 +263,15 @@ pub(super) fn eliminate<R: Scalar>(a: &mut [R], b: &mut [R]) -> bool {
             }
             let (above, below) = a.split_at_mut(i * n);
             for j in k + 1..n {
-                below[j] = (-factor).mul_add(above[k * n + j], below[j]);
+                below[j] -= factor * above[k * n + j];
             }
-            b[i] = (-factor).mul_add(b[k], b[i]);
+            b[i] -= factor * b[k];
         }
     }
     for i in (0..n).rev() {
         let mut sum = b[i];
         for j in i + 1..n {
-            sum = (-a[i * n + j]).mul_add(b[j], sum);
+            sum -= a[i * n + j] * b[j];
         }
         b[i] = sum / a[i * n + i];
     }

@@ -50,7 +50,7 @@ fn push<R: Scalar>(system: &System<R>, now: &mut Point<R>, row: usize, change: R
     }
     now.z[row] += change;
     for i in 0..system.rows() {
-        now.w[i] = system.entry(i, row).mul_add(change, now.w[i]);
+        now.w[i] += system.entry(i, row) * change;
     }
 }
 
@@ -85,7 +85,7 @@ fn sweep<R: Scalar>(system: &System<R>, now: &mut Point<R>) {
         }
         let d = block.inverse_inertia(|i, j| system.entry(i, j), pressure.centre);
         let y = block.slip(&now.w, pressure.centre);
-        let g = std::array::from_fn(|i| y[i] - (0..3).fold(R::zero(), |sum, j| d[i][j].mul_add(s[j], sum)));
+        let g = std::array::from_fn(|i| y[i] - (0..3).fold(R::zero(), |sum, j| sum + d[i][j] * s[j]));
         s = least_on_ball(&d, g, block.friction * pressure.sum, &mut R::zero(), true);
         block.put(s, pressure.centre, &mut z);
         for k in 0..block.dimension {

@@ -136,7 +136,7 @@ impl<R: Scalar> System<R> {
     /// `w = W z + b`, m/s.
     pub fn velocity(&self, z: &[R]) -> Vec<R> {
         let n = self.rows();
-        let row = |i: usize| z.iter().zip(&self.matrix[i * n..]).fold(self.bias[i], |w, (&z, &m)| m.mul_add(z, w));
+        let row = |i: usize| z.iter().zip(&self.matrix[i * n..]).fold(self.bias[i], |w, (&z, &m)| w + m * z);
         (0..n).map(row).collect()
     }
 
