@@ -14,17 +14,20 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
             for (var i = 0u; i < 3u; i++) {
                 rows[(row + 3u + i) * header.stride + w] = rows[(row + i) * header.stride + w];
             }
+            //{patch_start}
         }
         for (var s = 0u; s < SCALAR_COUNT; s++) {
             let velocity = SCALAR_IMPULSE + s;
             rows[(velocity + SCALAR_COUNT) * header.stride + w] = rows[velocity * header.stride + w];
         }
     }
+    var newton = NEWTON;
+    //{patch_sweeps_only}
     var solved = certify(count, w);
     var before = header.infinity;
     var swept = 0u;
     for (var round = 0u; round < ROUNDS && !solved; round++) {
-        if (NEWTON && !(residual < CONTRACTS * before)) {
+        if (newton && !(residual < CONTRACTS * before)) {
             break;
         }
         before = residual;
@@ -41,7 +44,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     contact[7u * header.stride + w] = 0.0;
     if (solved) {
         keep_answer(w);
-    } else if (NEWTON) {
+    } else if (newton) {
         contact[7u * header.stride + w] = 1.0;
     } else {
         halt(w, NOT_SOLVED);

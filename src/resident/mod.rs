@@ -12,6 +12,8 @@
 
 mod formulas;
 mod layout;
+mod patch_formulas;
+mod patch_templates;
 mod shaders;
 mod templates;
 #[cfg(test)]
@@ -21,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
 use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
-use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
+use crate::step::{FRICTION, Identity, Impacts, Plan, Precision, Remembered, TORSION};
 use formulas::Formulas;
 use layout::{Layout, MEMORY_LEN};
 use shaders::{Shader, Stage, movers, shaders, stages};
@@ -111,15 +113,12 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     if settings.algorithm == Algorithm::Jacobi {
         return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");
     }
-    if settings.friction == FrictionLaw::Patch {
-        return says("patches have no formulas there; use backend hybrid or cpu, or friction cone");
-    }
     if model.nv() > MOST_DOFS {
         let nv = model.nv();
         return Some(format!("it takes up to {MOST_DOFS} degrees of freedom, and the model has {nv}; use backend cpu"));
     }
     let pairs = plan.collide.pairs.len();
-    if shaders::loops_of_contacts(pairs) > LOOP_BUDGET {
+    if shaders::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));
     }
     if model.nv() == 0 {
@@ -539,9 +538,21 @@ impl Layout {
     fn remembered(&self, number: &dyn Fn(usize) -> f32) -> Vec<Remembered> {
         let mut all = Vec::new();
         for c in 0..number(self.memory()) as usize {
-            let at = self.memory() + 1 + MEMORY_LEN * c;
-            let impulse = [2, 3, 4].map(|k| f64::from(number(at + k)));
-            all.push((Identity::Contact(number(at) as u32, number(at + 1) as u32).key(), impulse));
+            let at = self.memory() + 1 + self.memory_len() * c;
+            let (pair, impulse) = (number(at) as u32, [2, 3, 4].map(|k| f64::from(number(at + k))));
+            if number(at + 1) >= 0.0 {
+                all.push((Identity::Contact(pair, number(at + 1) as u32).key(), impulse));
+                continue;
+            }
+            let mut put = |what: u32, x: [f64; 3]| all.push((Identity::Patch(pair, what).key(), x));
+            put(FRICTION, impulse);
+            put(TORSION, [f64::from(number(at + MEMORY_LEN + 8)), 0.0, 0.0]);
+            for k in at + MEMORY_LEN..at + MEMORY_LEN + 4 {
+                let pressure = f64::from(number(k + 4));
+                if pressure != 0.0 {
+                    put(number(k) as u32, [pressure, 0.0, 0.0]);
+                }
+            }
         }
         for s in 0..self.scalar_rows() {
             let key = match s.checked_sub(self.joint_rows) {
@@ -555,15 +566,37 @@ impl Layout {
 
     /// The numbers of what a world remembers. Contacts that there is no room for are forgotten: they are a first guess only.
     fn remember(&self, all: &[Remembered], mut put: impl FnMut(usize, f32)) {
-        let mut contacts = 0;
+        let (mut contacts, mut vertices) = (0, 4);
         for (key, impulse) in all {
+            let at = self.memory() + 1 + self.memory_len() * contacts;
             match Identity::of(*key) {
                 Identity::Contact(pair, feature) if contacts < self.capacity => {
-                    let at = self.memory() + 1 + MEMORY_LEN * contacts;
                     put(at, pair as f32);
                     put(at + 1, feature as f32);
                     (0..3).for_each(|k| put(at + 2 + k, impulse[k] as f32));
                     contacts += 1;
+                }
+                // friction comes first, then torsion and vertices
+                Identity::Patch(pair, FRICTION) if self.patches => {
+                    vertices = 4;
+                    if contacts < self.capacity {
+                        put(at, pair as f32);
+                        put(at + 1, -1.0);
+                        (0..3).for_each(|k| put(at + 2 + k, impulse[k] as f32));
+                        (0..9).for_each(|k| put(at + MEMORY_LEN + k, 0.0));
+                        contacts += 1;
+                        vertices = 0;
+                    }
+                }
+                Identity::Patch(_, what) if vertices < 4 => {
+                    let own = at - self.memory_len() + MEMORY_LEN;
+                    if what == TORSION {
+                        put(own + 8, impulse[0] as f32);
+                    } else {
+                        put(own + vertices, what as f32);
+                        put(own + 4 + vertices, impulse[0] as f32);
+                        vertices += 1;
+                    }
                 }
                 Identity::JointRow(row) if (row as usize) < self.joint_rows => {
                     put(self.scalar_memory() + row as usize, impulse[0] as f32);
