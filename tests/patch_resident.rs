@@ -125,7 +125,8 @@ fn every_step_of_robots_with_flat_feet_is_that_of_the_cpu() {
     if !adapter() {
         return;
     }
-    for (name, most_halted) in [("biped", 1.0), ("humanoid", 1.0), ("quadruped", 1.0)] {
+    // of the feet of the biped, which are boxes, the CPU finds the points against each other
+    for (name, most_halted) in [("biped", 0.5), ("quadruped", 0.02)] {
         let halted = side_by_side(name, &model(name), 60, 1.0);
         assert!(halted <= most_halted, "{name}: {halted}");
     }
@@ -136,6 +137,146 @@ fn every_step_of_shapes_on_a_plane_is_that_of_the_cpu() {
     if !adapter() {
         return;
     }
-    let halted = side_by_side("shapes", &shapes(), 120, 0.0);
-    assert!(halted <= 1.0, "{halted}");
+    let halted = side_by_side("shapes", &shapes(), 60, 0.0);
+    assert!(halted < 0.01, "{halted}");
+}
+
+/// What f32 makes of a gap of bodies of some decimetres, 2e-8 m, over the step of 5 ms, m/s: a target is −gap/Δt.
+const ROUNDED_GAP: f64 = 5e-6;
+
+/// The certificate of the device is what the CPU finds with its own W, b and law at the impulses that the device came to: the CPU, which begins there and is content with more, does nothing but look.
+#[test]
+fn the_certificate_is_what_the_cpu_finds_at_the_same_impulses() {
+    if !adapter() {
+        return;
+    }
+    let model = shapes();
+    let count = 16;
+    // without push-out both problems are one; far from solved, so that there is something to compare
+    let made = |backend: Backend, tolerance: f64| {
+        let settings = Settings { stabilization: 0.0, tolerance: Some(tolerance), ..settings(backend) };
+        Worlds::new(&model, count, settings).expect("worlds")
+    };
+    let (mut gpu, mut cpu) = (made(Backend::Gpu, 1e-2), made(Backend::Cpu, 1.0));
+    let v = Random(3).many(count * model.nv(), 0.4);
+    gpu.set_state(Mask::All, &model.q0.repeat(count), &v).expect("a state");
+    let (mut told, mut large, mut worst) = (0, 0, 0.0f64);
+    for step in 0..20 {
+        let before = gpu.save();
+        let reports = gpu.step(1).expect("a step").to_vec();
+        // the state before the step, the impulses after it
+        let (mut start, after) = (json(&before), json(&gpu.save()));
+        start["memory"] = after["memory"].clone();
+        let start: Snapshot = serde_json::from_value(start).expect("a snapshot");
+        cpu.load(&start).expect("a snapshot");
+        for (world, (own, found)) in reports.iter().zip(cpu.step(1).expect("a step")).enumerate() {
+            if own.halted || own.contact_count == 0 {
+                continue;
+            }
+            let (off, near) = ((own.residual - found.residual).abs(), ROUNDED_GAP + own.floor + found.floor);
+            let what = format!("step {step}, world {world}: {own:?} {found:?}");
+            assert!(found.sweeps == 0 && found.newton_steps == 0, "{what}");
+            assert!(off <= near, "{what}");
+            (told, large, worst) = (told + 1, large + usize::from(own.residual > 100.0 * near), worst.max(off));
+        }
+    }
+    println!("{told} certificates, {large} of them large, at most {worst:.1e} m/s apart");
+    assert!(told > 200 && large > 20, "{told} certificates, {large} large");
+}
+
+fn json(snapshot: &Snapshot) -> serde_json::Value {
+    serde_json::to_value(snapshot).expect("a snapshot is JSON")
+}
+
+#[test]
+fn a_world_keeps_its_bits_wherever_it_stands_and_however_its_steps_are_counted() {
+    if !adapter() {
+        return;
+    }
+    let (model, few) = (shapes(), 3);
+    let v = Random(1).many(few * model.nv(), 0.5);
+    let roll = |count: usize, at: usize, substeps: &[u32]| {
+        let mut worlds = worlds(&model, count, Backend::Gpu);
+        let list: Vec<usize> = (at..at + few).collect();
+        worlds.set_state(Mask::List(&list), &model.q0.repeat(few), &v).expect("a state");
+        for k in substeps {
+            worlds.step(*k).expect("steps");
+        }
+        let of = |x: Vec<f64>, n: usize| x[at * n..(at + few) * n].to_vec();
+        let all = [of(worlds.positions(), model.nq()), of(worlds.velocities(), model.nv())].concat();
+        all.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let alone = roll(few, 0, &[40]);
+    assert_eq!(alone, roll(few, 0, &[40]), "the same run twice");
+    assert_eq!(alone, roll(130, 70, &[40]), "in a larger batch, elsewhere");
+    assert_eq!(alone, roll(few, 0, &[13, 27]), "in two calls");
+}
+
+/// A cylinder on a box has no formula on the device: such worlds halt, and are the CPU's to the bit, impulses of their patches and all.
+#[test]
+fn worlds_that_halt_are_caught_up_exactly() {
+    if !adapter() {
+        return;
+    }
+    let model = parsed(
+        "<body pos='0 0 .1'><freejoint/><geom type='box' size='.2 .2 .1'/></body>
+         <body pos='0 0 .3'><freejoint/><geom type='cylinder' size='.1 .1'/></body>",
+    );
+    let v = Random(4).many(2 * model.nv(), 0.1);
+    let roll = |backend: Backend| {
+        let mut worlds = worlds(&model, 2, backend);
+        worlds.set_state(Mask::All, &model.q0.repeat(2), &v).expect("a state");
+        for substeps in [1, 1, 20] {
+            let reports = worlds.step(substeps).expect("steps");
+            assert!(reports.iter().all(|r| r.solved() && r.halted == (backend == Backend::Gpu)), "{reports:?}");
+        }
+        worlds
+    };
+    let (cpu, gpu) = (roll(Backend::Cpu), roll(Backend::Gpu));
+    assert!(cpu.reports()[0].contact_count == 2, "{:?}", cpu.reports());
+    assert_eq!(bits(&cpu), bits(&gpu));
+}
+
+/// What the device remembers of its patches goes to the host and back without a change, and a host's snapshot to the device.
+#[test]
+fn snapshots_carry_the_impulses_of_patches() {
+    if !adapter() {
+        return;
+    }
+    let model = shapes();
+    let mut worlds = worlds(&model, 3, Backend::Gpu);
+    worlds.set_state(Mask::All, &model.q0.repeat(3), &Random(6).many(3 * model.nv(), 0.2)).expect("a state");
+    worlds.step(20).expect("steps");
+    let kept = worlds.save();
+    let memory = json(&kept)["memory"].to_string();
+    worlds.step(10).expect("steps");
+    let after = bits(&worlds);
+    worlds.load(&kept).expect("a snapshot");
+    assert_eq!(json(&worlds.save())["memory"].to_string(), memory);
+    worlds.step(10).expect("steps");
+    assert_eq!(after, bits(&worlds), "a snapshot goes on as the worlds did");
+    // a patch is remembered by its friction, its torsion and what its vertices press
+    let first = json(&kept)["memory"][0].as_array().expect("a list").len();
+    assert!(first > 4 + 2 * 3, "{first} impulses");
+}
+
+/// A disc slows its spin by 2/3 R μ g of uniform pressure at its centre: α = (2/3 μ m g R)/(½ m R²).
+#[test]
+fn a_disc_spins_down_by_its_torsion_on_the_device() {
+    if !adapter() {
+        return;
+    }
+    let model = parsed("<body pos='0 0 .05'><freejoint/><geom type='cylinder' size='.3 .05' friction='.7'/></body>");
+    let mut worlds = worlds(&model, 1, Backend::Gpu);
+    let spin = 8.0;
+    worlds.set_state(Mask::All, &model.q0, &[0.0, 0.0, 0.0, 0.0, 0.0, spin]).expect("a state");
+    let mut all = 0;
+    while all < 40 {
+        let report = worlds.step(1).expect("a step")[0];
+        assert!(report.solved() && !report.halted && report.contact_count == 1 && report.row_count == 7, "{report:?}");
+        all += 1;
+    }
+    let slowed = (spin - worlds.velocities()[5]) / (40.0 * worlds.dt());
+    let exact = 4.0 / 3.0 * 0.7 * 9.81 / 0.3;
+    assert!((slowed / exact - 1.0).abs() < 1e-3, "{slowed} and {exact} rad/s²");
 }

@@ -23,19 +23,21 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     var newton = NEWTON;
     //{patch_sweeps_only}
-    var solved = certify(count, w);
+    var solved = false;
+    var going = true;
     var before = header.infinity;
     var swept = 0u;
-    for (var round = 0u; round < ROUNDS && !solved; round++) {
-        if (newton && !(residual < CONTRACTS * before)) {
-            break;
+    // the first round has the certificate only: a second one elsewhere would be compiled once more
+    for (var round = 0u; round <= ROUNDS && going; round++) {
+        if (round > 0u) {
+            for (var k = 0u; k < CHECK_EVERY; k++) {
+                sweep(count, w);
+            }
+            swept += CHECK_EVERY;
         }
-        before = residual;
-        for (var k = 0u; k < CHECK_EVERY; k++) {
-            sweep(count, w);
-        }
-        swept += CHECK_EVERY;
         solved = certify(count, w);
+        going = !solved && (!newton || residual < CONTRACTS * before);
+        before = residual;
     }
     if (header.problem == 0u) {
         contact[5u * header.stride + w] = 0.0;

@@ -94,7 +94,9 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     let newton = plan.settings.solve().uses_newton();
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let mut template = |name: &str, text: &str| {
-        let text = filled(&with_patches(name, text, patches.as_ref(), layout), formulas, layout);
+        // worlds with patches are swept only
+        let patches = patches.as_ref().filter(|_| name != "newton");
+        let text = filled(&with_patches(name, text, patches, layout), formulas, layout);
         all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
     };
     template("contacts", CONTACTS);
