@@ -4,11 +4,14 @@
 #![cfg(feature = "gpu")]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use delassus::gpu::{DeviceChoice, Gpu};
 use delassus::solver::FrictionLaw;
 use delassus::worlds::Snapshot;
 use delassus::{Backend, Mask, Model, Settings, Worlds};
+use random::Random;
 
 fn adapter() -> bool {
     match Gpu::new(&DeviceChoice::Any) {
@@ -50,16 +53,9 @@ fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
     Worlds::new(model, count, settings(backend)).expect("worlds")
 }
 
-/// Numbers in [−1, 1), the same in every run.
-struct Random(u32);
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        f64::from(self.0 >> 8) / f64::from(1u32 << 23) - 1.0
-    }
-    fn many(&mut self, count: usize, scale: f64) -> Vec<f64> {
-        (0..count).map(|_| scale * self.next()).collect()
-    }
+/// Numbers in [−scale, scale), the same in every run.
+fn many(random: &mut Random, count: usize, scale: f64) -> Vec<f64> {
+    (0..count).map(|_| scale * random.next()).collect()
 }
 
 /// q, then v of all worlds, to the bit.
@@ -76,10 +72,10 @@ fn side_by_side(name: &str, model: &Model, steps: usize, control: f64) -> f64 {
     let (mut cpu, mut gpu) = (worlds(model, count, Backend::Cpu), worlds(model, count, Backend::Gpu));
     let mut random = Random(5);
     let (mut differ, mut halted, mut contacts, mut others, mut worst) = (0, 0, 0, 0, 0.0f64);
-    gpu.set_state(Mask::All, &cpu.positions(), &random.many(count * model.nv(), 0.3)).expect("a state");
+    gpu.set_state(Mask::All, &cpu.positions(), &many(&mut random, count * model.nv(), 0.3)).expect("a state");
     cpu.set_state(Mask::All, &gpu.positions(), &gpu.velocities()).expect("a state");
     for step in 0..steps {
-        let control = random.many(count * model.nu(), control);
+        let control = many(&mut random, count * model.nu(), control);
         for worlds in [&mut cpu, &mut gpu] {
             worlds.set_control(&control).expect("control");
             worlds.step(1).expect("a step");
@@ -158,7 +154,7 @@ fn the_certificate_is_what_the_cpu_finds_at_the_same_impulses() {
         Worlds::new(&model, count, settings).expect("worlds")
     };
     let (mut gpu, mut cpu) = (made(Backend::Gpu, 1e-2), made(Backend::Cpu, 1.0));
-    let v = Random(3).many(count * model.nv(), 0.4);
+    let v = many(&mut Random(3), count * model.nv(), 0.4);
     gpu.set_state(Mask::All, &model.q0.repeat(count), &v).expect("a state");
     let (mut told, mut large, mut worst) = (0, 0, 0.0f64);
     for step in 0..20 {
@@ -194,7 +190,7 @@ fn a_world_keeps_its_bits_wherever_it_stands_and_however_its_steps_are_counted()
         return;
     }
     let (model, few) = (shapes(), 3);
-    let v = Random(1).many(few * model.nv(), 0.5);
+    let v = many(&mut Random(1), few * model.nv(), 0.5);
     let roll = |count: usize, at: usize, substeps: &[u32]| {
         let mut worlds = worlds(&model, count, Backend::Gpu);
         let list: Vec<usize> = (at..at + few).collect();
@@ -222,7 +218,7 @@ fn worlds_that_halt_are_caught_up_exactly() {
         "<body pos='0 0 .1'><freejoint/><geom type='box' size='.2 .2 .1'/></body>
          <body pos='0 0 .3'><freejoint/><geom type='cylinder' size='.1 .1'/></body>",
     );
-    let v = Random(4).many(2 * model.nv(), 0.1);
+    let v = many(&mut Random(4), 2 * model.nv(), 0.1);
     let roll = |backend: Backend| {
         let mut worlds = worlds(&model, 2, backend);
         worlds.set_state(Mask::All, &model.q0.repeat(2), &v).expect("a state");
@@ -245,7 +241,7 @@ fn snapshots_carry_the_impulses_of_patches() {
     }
     let model = shapes();
     let mut worlds = worlds(&model, 3, Backend::Gpu);
-    worlds.set_state(Mask::All, &model.q0.repeat(3), &Random(6).many(3 * model.nv(), 0.2)).expect("a state");
+    worlds.set_state(Mask::All, &model.q0.repeat(3), &many(&mut Random(6), 3 * model.nv(), 0.2)).expect("a state");
     worlds.step(20).expect("steps");
     let kept = worlds.save();
     let memory = json(&kept)["memory"].to_string();

@@ -9,6 +9,12 @@ use crate::spatial::{Mat3, Pose, Vec3, tangent_frame};
 /// A cylinder whose axis leans less than this (the sine of its tilt) presses with its disc, else with its lowest points.
 const LEANING: f64 = 0.1;
 
+/// Radius and half length of a cylinder, m, of its lengths.
+#[inline(always)]
+pub(super) fn size<R: Real>([radius, half_length, _]: &[f64; 3]) -> [R; 2] {
+    [R::constant(*radius), R::constant(*half_length)]
+}
+
 /// A cylinder over a plane as a patch: its lower disc, or, where it leans, the lowest points of its two rims (features 0 and 4, or 4 and 0 upside down, as in [`plane::cylinder`](super::plane::cylinder)).
 ///
 /// The height of the point `c + R (a b_t + b b_o)` of the disc with axis u (in terms of the axis's part along the plane: rows that turn with the body would
@@ -88,8 +94,8 @@ pub(super) fn on_box<R: Pack>(
         height = R::select(farther, R::constant(half[k]), height);
         farthest = R::select(farther, away, farthest);
     }
-    let size = [R::constant(own[0]), R::constant(own[1])];
-    let (points, mut disc) = on_plane(&face(normal.mul_add(height, base.position), normal), cylinder, size, true);
+    let base_plane = face(normal.mul_add(height, base.position), normal);
+    let (points, mut disc) = on_plane(&base_plane, cylinder, size(own), true);
     // |p_k| + R ≤ h_k along the face
     let p = base.rotation.transpose_mul(points[0].position - base.position);
     for (k, p) in [p.x, p.y, p.z].into_iter().enumerate() {
@@ -113,8 +119,7 @@ pub(super) fn on_cylinder<R: Pack>(
     let below = axis.dot(top.position - base.position).lt(R::zero());
     let normal = axis.scale(R::select(below, -R::one(), R::one()));
     let end = normal.mul_add(R::constant(under[1]), base.position);
-    let size = [R::constant(own[0]), R::constant(own[1])];
-    let (points, mut disc) = on_plane(&face(end, normal), top, size, comes_first);
+    let (points, mut disc) = on_plane(&face(end, normal), top, size(own), comes_first);
     // |p − e| + R ≤ R' across the axis
     let arm = points[0].position - end;
     let across = arm - normal.scale(normal.dot(arm));

@@ -17,9 +17,7 @@ mod tests;
 
 pub(crate) use boxes::may_touch;
 #[cfg(feature = "gpu")]
-pub(crate) use disc::on_plane as disc_on_plane;
-#[cfg(feature = "gpu")]
-pub(crate) use patch::{disc_moved, within};
+pub(crate) use {disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
@@ -533,10 +531,7 @@ fn patch_points<R: Pack>(
     threshold: R,
 ) -> (Manifold<R>, Disc<R>) {
     let (mut points, mut disc) = match (&pair.kind, &pair.solids) {
-        (Kind::Lanes(Shapes::PlaneCylinder), _) => {
-            let [radius, half_length, _] = pair.lengths[1];
-            return disc::on_plane(a, b, [R::constant(radius), R::constant(half_length)], false);
-        }
+        (Kind::Lanes(Shapes::PlaneCylinder), _) => return disc::on_plane(a, b, disc::size(&pair.lengths[1]), false),
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
         _ => return (narrow(pair, a, b, near, threshold), Disc::none()),
