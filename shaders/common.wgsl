@@ -167,31 +167,6 @@ fn entry(b: Block, i: u32, j: u32) -> f32 {
     return delassus[b.matrix + (i * b.row_count + j) * LANES];
 }
 
-// The larger one; b where a is not a number. The built-in max leaves that open.
-fn larger(a: f32, b: f32) -> f32 {
-    return select(b, a, a > b);
-}
-
-// The smaller one; b where a is not a number.
-fn smaller(a: f32, b: f32) -> f32 {
-    return select(b, a, a < b);
-}
-
-// 1/d, or 0 where d is not positive.
-fn inverse(d: f32) -> f32 {
-    return select(0.0, 1.0 / d, d > 0.0);
-}
-
-// d, or 1 where d is not positive.
-fn scale(d: f32) -> f32 {
-    return select(1.0, d, d > 0.0);
-}
-
-// Neither infinite nor NaN, by the exponent's bits: compilers may assume that comparisons never see a NaN.
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
-
 // The point of [low, high] nearest to x.
 fn project_interval(x: f32, low: f32, high: f32) -> f32 {
     return smaller(larger(x, low), high);

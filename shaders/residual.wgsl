@@ -5,7 +5,7 @@ fn residual(b: Block) {
     var magnitude = 0.0;
     var finite = true;
     for (var c = 0u; c < b.patch_count; c++) {
-        let part = certify(b, c);
+        let part = patch_certify(b, c);
         finite = finite && part.finite;
         largest = larger(part.error, largest);
         magnitude = larger(part.magnitude, magnitude);

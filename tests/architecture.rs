@@ -229,14 +229,16 @@ mod shaders {
     };
     use wgpu::naga;
 
-    /// Files of the shader; all but the first are named after their function, and after their twin.
-    const PARTS: [&str; 6] = ["common", "warm_start", "residual", "pgs", "jacobi", "sweeps"];
-    /// Those about patches, and their twins: functions have the names that they have there, but those that begin with `patch_`, which read and write arrays.
-    const PATCH_PARTS: [(&str, &str); 4] = [
+    /// Files of the shader; all but the first two are named after their function, and after their twin.
+    const PARTS: [&str; 7] = ["common", "numbers", "warm_start", "residual", "pgs", "jacobi", "sweeps"];
+    /// Those about patches, and their twins: functions have the names that they have there, but those that begin with `patch_`, which read and write arrays or are made of
+    /// formulas.
+    const PATCH_PARTS: [(&str, &str); 5] = [
         ("patch/ellipsoid", "lcp/patch/ellipsoid"),
         ("patch/law", "solver/patch/law"),
         ("patch/sweeps", "solver/patch/sweeps"),
         ("patch/certificate", "solver/patch/certificate"),
+        ("patch/block", "solver/patch/sweeps"),
     ];
 
     fn parse(source: &str) -> naga::Module {
@@ -331,7 +333,7 @@ mod shaders {
         assert_eq!(names, parts);
         let source: String = all.iter().map(|part| read(&root().join(format!("shaders/{part}.wgsl")))).collect();
         assert!(source == SOURCE, "the shader is not its parts");
-        for part in &PARTS[1..] {
+        for part in &PARTS[2..] {
             assert!(SOURCE.contains(&format!("\nfn {part}(")), "{part}");
             let twin = read(&root().join(format!("src/solver/{part}.rs")));
             assert!(twin.contains(&format!("pub fn {part}<R: Pack>(")), "{part}");
@@ -340,9 +342,9 @@ mod shaders {
             let (source, twin) =
                 (read(&shaders.join(format!("{part}.wgsl"))), read(&root().join(format!("src/{twin}.rs"))));
             let functions = source.lines().filter_map(|line| Some(line.strip_prefix("fn ")?.split_once('(')?.0));
-            let formulas: Vec<_> = functions.filter(|name| !name.starts_with("patch_")).collect();
-            assert!(!formulas.is_empty(), "{part}");
-            for name in formulas {
+            let functions: Vec<_> = functions.collect();
+            assert!(!functions.is_empty(), "{part}");
+            for name in functions.into_iter().filter(|name| !name.starts_with("patch_")) {
                 assert!(
                     twin.contains(&format!("fn {name}<")) || twin.contains(&format!("fn {name}(")),
                     "{part}: {name}"

@@ -7,7 +7,7 @@ mod common;
 
 use delassus::gpu::{DeviceChoice, Gpu};
 use delassus::model::Frame;
-use delassus::solver::{Algorithm, FrictionLaw};
+use delassus::solver::Algorithm;
 use delassus::worlds::Quantity;
 use delassus::{Backend, Error, Impacts, Mask, Model, Precision, Settings, WorldStatus, Worlds};
 
@@ -371,7 +371,6 @@ fn what_cannot_run_there_is_an_error_that_says_what_to_do() {
         (Settings { precision: Precision::F64, ..settings() }, "f32"),
         (Settings { impacts: Impacts::Sequential, ..settings() }, "simultaneous"),
         (Settings { algorithm: Algorithm::Jacobi, ..settings() }, "hybrid"),
-        (Settings { friction: FrictionLaw::Patch, ..settings() }, "friction cone"),
     ];
     for (settings, word) in cases {
         match Worlds::new(&model("ant"), 1, settings) {

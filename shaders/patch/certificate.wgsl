@@ -6,24 +6,17 @@ struct Certificate {
     finite: bool,
 }
 
-fn certify(b: Block, c: u32) -> Certificate {
-    let rows = patch_rows(b, c);
-    let shape = patch_shape(b, c);
-    let sums = patch_velocity(b, rows);
-    let z = normals(b, rows);
-    let f = frictions(b, rows);
-    let slope = friction[b.contact + c * LANES];
-    let normal = vec4(
-        entry(b, rows.normal.x, rows.normal.x),
-        entry(b, rows.normal.y, rows.normal.y),
-        entry(b, rows.normal.z, rows.normal.z),
-        entry(b, rows.normal.w, rows.normal.w),
-    );
-    let tangential = vec3(
-        entry(b, rows.friction.x, rows.friction.x),
-        entry(b, rows.friction.y, rows.friction.y),
-        entry(b, rows.friction.z, rows.friction.z),
-    );
+// `normal` and `tangential`: W_ii of the normals, and of t, o and torsion.
+fn patch_certificate(
+    shape: Shape,
+    sums: PatchRows,
+    impulse: PatchImpulse,
+    slope: f32,
+    normal: vec4<f32>,
+    tangential: vec3<f32>,
+) -> Certificate {
+    let z = impulse.normal;
+    let f = impulse.friction;
     let push = pressure(shape, z);
     // of vertices D |λ − max(0, λ − w/D)|
     let own = z * vec4(scale(normal.x), scale(normal.y), scale(normal.z), scale(normal.w));

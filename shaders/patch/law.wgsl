@@ -1,20 +1,8 @@
-// The twin of src/solver/patch/law.rs: the pressure of a patch, its friction at the equivalent contact point, and where a block has what of it.
+// The twin of src/solver/patch/law.rs: the pressure of a patch, and its friction at the equivalent contact point.
 
 const PATCH_ROWS = 4u; // that a patch has more than a contact
 const PATCH_LEN = 12u; // numbers that say what a patch is; they come after the friction coefficients of its tile
 const TINY = 1e-30; // below this a sum of impulses counts as none
-
-// The rows of a patch: the normals, and t, o and torsion.
-struct Rows {
-    normal: vec4<u32>,
-    friction: vec3<u32>,
-}
-
-fn patch_rows(b: Block, c: u32) -> Rows {
-    let first = 3u * c;
-    let more = 3u * b.contact_count + PATCH_ROWS * c;
-    return Rows(vec4(first, more, more + 1u, more + 2u), vec3(first + 1u, first + 2u, more + 3u));
-}
 
 struct Shape {
     ellipsoid: vec3<f32>, // e_t, e_o, e_r
@@ -23,59 +11,17 @@ struct Shape {
     lever_o: vec4<f32>,
 }
 
-fn patch_shape(b: Block, c: u32) -> Shape {
-    let at = b.contact + (b.contact_count + PATCH_LEN * c) * LANES;
-    let lever = at + 4u * LANES;
-    return Shape(
-        vec3(friction[at], friction[at + LANES], friction[at + 2u * LANES]),
-        friction[at + 3u * LANES] > 0.0,
-        vec4(friction[lever], friction[lever + 2u * LANES], friction[lever + 4u * LANES], friction[lever + 6u * LANES]),
-        vec4(
-            friction[lever + LANES],
-            friction[lever + 3u * LANES],
-            friction[lever + 5u * LANES],
-            friction[lever + 7u * LANES],
-        ),
-    );
+// What the seven rows of a patch have in W of its own, by columns.
+struct PatchBlock {
+    normal: mat4x4<f32>,
+    mixed: mat4x3<f32>, // rows of friction, columns of normals
+    friction: mat3x3<f32>,
 }
 
-// W_ij of four rows i.
-fn patch_column4(b: Block, i: vec4<u32>, j: u32) -> vec4<f32> {
-    return vec4(entry(b, i.x, j), entry(b, i.y, j), entry(b, i.z, j), entry(b, i.w, j));
-}
-
-// W_ij of three rows i.
-fn patch_column(b: Block, i: vec3<u32>, j: u32) -> vec3<f32> {
-    return vec3(entry(b, i.x, j), entry(b, i.y, j), entry(b, i.z, j));
-}
-
-// The 3 × 3 block of W of some rows.
-fn patch_block(b: Block, i: vec3<u32>) -> mat3x3<f32> {
-    return mat3x3(patch_column(b, i, i.x), patch_column(b, i, i.y), patch_column(b, i, i.z));
-}
-
-// What the normals of a patch have in an array by row.
-fn normals(b: Block, rows: Rows) -> vec4<f32> {
-    let x = vec4(b.row) + rows.normal * LANES;
-    return vec4(impulse[x.x], impulse[x.y], impulse[x.z], impulse[x.w]);
-}
-
-// What t, o and torsion have there.
-fn frictions(b: Block, rows: Rows) -> vec3<f32> {
-    let x = vec3(b.row) + rows.friction * LANES;
-    return vec3(impulse[x.x], impulse[x.y], impulse[x.z]);
-}
-
-fn patch_put(b: Block, rows: Rows, z: vec4<f32>, f: vec3<f32>) {
-    let x = vec4(b.row) + rows.normal * LANES;
-    let y = vec3(b.row) + rows.friction * LANES;
-    impulse[x.x] = z.x;
-    impulse[x.y] = z.y;
-    impulse[x.z] = z.z;
-    impulse[x.w] = z.w;
-    impulse[y.x] = f.x;
-    impulse[y.y] = f.y;
-    impulse[y.z] = f.z;
+// λ of the normals, and of t, o and torsion.
+struct PatchImpulse {
+    normal: vec4<f32>,
+    friction: vec3<f32>,
 }
 
 // The seven rows of a patch: w = b + W z, and |b| + Σ |W z|.
@@ -84,44 +30,6 @@ struct PatchRows {
     friction: vec3<f32>,
     normal_terms: vec4<f32>,
     friction_terms: vec3<f32>,
-}
-
-fn patch_add(sums: PatchRows, normal: vec4<u32>, tangential: vec3<u32>, z: f32) -> PatchRows {
-    let a = vec4(delassus[normal.x], delassus[normal.y], delassus[normal.z], delassus[normal.w]);
-    let f = vec3(delassus[tangential.x], delassus[tangential.y], delassus[tangential.z]);
-    return PatchRows(
-        fma(a, vec4(z), sums.normal),
-        fma(f, vec3(z), sums.friction),
-        sums.normal_terms + abs(a * z),
-        sums.friction_terms + abs(f * z),
-    );
-}
-
-// What a stage does not use of it is not computed: compilers see to that.
-fn patch_velocity(b: Block, rows: Rows) -> PatchRows {
-    let x = vec4(b.row) + rows.normal * LANES;
-    let y = vec3(b.row) + rows.friction * LANES;
-    let normal = vec4(bias[x.x], bias[x.y], bias[x.z], bias[x.w]);
-    let tangential = vec3(bias[y.x], bias[y.y], bias[y.z]);
-    var sums = PatchRows(normal, tangential, abs(normal), abs(tangential));
-    var i = vec4(b.matrix) + rows.normal * (b.row_count * LANES);
-    var j = vec3(b.matrix) + rows.friction * (b.row_count * LANES);
-    var z = b.row;
-    for (var d = 0u; d < b.contact_count; d++) {
-        sums = patch_add(sums, i, j, impulse[z]);
-        sums = patch_add(sums, i + LANES, j + LANES, impulse[z + LANES]);
-        sums = patch_add(sums, i + 2u * LANES, j + 2u * LANES, impulse[z + 2u * LANES]);
-        i += vec4(3u * LANES);
-        j += vec3(3u * LANES);
-        z += 3u * LANES;
-    }
-    for (var t = 0u; t < b.scalar_count; t++) {
-        sums = patch_add(sums, i, j, impulse[z]);
-        i += vec4(LANES);
-        j += vec3(LANES);
-        z += LANES;
-    }
-    return sums;
 }
 
 // Of four numbers.

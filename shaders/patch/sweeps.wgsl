@@ -1,75 +1,57 @@
-// The twin of src/solver/patch/sweeps.rs, which carries w from row to row: here the seven rows of a patch are computed anew, in one pass, and changes of its own
-// impulses added to them.
+// The twin of src/solver/patch/sweeps.rs, which carries w from row to row: here the seven rows of a patch are computed anew, and changes of its own impulses added to
+// them.
 
 const DISC_STEPS = 8u;
 
-// The first guess of the patches.
-fn make_feasible(b: Block) {
-    for (var c = 0u; c < b.patch_count; c++) {
-        let rows = patch_rows(b, c);
-        let shape = patch_shape(b, c);
-        let x = vec4(b.row) + rows.normal * LANES;
-        let y = vec3(b.row) + rows.friction * LANES;
-        let guessed = vec4(guess(x.x), guess(x.y), guess(x.z), guess(x.w));
-        let on_cone = vec4(project_disc_cone(guessed.xyz), 0.0);
-        let z = select(patch_positive(guessed), on_cone, vec4(shape.disc));
-        let push = pressure(shape, z);
-        let s = scaled(shape, vec3(guess(y.x), guess(y.y), guess(y.z)), push.centre);
-        let size = patch_length(s);
-        let radius = friction[b.contact + c * LANES] * push.sum;
-        let factor = select(1.0, radius / size, radius < size);
-        patch_put(b, rows, z, impulses(shape, factor * s, push.centre));
-    }
+// The impulse that a patch may have, made of a guess.
+fn patch_feasible(shape: Shape, guessed: PatchImpulse, slope: f32) -> PatchImpulse {
+    let on_cone = vec4(project_disc_cone(guessed.normal.xyz), 0.0);
+    let z = select(patch_positive(guessed.normal), on_cone, vec4(shape.disc));
+    let push = pressure(shape, z);
+    let s = scaled(shape, guessed.friction, push.centre);
+    let size = patch_length(s);
+    let radius = slope * push.sum;
+    let factor = select(1.0, radius / size, radius < size);
+    return PatchImpulse(z, impulses(shape, factor * s, push.centre));
 }
 
 // λ_i ← max(0, λ_i − w_i/W_ii);   d anew;   s ← argmin ½ sᵀ D s + gᵀ s, |s| ≤ μ N
-fn sweep_patch(b: Block, c: u32) {
-    let rows = patch_rows(b, c);
-    let shape = patch_shape(b, c);
-    let velocity = patch_velocity(b, rows);
-    let before = normals(b, rows);
-    let old = frictions(b, rows);
-    let s = scaled(shape, old, pressure(shape, before).centre);
-    var z = before;
+fn patch_swept(shape: Shape, own: PatchBlock, velocity: PatchRows, before: PatchImpulse, slope: f32) -> PatchImpulse {
+    let s = scaled(shape, before.friction, pressure(shape, before.normal).centre);
+    var z = before.normal;
     if shape.disc {
-        let i = rows.normal.xyz;
-        let own = patch_block(b, i);
         // no eigenvalue of a positive semidefinite block exceeds its trace
-        let rho = inverse(own[0][0] + own[1][1] + own[2][2]);
+        let rho = inverse(own.normal[0].x + own.normal[1].y + own.normal[2].z);
+        let block = mat3x3(own.normal[0].xyz, own.normal[1].xyz, own.normal[2].xyz);
         var w = velocity.normal.xyz;
         for (var step = 0u; step < DISC_STEPS; step++) {
             let next = project_disc_cone(z.xyz - rho * w);
-            w += own * (next - z.xyz);
+            w += block * (next - z.xyz);
             z = vec4(next, z.w);
         }
     } else {
-        let i = rows.normal;
         let w0 = velocity.normal;
-        let column0 = patch_column4(b, i, i.x);
-        z.x = larger(fma(-w0.x, inverse(column0.x), z.x), 0.0);
-        let w1 = fma(column0, vec4(z.x - before.x), w0);
-        let column1 = patch_column4(b, i, i.y);
-        z.y = larger(fma(-w1.y, inverse(column1.y), z.y), 0.0);
-        let w2 = fma(column1, vec4(z.y - before.y), w1);
-        let column2 = patch_column4(b, i, i.z);
-        z.z = larger(fma(-w2.z, inverse(column2.z), z.z), 0.0);
-        let w3 = fma(column2, vec4(z.z - before.z), w2);
-        z.w = larger(fma(-w3.w, inverse(entry(b, i.w, i.w)), z.w), 0.0);
+        z.x = larger(fma(-w0.x, inverse(own.normal[0].x), z.x), 0.0);
+        let w1 = fma(own.normal[0], vec4(z.x - before.normal.x), w0);
+        z.y = larger(fma(-w1.y, inverse(own.normal[1].y), z.y), 0.0);
+        let w2 = fma(own.normal[1], vec4(z.y - before.normal.y), w1);
+        z.z = larger(fma(-w2.z, inverse(own.normal[2].z), z.z), 0.0);
+        let w3 = fma(own.normal[2], vec4(z.z - before.normal.z), w2);
+        z.w = larger(fma(-w3.w, inverse(own.normal[3].w), z.w), 0.0);
     }
-    let change = z - before;
+    let change = z - before.normal;
     var w = velocity.friction;
-    w = fma(patch_column(b, rows.friction, rows.normal.x), vec3(change.x), w);
-    w = fma(patch_column(b, rows.friction, rows.normal.y), vec3(change.y), w);
-    w = fma(patch_column(b, rows.friction, rows.normal.z), vec3(change.z), w);
-    w = fma(patch_column(b, rows.friction, rows.normal.w), vec3(change.w), w);
+    w = fma(own.mixed[0], vec3(change.x), w);
+    w = fma(own.mixed[1], vec3(change.y), w);
+    w = fma(own.mixed[2], vec3(change.z), w);
+    w = fma(own.mixed[3], vec3(change.w), w);
     // The ECP has moved: s acts at the new one.
     let push = pressure(shape, z);
-    let own = patch_block(b, rows.friction);
-    w += own * (impulses(shape, s, push.centre) - old);
+    w += own.friction * (impulses(shape, s, push.centre) - before.friction);
     // g = y − D s
-    let d = inverse_inertia(shape, own, push.centre);
+    let d = inverse_inertia(shape, own.friction, push.centre);
     let g = slip(shape, w, push.centre) - d * s;
-    let best = least_on_ball(d, g, friction[b.contact + c * LANES] * push.sum);
-    patch_put(b, rows, z, impulses(shape, best, push.centre));
+    let best = least_on_ball(d, g, slope * push.sum);
+    return PatchImpulse(z, impulses(shape, best, push.centre));
 }
 

@@ -1,4 +1,5 @@
 // Stage `contact_terms`: biases, friction and first guess of the contacts and scalar rows.
+//{patch_functions}
 
 @compute @workgroup_size(64)
 fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -19,6 +20,7 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
                 fastest = max(fastest, max(abs(previous), abs(free)));
                 kick = max(kick, select(0.0, abs(free - previous), i == 0u));
             }
+            //{patch_pace}
         }
         for (var s = 0u; s < SCALAR_COUNT; s++) {
             let scalar = SCALAR + SCALAR_LEN * s;
@@ -48,6 +50,7 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
             friction = mu_b;
         }
         let restitution = tables[pair + 13u];
+        //{patch_ask_terms}
         let free = rows[(row + ROW_FREE) * header.stride + w];
         let previous = rows[(row + ROW_PREVIOUS) * header.stride + w];
         let mean = rows[(row + ROW_MEAN) * header.stride + w];
@@ -72,6 +75,7 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
                     state[(kept + 4u) * header.stride + w]
                 );
             }
+            //{patch_vertex}
         }
         var guess = vec3<f32>(0.0);
         for (var i = 0u; i < 3u; i++) {

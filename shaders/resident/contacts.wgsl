@@ -1,8 +1,9 @@
 // Stage `contacts`: the points of every pair that is near, in the order of the pairs; of them those that the free motion, or what stops it, may close.
 
-var<private> found: array<f32, 45>;
+var<private> found: array<f32, FOUND_LEN>;
 
 //{points}
+//{patch_functions}
 
 fn vector(first: u32, w: u32) -> vec3<f32> {
     return vec3<f32>(
@@ -44,6 +45,7 @@ fn contacts(@builtin(global_invocation_id) id: vec3<u32>) {
             default: {}
         }
         lost = lost || found[4u * POINT_LEN] != 0.0;
+        //{patch_take}
         for (var k = 0u; k < 4u; k++) {
             let point = POINT_LEN * k;
             if (found[point + 8u] == 0.0) {
@@ -62,6 +64,7 @@ fn contacts(@builtin(global_invocation_id) id: vec3<u32>) {
                     contact[(at + 2u + i) * header.stride + w] = found[point + i];
                 }
                 contact[(at + 9u) * header.stride + w] = found[point + 10u];
+                //{patch_none}
             }
             candidates++;
         }
@@ -71,6 +74,7 @@ fn contacts(@builtin(global_invocation_id) id: vec3<u32>) {
     var penetration = 0.0;
     for (var c = 0u; c < min(candidates, CAPACITY); c++) {
         let at = CONTACT_HEAD + CONTACT_LEN * c;
+        //{patch_settle}
         if (contact[(at + 9u) * header.stride + w] < REACH + deepest) {
             if (count < c) {
                 let to = CONTACT_HEAD + CONTACT_LEN * count;
@@ -78,7 +82,7 @@ fn contacts(@builtin(global_invocation_id) id: vec3<u32>) {
                     contact[(to + i) * header.stride + w] = contact[(at + i) * header.stride + w];
                 }
             }
-            penetration = max(penetration, -contact[(CONTACT_HEAD + CONTACT_LEN * count + 8u) * header.stride + w]);
+            penetration = max(penetration, -contact[(CONTACT_HEAD + CONTACT_LEN * count + LOWEST) * header.stride + w]);
             count++;
         }
     }

@@ -1,4 +1,5 @@
 // Stage `finish`: the new state, what the next step starts from, and the report. A world whose state would not be finite, or too fast, halts instead.
+//{patch_functions}
 
 @compute @workgroup_size(64)
 fn finish(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -27,6 +28,7 @@ fn finish(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     //{write_state}
     state[MEMORY * header.stride + w] = f32(count);
+    var row_count = 3u * count;
     for (var c = 0u; c < count; c++) {
         let at = CONTACT_HEAD + CONTACT_LEN * c;
         let row = ROW_LEN * c;
@@ -46,8 +48,8 @@ fn finish(@builtin(global_invocation_id) id: vec3<u32>) {
         state[(kept + 2u) * header.stride + w] = impulse.x;
         state[(kept + 3u) * header.stride + w] = impulse.y;
         state[(kept + 4u) * header.stride + w] = impulse.z;
+        //{patch_keep}
     }
-    var row_count = 3u * count;
     for (var s = 0u; s < SCALAR_COUNT; s++) {
         state[(SCALAR_MEMORY + s) * header.stride + w] = rows[(SCALAR_IMPULSE + s) * header.stride + w];
         if (motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0) {

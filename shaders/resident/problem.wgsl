@@ -3,12 +3,14 @@
 //{private}
 var<private> residual: f32;
 var<private> rounding: f32;
+//{patch_functions}
 
 // z from the impulses themselves, and the residual and its rounding floor: of that what counts as solved.
 fn certify(count: u32, w: u32) -> bool {
     //{clear}
     for (var c = 0u; c < count; c++) {
         let row = ROW_LEN * c;
+        //{patch_ask_add}
         //{add_contact}
     }
     for (var s = 0u; s < SCALAR_COUNT; s++) {
@@ -22,6 +24,7 @@ fn certify(count: u32, w: u32) -> bool {
     var ok = true;
     for (var c = 0u; c < count; c++) {
         let row = ROW_LEN * c;
+        //{patch_ask_check}
         var error = 0.0;
         var size = 0.0;
         //{check_contact}
@@ -49,6 +52,7 @@ fn certify(count: u32, w: u32) -> bool {
 fn sweep(count: u32, w: u32) {
     for (var c = 0u; c < count; c++) {
         let row = ROW_LEN * c;
+        //{patch_ask_sweep}
         //{sweep_contact}
     }
     for (var s = 0u; s < SCALAR_COUNT; s++) {

@@ -9,6 +9,12 @@ use crate::spatial::{Mat3, Pose, Vec3, tangent_frame};
 /// A cylinder whose axis leans less than this (the sine of its tilt) presses with its disc, else with its lowest points.
 const LEANING: f64 = 0.1;
 
+/// Radius and half length of a cylinder, m, of its lengths.
+#[inline(always)]
+pub(super) fn size<R: Real>([radius, half_length, _]: &[f64; 3]) -> [R; 2] {
+    [R::constant(*radius), R::constant(*half_length)]
+}
+
 /// A cylinder over a plane as a patch: its lower disc, or, where it leans, the lowest points of its two rims (features 0 and 4, or 4 and 0 upside down, as in [`plane::cylinder`](super::plane::cylinder)).
 ///
 /// The height of the point `c + R (a b_t + b b_o)` of the disc with axis u (in terms of the axis's part along the plane: rows that turn with the body would
@@ -21,13 +27,13 @@ const LEANING: f64 = 0.1;
 /// Points 0 to 2 of a disc are its centre and its two slopes: gap −R σ u·t, and what the angular velocity (of the second geom from the first) is multiplied by to give its rate,
 /// −R σ u × t. `comes_first`: the cylinder is the first geom of the pair, and normals point from it to the plane.
 #[inline(always)]
-pub(super) fn on_plane<R: Pack>(
+pub(crate) fn on_plane<R: Real>(
     plane: &Pose<R>,
     b: &Pose<R>,
-    [r, half_length, _]: &[f64; 3],
+    [radius, half_length]: [R; 2],
     comes_first: bool,
 ) -> (Manifold<R>, Disc<R>) {
-    let (one, radius) = (R::one(), R::constant(*r));
+    let one = R::one();
     let n = plane.rotation.columns[2];
     let outward = if comes_first { -one } else { one };
     let [normal, t, o] = tangent_frame(n.scale(outward));
@@ -39,7 +45,7 @@ pub(super) fn on_plane<R: Pack>(
     // +1: the rim at −z is the lower one
     let upside_down = cosine.lt(R::zero());
     let up = R::select(upside_down, -one, one);
-    let reach = up * R::constant(*half_length);
+    let reach = up * half_length;
     let (lower, upper) = (axis.mul_add(-reach, b.position), axis.mul_add(reach, b.position));
     let toward = down.scale(radius / R::select(standing, one, sine));
     let arm = up * radius;
@@ -88,7 +94,8 @@ pub(super) fn on_box<R: Pack>(
         height = R::select(farther, R::constant(half[k]), height);
         farthest = R::select(farther, away, farthest);
     }
-    let (points, mut disc) = on_plane(&face(normal.mul_add(height, base.position), normal), cylinder, own, true);
+    let base_plane = face(normal.mul_add(height, base.position), normal);
+    let (points, mut disc) = on_plane(&base_plane, cylinder, size(own), true);
     // |p_k| + R ≤ h_k along the face
     let p = base.rotation.transpose_mul(points[0].position - base.position);
     for (k, p) in [p.x, p.y, p.z].into_iter().enumerate() {
@@ -112,7 +119,7 @@ pub(super) fn on_cylinder<R: Pack>(
     let below = axis.dot(top.position - base.position).lt(R::zero());
     let normal = axis.scale(R::select(below, -R::one(), R::one()));
     let end = normal.mul_add(R::constant(under[1]), base.position);
-    let (points, mut disc) = on_plane(&face(end, normal), top, own, comes_first);
+    let (points, mut disc) = on_plane(&face(end, normal), top, size(own), comes_first);
     // |p − e| + R ≤ R' across the axis
     let arm = points[0].position - end;
     let across = arm - normal.scale(normal.dot(arm));

@@ -16,6 +16,8 @@ mod round;
 mod tests;
 
 pub(crate) use boxes::may_touch;
+#[cfg(feature = "gpu")]
+pub(crate) use {disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
@@ -252,9 +254,9 @@ pub(crate) struct PairPlan {
     /// The smaller bounding radius, m.
     pub size: f64,
     /// Whether its points stay together as a patch.
-    patch: bool,
+    pub patch: bool,
     /// Whether one point of it by itself resists turning, if it is a patch.
-    torsion: bool,
+    pub torsion: bool,
 }
 
 /// Free motion of a geom within a step.
@@ -275,7 +277,7 @@ impl<R: Real> Drift<R> {
     }
     /// Free motion of the point of the geom at `position`.
     #[inline(always)]
-    fn at(&self, position: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn at(&self, position: Vec3<R>) -> Vec3<R> {
         self.shift.at(position - self.reference)
     }
 }
@@ -529,7 +531,7 @@ fn patch_points<R: Pack>(
     threshold: R,
 ) -> (Manifold<R>, Disc<R>) {
     let (mut points, mut disc) = match (&pair.kind, &pair.solids) {
-        (Kind::Lanes(Shapes::PlaneCylinder), _) => return disc::on_plane(a, b, &pair.lengths[1], false),
+        (Kind::Lanes(Shapes::PlaneCylinder), _) => return disc::on_plane(a, b, disc::size(&pair.lengths[1]), false),
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
         _ => return (narrow(pair, a, b, near, threshold), Disc::none()),

@@ -61,7 +61,7 @@ impl<R: Pack> More<R> {
 
 /// The disc of a cylinder, in the lanes where there is one; points 1 and 2 of its manifold are its slopes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Disc<R: Real> {
+pub(crate) struct Disc<R: Real> {
     pub lanes: R::Mask,
     /// m.
     pub radius: R,
@@ -78,6 +78,28 @@ impl<R: Real> Disc<R> {
         let zero = R::zero();
         Self { lanes: R::Mask::splat(false), radius: zero, arm: zero, lowest: zero }
     }
+}
+
+/// Where the points of a pair that stay together are within `threshold`: its vertices, or all rows of its disc; where that is not, there is none.
+#[inline(always)]
+pub(crate) fn within<R: Real>(points: &Manifold<R>, disc: &mut Disc<R>, threshold: R) -> [R::Mask; KEPT] {
+    let standing = disc.lanes;
+    let flat = standing.and(disc.lowest.lt(threshold));
+    disc.lanes = flat;
+    let mut present = [flat, flat, flat, R::Mask::splat(false)];
+    for k in 0..KEPT {
+        let vertex = points[k].gap.lt(threshold).and(standing.not());
+        present[k] = present[k].or(vertex);
+    }
+    present
+}
+
+/// What the free motion of both geoms makes of the gap of a disc, as [`moved`] of that of a point: no point of it comes down by more than its centre and R |ω × n|.
+#[inline(always)]
+pub(crate) fn disc_moved<R: Real>(disc: &Disc<R>, centre: &Candidate<R>, [da, db]: [&Drift<R>; 2]) -> [R; 2] {
+    let turn = (db.shift.angular - da.shift.angular).cross(centre.normal).norm();
+    let closing = centre.normal.dot(db.at(centre.position) - da.at(centre.position)) - disc.radius * turn;
+    [-(disc.lowest.max(R::zero()) + closing), disc.lowest + closing.min(R::zero())]
 }
 
 /// A patch that may touch in some worlds of the tile at hand.
@@ -108,15 +130,10 @@ impl<R: Pack> NearPatch<R> {
         deepest: &mut R,
     ) -> Option<Self> {
         let (zero, margin) = (R::zero(), R::constant(pair.margin));
-        let standing = disc.lanes;
-        let flat = standing.and(disc.lowest.lt(threshold));
-        disc.lanes = flat;
-        let mut present = [flat, flat, flat, R::Mask::splat(false)];
-        let mut any = flat;
-        for k in 0..KEPT {
-            let vertex = points[k].gap.lt(threshold).and(standing.not());
-            present[k] = present[k].or(vertex);
-            any = any.or(vertex);
+        let present = within(&points, &mut disc, threshold);
+        let mut any = R::Mask::splat(false);
+        for mask in present {
+            any = any.or(mask);
         }
         if !any.any() {
             return None;
@@ -131,15 +148,12 @@ impl<R: Pack> NearPatch<R> {
             gap[k] = after;
         }
         if disc.lanes.any() {
-            // no point of the disc comes down by more than its centre and R |ω × n|
             disc.lowest -= margin;
             let point = &mut points[0];
             point.gap -= R::select(disc.lanes, margin, zero);
-            let turn = (db.shift.angular - da.shift.angular).cross(point.normal).norm();
-            let closing = point.normal.dot(db.at(point.position) - da.at(point.position)) - disc.radius * turn;
-            let overlap = -(disc.lowest.max(zero) + closing);
+            let [overlap, after] = disc_moved(&disc, point, [da, db]);
             *deepest = R::select(disc.lanes, deepest.max(overlap), *deepest);
-            gap[0] = R::select(disc.lanes, disc.lowest + closing.min(zero), gap[0]);
+            gap[0] = R::select(disc.lanes, after, gap[0]);
         }
         Some(Self { pair: index, points, present, disc, gap, torsion: pair.torsion, lanes: 0 })
     }

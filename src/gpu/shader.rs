@@ -19,6 +19,7 @@ pub const PATCHES: &str = "patches";
 /// WGSL: what is shared, the parts, and the stage.
 pub const SOURCE: &str = concat!(
     include_str!("../../shaders/common.wgsl"),
+    include_str!("../../shaders/numbers.wgsl"),
     include_str!("../../shaders/warm_start.wgsl"),
     include_str!("../../shaders/residual.wgsl"),
     include_str!("../../shaders/pgs.wgsl"),
@@ -28,6 +29,7 @@ pub const SOURCE: &str = concat!(
     include_str!("../../shaders/patch/law.wgsl"),
     include_str!("../../shaders/patch/sweeps.wgsl"),
     include_str!("../../shaders/patch/certificate.wgsl"),
+    include_str!("../../shaders/patch/block.wgsl"),
 );
 
 /// An array that the shader binds.

@@ -4,7 +4,7 @@
 //! are called as they are.
 
 use super::layout::{Layout, PointFormula};
-use crate::contact::{ROUNDING, Shapes, may_touch, moved, pierced, points};
+use crate::contact::{Drift, ROUNDING, Shapes, disc_moved, disc_on_plane, may_touch, moved, pierced, points, within};
 use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
@@ -62,7 +62,7 @@ impl Formulas {
     pub fn new(plan: &Plan, layout: &Layout) -> Self {
         let nv = layout.nv;
         let law = plan.settings.solve().law;
-        let law = if law == crate::solver::FrictionLaw::Cone { LAW_CONE } else { crate::solver::LAW_BOX };
+        let law = if law == crate::solver::FrictionLaw::Box { crate::solver::LAW_BOX } else { LAW_CONE };
         let compliance = plan.settings.compliance;
         let asked = |formula: &PointFormula| layout.pairs.iter().any(|pair| pair.formula == Some(*formula));
         let points = PointFormula::ALL.into_iter().filter(asked);
@@ -88,7 +88,7 @@ impl Formulas {
 }
 
 /// Cuts `x` into parts of the given lengths.
-fn parts<const N: usize, R>(x: &[R], lengths: [usize; N]) -> [&[R]; N] {
+pub(super) fn parts<const N: usize, R>(x: &[R], lengths: [usize; N]) -> [&[R]; N] {
     let mut rest = x;
     lengths.map(|len| {
         let (part, after) = rest.split_at(len);
@@ -97,11 +97,11 @@ fn parts<const N: usize, R>(x: &[R], lengths: [usize; N]) -> [&[R]; N] {
     })
 }
 
-fn triple<R: Real>(x: &[R], at: usize) -> Vec3<R> {
+pub(super) fn triple<R: Real>(x: &[R], at: usize) -> Vec3<R> {
     vec3(x[at], x[at + 1], x[at + 2])
 }
 
-fn put<R: Real>(v: Vec3<R>, out: &mut Vec<R>) {
+pub(super) fn put<R: Real>(v: Vec3<R>, out: &mut Vec<R>) {
     out.extend([v.x, v.y, v.z]);
 }
 
@@ -202,7 +202,7 @@ fn scalar_row<R: Real>(
     out.extend(y);
 }
 
-fn dot<R: Real>(a: &[R], b: &[R]) -> R {
+pub(super) fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     let mut sum = R::zero();
     for (a, b) in a.iter().zip(b) {
         sum = a.mul_add(*b, sum);
@@ -216,16 +216,25 @@ pub(super) const POINT_INPUTS: usize = 2 * 12 + 6 + 3 + 2 * 9;
 /// motion towards it.
 pub(super) const POINT_LEN: usize = 11;
 
+/// Numbers of the points of a pair: of four points, and 1 where a capsule pierces the box.
+pub(super) const POINTS_LEN: usize = 4 * POINT_LEN + 1;
+/// What follows for [`PointFormula::Discs`]: 1 where they are a disc, R times the cosine by which it leans, and the gap of its lowest point less the margin.
+pub(super) const DISC_LEN: usize = 3;
+
+/// A pose of the inputs of a pair.
+fn pose<R: Real>(x: &[R], at: usize) -> Pose<R> {
+    let columns = [triple(x, at + 3), triple(x, at + 6), triple(x, at + 9)];
+    Pose { position: triple(x, at), rotation: Mat3 { columns } }
+}
+
 /// Four points; and 1 where a capsule pierces the box. As `collide` has them.
 fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
-    let pose = |at: usize| Pose {
-        position: triple(x, at),
-        rotation: Mat3 { columns: [triple(x, at + 3), triple(x, at + 6), triple(x, at + 9)] },
-    };
+    let pose = |at: usize| pose(x, at);
     let lengths = [[x[24], x[25], x[26]], [x[27], x[28], x[29]]];
-    let mut out = vec![R::zero(); 4 * POINT_LEN + 1];
+    let mut out = vec![R::zero(); POINTS_LEN];
     let shapes = match formula {
         PointFormula::Points(shapes) => shapes,
+        PointFormula::Discs => return disc_points(x),
         PointFormula::Boxes => {
             // of all half edges, which is more than the sum of the bounding radii
             let rounding = R::constant(ROUNDING) * (x[24] + x[25] + x[26] + x[27] + x[28] + x[29]);
@@ -252,6 +261,42 @@ fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
     let lost =
         if shapes == Shapes::CapsuleBox { R::select(pierced(&found, x[24]), R::one(), R::zero()) } else { R::zero() };
     out.push(lost);
+    out
+}
+
+/// The points of a cylinder over a plane that stay together, or its disc, of which the first is the centre, and the next two its slopes.
+fn disc_points<R: Real>(x: &[R]) -> Vec<R> {
+    let (zero, one) = (R::zero(), R::one());
+    let (mut points, mut disc) = disc_on_plane(&pose(x, 0), &pose(x, 12), [x[27], x[28]], false);
+    let (threshold, margin) = (x[30], x[32]);
+    let present = within(&points, &mut disc, threshold);
+    disc.lowest -= margin;
+    let drift = |at: usize| Drift {
+        shift: Motion { angular: triple(x, at), linear: triple(x, at + 3) },
+        reference: triple(x, at + 6),
+        travel: zero,
+    };
+    let (da, db) = (drift(33), drift(42));
+    let mut out = Vec::new();
+    let mut flat_after = zero;
+    for (k, point) in points.iter_mut().enumerate() {
+        // slopes have no margin
+        let (shrinks, margin) = (disc.lanes.not().or(R::Mask::splat(k == 0)), margin);
+        point.gap -= R::select(present[k].and(shrinks), margin, zero);
+        let [mut overlap, mut after] = moved(point.gap, point.normal, da.at(point.position), db.at(point.position));
+        if k == 0 {
+            let [flat_overlap, after_it] = disc_moved(&disc, point, [&da, &db]);
+            overlap = R::select(disc.lanes, flat_overlap, overlap);
+            flat_after = after_it;
+        } else {
+            overlap = R::select(disc.lanes, zero, overlap);
+        }
+        after = R::select(disc.lanes, flat_after, after);
+        put(point.position, &mut out);
+        put(point.normal, &mut out);
+        out.extend([point.gap, point.feature, R::select(present[k], one, zero), overlap, after]);
+    }
+    out.extend([zero, R::select(disc.lanes, one, zero), disc.arm, disc.lowest]);
     out
 }
 
@@ -299,14 +344,26 @@ const OWN: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)
 /// Gap, u, u*, ū, e, fastest and kick → velocity and position target.
 fn contact_targets<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let &[gap, u, free, mean, e, fastest, kick] = x else { return Vec::new() };
+    let closing = targets(&plan.settings, R::constant(plan.dt), gap);
+    bounced(plan, layout, [gap, u, free, mean, e], Pace { fastest, kick }, closing).to_vec()
+}
+
+/// Gap, u, u*, ū, e, the pace of the world and the targets without bounce → velocity and position target.
+pub(super) fn bounced<R: Real>(
+    plan: &Plan,
+    layout: &Layout,
+    [gap, u, free, mean, e]: [R; 5],
+    pace: Pace<R>,
+    closing: (R, R),
+) -> [R; 2] {
     let (settings, dt) = (&plan.settings, R::constant(plan.dt));
     let threshold = R::constant(settings.restitution_threshold);
     let approach = Approach::new([u, free, mean], layout.centered, gap, e, threshold, dt);
     let elastic = R::zero().lt(e);
-    let (target, position_target) = approach.targets(elastic, targets(settings, dt, gap));
+    let (target, position_target) = approach.targets(elastic, closing);
     let left_open = elastic.and(approach.reaches.not());
-    let thrown = Pace { fastest, kick }.target(threshold, dt, gap, [u, free], target);
-    vec![R::select(left_open, thrown, target), position_target]
+    let thrown = pace.target(threshold, dt, gap, [u, free], target);
+    [R::select(left_open, thrown, target), position_target]
 }
 
 /// The own block of a contact, with the compliance of its normal.
@@ -349,7 +406,7 @@ fn sweep_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
 }
 
 /// z, m, Y and λ of some rows → z + Y λ and m + |Y| |λ|.
-fn add_rows<R: Real>(nv: usize, rows: usize, x: &[R]) -> Vec<R> {
+pub(super) fn add_rows<R: Real>(nv: usize, rows: usize, x: &[R]) -> Vec<R> {
     let [z, m, y, impulse] = parts(x, [nv, nv, rows * nv, rows]);
     let mut sums = [z.to_vec(), m.to_vec()];
     for i in 0..rows {

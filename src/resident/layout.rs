@@ -3,6 +3,7 @@
 use crate::contact::{Kind, Shapes};
 use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
+use crate::solver::{FrictionLaw, PATCH_LEN, PATCH_ROWS};
 use crate::step::{Plan, keeps_momentum};
 
 /// A pair of geoms, as the contact stage reads it.
@@ -10,7 +11,7 @@ use crate::step::{Plan, keeps_momentum};
 pub(super) struct Pair {
     /// The formula that it asks for, if it may touch at all.
     pub formula: Option<PointFormula>,
-    /// Numbers of its table entry, [`PAIR_LEN`] of them.
+    /// Numbers of its table entry, [`Layout::pair_len`] of them.
     pub table: Vec<f32>,
 }
 
@@ -21,16 +22,19 @@ pub(super) enum PointFormula {
     Points(Shapes),
     /// Whether boxes may touch; their points are found on the CPU only.
     Boxes,
+    /// For the points or the disc of a cylinder over a plane that stay together.
+    Discs,
 }
 
 impl PointFormula {
-    pub const ALL: [Self; 11] = {
-        let mut all = [Self::Boxes; 11];
+    pub const ALL: [Self; 12] = {
+        let mut all = [Self::Boxes; 12];
         let mut k = 0;
         while k < 10 {
             all[k] = Self::Points(Shapes::ALL[k]);
             k += 1;
         }
+        all[11] = Self::Discs;
         all
     };
     /// Its number in shaders.
@@ -38,6 +42,7 @@ impl PointFormula {
         match self {
             Self::Points(shapes) => shapes as usize,
             Self::Boxes => 10,
+            Self::Discs => 11,
         }
     }
 }
@@ -67,15 +72,55 @@ fn guard(a: &Shape, b: &Shape) -> (PointFormula, [[f64; 3]; 2]) {
 /// Numbers of a pair in the table: both geoms, their bodies and trees, the number of its formula (−1: it never touches; [`GUARD`]), margin, bounding radii, size, on a plane or not, how friction is
 /// found and its fixed value, restitution, and two times three lengths.
 pub(super) const PAIR_LEN: usize = 20;
+/// What follows where pairs may be patches: whether it is one, whether a single vertex of it is, how e_r is found (0: uniform pressure, 1: a coefficient, 2: an ellipsoid), and the three half
+/// axes, or the coefficient of torsional friction.
+const PATCH_PAIR_LEN: usize = 6;
 /// Numbers of a contact in the `contact` buffer: pair, feature, position, normal, gap, and the gap after the free motion.
 pub(super) const CONTACT_LEN: usize = 10;
+/// Where a contact says what it is, if it may be a patch: a point (0), a patch with vertices (1) or a disc (2); then come R times the cosine by which a disc leans, and the gap of the lowest point.
+pub(super) const CONTACT_KIND: usize = CONTACT_LEN;
+/// What else it has then begins here: three further vertices, each with the numbers of a contact, and whether it is there in the place of the pair.
+pub(super) const VERTEX: usize = CONTACT_KIND + 3;
 /// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and whether the problem at
 /// hand is still unsolved.
 pub(super) const CONTACT_HEAD: usize = 8;
 /// Numbers of a scalar row in the `motion` buffer before its Y: whether it acts, W, both biases.
 pub(super) const SCALAR_HEAD: usize = 4;
-/// Numbers that a world remembers of a contact: pair, feature, impulse in world axes.
+/// Numbers that a world remembers of a contact: pair, feature, impulse in world axes. Of a patch the feature is −1, and the impulse that of its friction.
 pub(super) const MEMORY_LEN: usize = 5;
+/// What follows of a patch: features and impulses of its four normals, and its torsion.
+const PATCH_MEMORY_LEN: usize = 9;
+/// The rows of a patch in their order here: the normal of its first vertex and two tangents, as any contact; the normals of the other three; torsion. Those of the normals, and of the friction.
+pub(super) const NORMALS: [usize; 4] = [0, 3, 4, 5];
+pub(super) const FRICTIONS: [usize; 3] = [1, 2, 6];
+/// Entries of W of its own that are kept of a patch: of normals by normals, of friction by normals, of friction by friction; of what is symmetric one half.
+pub(super) const PATCH_OWN: [(usize, usize); 28] = {
+    let (mut all, mut count) = ([(0, 0); 28], 0);
+    let mut i = 0;
+    while i < 4 {
+        let mut j = 0;
+        while j <= i {
+            all[count] = (NORMALS[i], NORMALS[j]);
+            (count, j) = (count + 1, j + 1);
+        }
+        i += 1;
+    }
+    i = 0;
+    while i < 12 {
+        all[count] = (FRICTIONS[i % 3], NORMALS[i / 3]);
+        (count, i) = (count + 1, i + 1);
+    }
+    i = 0;
+    while i < 3 {
+        let mut j = 0;
+        while j <= i {
+            all[count] = (FRICTIONS[i], FRICTIONS[j]);
+            (count, j) = (count + 1, j + 1);
+        }
+        i += 1;
+    }
+    all
+};
 
 /// The sizes of a model, and where its arrays begin.
 #[derive(Debug, Clone)]
@@ -96,6 +141,10 @@ pub(super) struct Layout {
     pub signs: Vec<f32>,
     /// Lower and upper bound of every scalar row, N·s, shape \[row\]\[2\].
     pub bounds: Vec<f32>,
+    /// Whether contacts may be patches.
+    pub patches: bool,
+    /// How many pairs may be.
+    pub patch_pairs: usize,
     /// Whether anything of the model bounces.
     pub elastic: bool,
     /// Room for contacts of a world.
@@ -113,6 +162,7 @@ pub(super) struct Layout {
 impl Layout {
     pub fn new(plan: &Plan, capacity: usize) -> Self {
         let model = &*plan.model;
+        let patches = plan.settings.friction == FrictionLaw::Patch;
         let restitution = |pair: &crate::model::CollisionPair| pair.restitution.unwrap_or(plan.settings.restitution);
         let mut signs = Vec::new();
         let pairs = plan.collide.pairs.iter().zip(&model.pairs).map(|(planned, pair)| {
@@ -125,6 +175,9 @@ impl Layout {
             }
             signs.extend(sign);
             let (formula, number, lengths) = match planned.kind {
+                Kind::Lanes(Shapes::PlaneCylinder) if planned.patch => {
+                    (Some(PointFormula::Discs), PointFormula::Discs.number() as f64, planned.lengths)
+                }
                 Kind::Lanes(shapes) => {
                     let formula = PointFormula::Points(shapes);
                     (Some(formula), formula.number() as f64, planned.lengths)
@@ -164,6 +217,15 @@ impl Layout {
             ];
             table.extend(lengths.iter().flatten());
             debug_assert_eq!(table.len(), PAIR_LEN);
+            if patches {
+                let flag = |is: bool| f64::from(u8::from(is));
+                let (form, [a, b, c]) = match (pair.ellipsoid, pair.torsion) {
+                    (Some(half_axes), _) => (2.0, half_axes),
+                    (None, Some(torsion)) => (1.0, [torsion, 0.0, 0.0]),
+                    (None, None) => (0.0, [0.0; 3]),
+                };
+                table.extend([flag(planned.patch), flag(planned.torsion), form, a, b, c]);
+            }
             let table = table.into_iter().map(|x| x as f32).collect();
             Pair { formula, table }
         });
@@ -198,6 +260,8 @@ impl Layout {
             pairs,
             signs,
             bounds,
+            patches,
+            patch_pairs: plan.collide.pairs.iter().filter(|pair| pair.patch).count(),
             elastic: model.pairs.iter().any(|pair| restitution(pair) > 0.0),
             capacity,
             passed: 0,
@@ -209,6 +273,25 @@ impl Layout {
 
     pub fn scalar_rows(&self) -> usize {
         self.joint_rows + self.equality_rows
+    }
+
+    /// Numbers of a pair in the table, of a contact in the `contact` buffer, and of what is remembered of one.
+    pub fn pair_len(&self) -> usize {
+        PAIR_LEN + if self.patches { PATCH_PAIR_LEN } else { 0 }
+    }
+    pub fn contact_len(&self) -> usize {
+        if self.patches { VERTEX + 3 * CONTACT_LEN } else { CONTACT_LEN }
+    }
+    pub fn memory_len(&self) -> usize {
+        MEMORY_LEN + if self.patches { PATCH_MEMORY_LEN } else { 0 }
+    }
+    /// Most patches of a world.
+    pub fn most_patches(&self) -> usize {
+        self.capacity.min(self.patch_pairs)
+    }
+    /// Which number of a contact is the gap of its lowest point.
+    pub fn lowest(&self) -> usize {
+        if self.patches { CONTACT_KIND + 2 } else { 8 }
     }
 
     // What the formulas take, in their order.
@@ -228,6 +311,11 @@ impl Layout {
     pub fn contact_row_lengths(&self) -> [usize; 10] {
         let mean = self.mean_len();
         [3, 3, self.nv, 3 * self.trees, 6 * self.nv, self.packed, self.nv, self.nv, self.nv, mean]
+    }
+    /// Y of the contact; presence, position and normal of the further vertices; whether it is a disc and its normal; signs, references, subspaces, factor, roots, v*, v, v̄.
+    pub fn patch_row_lengths(&self) -> [usize; 11] {
+        let [_, _, sign, reference, subspace, factor, root, free, v, mean] = self.contact_row_lengths();
+        [3 * self.nv, 3 * 7, 4, sign, reference, subspace, factor, root, free, v, mean]
     }
     pub fn contact_row_inputs(&self) -> usize {
         self.contact_row_lengths().iter().sum()
@@ -277,12 +365,12 @@ impl Layout {
     pub fn scalar_memory(&self) -> usize {
         self.outcome() + OUTCOME_LEN
     }
-    /// Number of contacts that are remembered, then [`MEMORY_LEN`] numbers each.
+    /// Number of contacts that are remembered, then [`Self::memory_len`] numbers each.
     pub fn memory(&self) -> usize {
         self.scalar_memory() + self.scalar_rows()
     }
     pub fn state_len(&self) -> usize {
-        self.memory() + 1 + MEMORY_LEN * self.capacity
+        self.memory() + 1 + self.memory_len() * self.capacity
     }
 
     // Buffer `motion`: what the free motion leaves, in the order of the formula's results.
@@ -323,10 +411,10 @@ impl Layout {
         self.passed() + self.passed
     }
 
-    // Buffer `contact`: [`CONTACT_HEAD`] numbers of the step at hand, then [`CONTACT_LEN`] numbers a contact.
+    // Buffer `contact`: [`CONTACT_HEAD`] numbers of the step at hand, then [`Layout::contact_len`] numbers a contact.
 
     pub fn contact_buffer_len(&self) -> usize {
-        CONTACT_HEAD + CONTACT_LEN * self.capacity
+        CONTACT_HEAD + self.contact_len() * self.capacity
     }
 
     // Buffer `rows`: of every contact, frame, Y, own block, u*, u before the step, ū, both biases, friction, impulses of both problems.
@@ -360,7 +448,37 @@ impl Layout {
         self.row_friction() + 1
     }
     pub fn row_len(&self) -> usize {
+        if self.patches { self.row_shape() + PATCH_LEN } else { self.row_newton() + 3 }
+    }
+
+    // Of a patch, behind that: Y of four more rows, [`PATCH_OWN`], u*, u before the step, ū, both biases, impulses of both problems, and what it is.
+
+    pub fn row_more_y(&self) -> usize {
         self.row_newton() + 3
+    }
+    pub fn row_more_own(&self) -> usize {
+        self.row_more_y() + PATCH_ROWS * self.nv
+    }
+    pub fn row_more_free(&self) -> usize {
+        self.row_more_own() + PATCH_OWN.len()
+    }
+    pub fn row_more_previous(&self) -> usize {
+        self.row_more_free() + PATCH_ROWS
+    }
+    /// As [`Self::row_mean`].
+    pub fn row_more_mean(&self) -> usize {
+        if self.centered { self.row_more_previous() + PATCH_ROWS } else { self.row_more_free() }
+    }
+    /// Four of the velocity problem, four of the position problem.
+    pub fn row_more_bias(&self) -> usize {
+        self.row_more_previous() + if self.centered { 2 } else { 1 } * PATCH_ROWS
+    }
+    pub fn row_more_impulse(&self) -> usize {
+        self.row_more_bias() + 2 * PATCH_ROWS
+    }
+    /// As [`crate::solver::Group::patches`] has it.
+    pub fn row_shape(&self) -> usize {
+        self.row_more_impulse() + 2 * PATCH_ROWS
     }
     /// Impulses of the scalar rows, shape \[problem\]\[row\].
     pub fn scalar_impulse(&self) -> usize {
@@ -388,7 +506,7 @@ impl Layout {
         all
     }
     pub fn sign_table(&self) -> usize {
-        PAIR_LEN * self.pairs.len()
+        self.pair_len() * self.pairs.len()
     }
     pub fn bound_table(&self) -> usize {
         self.sign_table() + self.signs.len()

@@ -5,13 +5,17 @@
 //! ```
 //! Every world is one problem, in factored form: with Y of all its rows, W λ = Yᵀ (Y λ) costs two products with Y, and W is never formed. An invocation is a
 //! world; arrays are `[component][world]`. What a shader computes between its loops is recorded from the functions that the CPU runs ([`formulas`]);
-//! its loops stand in `shaders/resident/`.
+//! its loops stand in `shaders/resident/`. Where contacts may be patches, `patch_rows` follows `contact_rows`, and the other stages know of them ([`patch_formulas`],
+//! [`patch_templates`]); the law of a patch itself is that of `shaders/patch/`.
 //!
 //! A world that the chain cannot step halts: it is not solved, has more contacts than there is room for, a pair near that has no formula here, or would leave
 //! all bounds. It keeps its state from before the step, and the CPU steps it from there through what it missed.
 
 mod formulas;
 mod layout;
+mod memory;
+mod patch_formulas;
+mod patch_templates;
 mod shaders;
 mod templates;
 #[cfg(test)]
@@ -21,9 +25,9 @@ use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
 use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
-use crate::step::{Identity, Impacts, Plan, Precision, Remembered};
+use crate::step::{Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
-use layout::{Layout, MEMORY_LEN};
+use layout::Layout;
 use shaders::{Shader, Stage, movers, shaders, stages};
 use std::ops::Range;
 
@@ -111,15 +115,12 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     if settings.algorithm == Algorithm::Jacobi {
         return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");
     }
-    if settings.friction == FrictionLaw::Patch {
-        return says("patches have no formulas there; use backend hybrid or cpu, or friction cone");
-    }
     if model.nv() > MOST_DOFS {
         let nv = model.nv();
         return Some(format!("it takes up to {MOST_DOFS} degrees of freedom, and the model has {nv}; use backend cpu"));
     }
     let pairs = plan.collide.pairs.len();
-    if shaders::loops_of_contacts(pairs) > LOOP_BUDGET {
+    if shaders::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));
     }
     if model.nv() == 0 {
@@ -532,48 +533,4 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
     };
     let why = number(layout::HALT);
     Outcome { report, halted: why != 0.0, no_room: why == layout::NO_ROOM }
-}
-
-impl Layout {
-    /// What a world remembers, from its numbers.
-    fn remembered(&self, number: &dyn Fn(usize) -> f32) -> Vec<Remembered> {
-        let mut all = Vec::new();
-        for c in 0..number(self.memory()) as usize {
-            let at = self.memory() + 1 + MEMORY_LEN * c;
-            let impulse = [2, 3, 4].map(|k| f64::from(number(at + k)));
-            all.push((Identity::Contact(number(at) as u32, number(at + 1) as u32).key(), impulse));
-        }
-        for s in 0..self.scalar_rows() {
-            let key = match s.checked_sub(self.joint_rows) {
-                None => Identity::JointRow(s as u32),
-                Some(row) => Identity::Equality(row as u32),
-            };
-            all.push((key.key(), [f64::from(number(self.scalar_memory() + s)), 0.0, 0.0]));
-        }
-        all
-    }
-
-    /// The numbers of what a world remembers. Contacts that there is no room for are forgotten: they are a first guess only.
-    fn remember(&self, all: &[Remembered], mut put: impl FnMut(usize, f32)) {
-        let mut contacts = 0;
-        for (key, impulse) in all {
-            match Identity::of(*key) {
-                Identity::Contact(pair, feature) if contacts < self.capacity => {
-                    let at = self.memory() + 1 + MEMORY_LEN * contacts;
-                    put(at, pair as f32);
-                    put(at + 1, feature as f32);
-                    (0..3).for_each(|k| put(at + 2 + k, impulse[k] as f32));
-                    contacts += 1;
-                }
-                Identity::JointRow(row) if (row as usize) < self.joint_rows => {
-                    put(self.scalar_memory() + row as usize, impulse[0] as f32);
-                }
-                Identity::Equality(row) if (row as usize) < self.equality_rows => {
-                    put(self.scalar_memory() + self.joint_rows + row as usize, impulse[0] as f32);
-                }
-                _ => {}
-            }
-        }
-        put(self.memory(), contacts as f32);
-    }
 }

@@ -1,11 +1,14 @@
 //! The shaders of a model: the loops of `shaders/resident/`, and between them the recorded formulas.
 
-use super::formulas::{Formulas, POINT_LEN};
-use super::layout::{self, CONTACT_HEAD, CONTACT_LEN, GUARD, Layout, MEMORY_LEN, PAIR_LEN, SCALAR_HEAD};
+use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
+use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, GUARD, Layout, PointFormula, SCALAR_HEAD, VERTEX};
+use super::patch_formulas::PatchFormulas;
+use super::patch_templates::with_patches;
 use super::templates::filled;
 use super::{MOST_CAPACITY, MOVED};
 use crate::gpu::LOOP_BUDGET;
-use crate::solver::TRUSTED_FLOOR;
+use crate::lcp::patch::ellipsoid::SECULAR_STEPS;
+use crate::solver::{DISC_STEPS, TRUSTED_FLOOR};
 use crate::step::Plan;
 use std::fmt::Write;
 
@@ -35,7 +38,7 @@ pub(super) struct Stage {
 pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
     let stage = |shader: usize, problem: usize, prefix: &str| {
         let name = format!("{prefix}{}", shaders[shader]);
-        Stage { name, shader, problem, by_contact: shaders[shader] == "contact_rows" }
+        Stage { name, shader, problem, by_contact: ["contact_rows", "patch_rows"].contains(&shaders[shader]) }
     };
     let solves = |k: &usize| matches!(shaders[*k], "sweeps" | "newton");
     let last = shaders.len() - 1;
@@ -55,6 +58,7 @@ macro_rules! template {
 template!(COMMON, "common");
 template!(CONTACTS, "contacts");
 template!(CONTACT_ROWS, "contact_rows");
+template!(PATCH_ROWS, "patch_rows");
 template!(CONTACT_TERMS, "contact_terms");
 template!(PROBLEM, "problem");
 template!(SWEEPS, "sweeps");
@@ -88,12 +92,18 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
         all.push(Shader { name, source });
     }
     let newton = plan.settings.solve().uses_newton();
+    let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let mut template = |name: &str, text: &str| {
-        let text = filled(text, formulas, layout);
+        // worlds with patches are swept only
+        let patches = patches.as_ref().filter(|_| name != "newton");
+        let text = filled(&with_patches(name, text, patches, layout), formulas, layout);
         all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
     };
     template("contacts", CONTACTS);
     template("contact_rows", CONTACT_ROWS);
+    if patches.is_some() {
+        template("patch_rows", PATCH_ROWS);
+    }
     template("contact_terms", CONTACT_TERMS);
     template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
     if newton {
@@ -109,16 +119,24 @@ pub(super) fn movers(plan: &Plan, layout: &Layout) -> [Shader; 2] {
     ["gather", "scatter"].map(|name| Shader { name: name.into(), source: source.clone() })
 }
 
-/// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers.
-pub(super) fn loops_of_contacts(pairs: usize) -> usize {
-    5 * pairs + MOST_CAPACITY * (7 + 1 + CONTACT_LEN)
+/// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers, which of patches are four a contact, and settled.
+pub(super) fn loops_of_contacts(pairs: usize, patches: bool) -> usize {
+    let (points, len) =
+        if patches { (4 * (1 + 7) + 4 + CONTACT_LEN + 3, VERTEX + 3 * CONTACT_LEN) } else { (7, CONTACT_LEN) };
+    5 * pairs + MOST_CAPACITY * (points + 1 + len)
 }
 
-/// Iterations of all loops of one round of sweeps, `units` being contacts and scalar rows.
-pub(super) fn loops_of_a_round(plan: &Plan, units: usize) -> usize {
+/// Iterations of all loops of a sweep.
+fn loops_of_a_sweep(l: &Layout) -> usize {
+    // the cone of a disc, and the secular equation of the ellipsoid
+    1 + l.capacity + l.scalar_rows() + l.most_patches() * (DISC_STEPS + SECULAR_STEPS + 1)
+}
+
+/// Iterations of all loops of one round of sweeps.
+pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
     let check_every = plan.settings.check_every.max(1) as usize;
     // the sweeps, and the two passes of the certificate
-    1 + check_every * (1 + units) + 2 * units
+    1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows())
 }
 
 /// Iterations of all loops of one step of Newton.
@@ -132,7 +150,7 @@ pub(super) fn loop_limits(plan: &Plan, l: &Layout) -> (usize, usize) {
     let units = l.capacity + l.scalar_rows();
     let left = LOOP_BUDGET.saturating_sub(4 * units);
     let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
-    (rounds.min(left / loops_of_a_round(plan, units)), NEWTON_LIMIT.min(left / loops_of_a_newton_step(l.nv, units)))
+    (rounds.min(left / loops_of_a_round(plan, l)), NEWTON_LIMIT.min(left / loops_of_a_newton_step(l.nv, units)))
 }
 
 /// The head of an entry point whose invocations are worlds.
@@ -151,12 +169,12 @@ fn common(plan: &Plan, l: &Layout) -> String {
     for (name, value) in [
         ("NV", l.nv),
         ("PAIR_COUNT", l.pairs.len()),
-        ("PAIR_LEN", PAIR_LEN),
+        ("PAIR_LEN", l.pair_len()),
         ("CAPACITY", l.capacity),
         ("CONTACT_HEAD", CONTACT_HEAD),
-        ("CONTACT_LEN", CONTACT_LEN),
+        ("CONTACT_LEN", l.contact_len()),
         ("MEMORY", l.memory()),
-        ("MEMORY_LEN", MEMORY_LEN),
+        ("MEMORY_LEN", l.memory_len()),
         ("SCALAR_MEMORY", l.scalar_memory()),
         ("SCALAR_COUNT", l.scalar_rows()),
         ("SCALAR", l.scalar()),
@@ -186,6 +204,8 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("SIGN_TABLE", l.sign_table()),
         ("BOUND_TABLE", l.bound_table()),
         ("POINT_LEN", POINT_LEN),
+        ("FOUND_LEN", POINTS_LEN + if l.patches { DISC_LEN } else { 0 }),
+        ("LOWEST", l.lowest()),
         ("GUARD", GUARD),
         ("HALT", layout::HALT),
         ("DONE", layout::DONE),
@@ -203,6 +223,24 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("CHECK_EVERY", settings.check_every.max(1) as usize),
     ] {
         let _ = writeln!(out, "const {name} = {value}u;");
+    }
+    if l.patches {
+        for (name, value) in [
+            ("CONTACT_KIND", CONTACT_KIND),
+            ("VERTEX", VERTEX),
+            ("VERTEX_LEN", CONTACT_LEN),
+            ("POINTS_LEN", POINTS_LEN),
+            ("DISCS", PointFormula::Discs.number()),
+            ("ROW_MORE_FREE", l.row_more_free()),
+            ("ROW_MORE_PREVIOUS", l.row_more_previous()),
+            ("ROW_MORE_IMPULSE", l.row_more_impulse()),
+            ("ROW_SHAPE", l.row_shape()),
+        ] {
+            let _ = writeln!(out, "const {name} = {value}u;");
+        }
+        // beyond any reach, m
+        out.push_str("const FAR = 1e30f;\n");
+        let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);
     }
     for (name, value) in [
         ("NOT_SOLVED", layout::NOT_SOLVED.into()),

@@ -11,23 +11,28 @@ use crate::lane::Program;
 use std::fmt::Write;
 
 /// Numbers that a formula takes from an array.
-struct Taken<'a> {
+pub(super) struct Taken<'a> {
     /// Expression of the component `k`.
     at: Box<dyn Fn(usize) -> String + 'a>,
     len: usize,
 }
 
-fn from<'a>(len: usize, at: impl Fn(usize) -> String + 'a) -> Taken<'a> {
+pub(super) fn from<'a>(len: usize, at: impl Fn(usize) -> String + 'a) -> Taken<'a> {
     Taken { at: Box::new(at), len }
 }
 
 /// The expressions of arrays one after another.
-fn inputs(all: &[Taken<'_>]) -> Vec<String> {
+pub(super) fn inputs(all: &[Taken<'_>]) -> Vec<String> {
     all.iter().flat_map(|a| (0..a.len).map(|k| (a.at)(k))).collect()
 }
 
 /// The statements of a formula that take from `inputs` and give to `outputs`.
-fn told(program: &Program, prefix: &str, inputs: &[String], output: impl Fn(usize, &str) -> String) -> String {
+pub(super) fn told(
+    program: &Program,
+    prefix: &str,
+    inputs: &[String],
+    output: impl Fn(usize, &str) -> String,
+) -> String {
     program.wgsl(&program.whole(), prefix, |i| inputs[i].clone(), output, |_| String::new())
 }
 

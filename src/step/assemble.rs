@@ -1,6 +1,6 @@
 //! Stage 7, `assemble`: per island one block, W = J M⁻¹ Jᵀ (+ compliance), b = J v* − target.
 
-use super::patches::{disc_targets, patch_terms};
+use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
@@ -218,7 +218,7 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
         let (mut gap, mut goal) = (contacts.gap[slot], targets(settings, h, contacts.gap[slot]));
         if let Some(more) = contacts.patches.get(slot).filter(|more| more.disc != 0) {
-            (gap, goal) = disc_targets(settings, h, (gap, goal), more);
+            (gap, goal) = outline(contacts, slot).disc_targets(settings, h, (gap, goal), [more.gap[0], more.gap[1]]);
         }
         let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
         let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];

@@ -48,8 +48,8 @@ const JOINT_ROW: u64 = 1 << 63;
 /// Added to the identity of what a patch transmits.
 const PATCH: u64 = 1 << 61;
 /// What of a patch: its tangential impulse in world axes, its torsion in x; anything else is a vertex, its normal impulse in x.
-const FRICTION: u32 = u32::MAX;
-const TORSION: u32 = u32::MAX - 1;
+pub(crate) const FRICTION: u32 = u32::MAX;
+pub(crate) const TORSION: u32 = u32::MAX - 1;
 
 /// Whose impulse is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,10 +24,12 @@ mod worker;
 pub use chunk::Chunk;
 pub use impacts::IMPACT_PASSES;
 #[cfg(feature = "gpu")]
-pub(crate) use memory::Identity;
+pub(crate) use memory::{FRICTION, Identity, TORSION, Transmitted};
 pub use memory::{Memory, Remembered};
 #[cfg(feature = "gpu")]
 pub(crate) use momentum::keeps_momentum;
+#[cfg(feature = "gpu")]
+pub(crate) use patches::{Outline, face_radius, slope_targets, torsion_radius};
 pub use plan::{Plan, TILES_PER_CHUNK};
 #[cfg(feature = "gpu")]
 pub(crate) use posed::position_bias;
@@ -35,7 +37,7 @@ pub use posed::{Posed, Scratch, Tile};
 pub use profile::{Stage, StageTimes};
 pub use records::{BlockRecord, ContactRecord, PatchRecord};
 #[cfg(feature = "gpu")]
-pub(crate) use rows::solve_rows;
+pub(crate) use rows::{solve_rows, vertex_rate};
 pub use settings::{Backend, Impacts, Precision, Settings};
 #[cfg(feature = "gpu")]
 pub(crate) use supports::span;

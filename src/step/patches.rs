@@ -11,64 +11,113 @@ use super::posed::{Posed, Tile};
 use super::records::{ContactRecord, PatchRecord};
 use super::settings::Settings;
 use super::targets::{bounce, surface, targets};
-use crate::contact::{Contacts, More, PATCH_ROWS};
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::contact::{Contacts, PATCH_ROWS};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::slots::SlotPart;
 use crate::solver::{Batch, PATCH_LEN};
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
 
-/// Gap and targets (velocity, position) of the normal of a disc, where it is one; of a vertex those that it has.
-///
-/// What touches is raised until its lowest point just does, (|(g_t, g_o)|, g_t, g_o); overlap of the lowest point is pushed out.
-#[inline(always)]
-pub(super) fn disc_targets<R: Pack>(
-    settings: &Settings,
-    dt: R,
-    (gap, (target, position_target)): (R, (R, R)),
-    more: &More<R>,
-) -> (R, (R, R)) {
-    let disc = R::Mask::from_bits(more.disc);
-    let slope = more.gap[0].mul_add(more.gap[0], more.gap[1] * more.gap[1]).sqrt();
-    let (closing, push) = targets(settings, dt, more.lowest);
-    // −max(g_n, |(g_t, g_o)|)/Δt, and the push-out
-    let raised = closing - slope / dt;
-    let pushed = raised + (push - closing);
-    let goal = (R::select(disc, raised, target), R::select(disc, pushed, position_target));
-    (R::select(disc, more.lowest, gap), goal)
+/// What a patch has beside its first vertex, for formulas over [`Real`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outline<R: Real> {
+    /// Which further vertices, or slopes of a disc, there are.
+    pub present: [R::Mask; 3],
+    /// Where it is a disc.
+    pub disc: R::Mask,
+    /// The further vertices, from the first one, m.
+    pub offset: [Vec3<R>; 3],
+    /// What the moments of a disc act on, m.
+    pub arm: R,
+    /// Gap of the lowest point, m.
+    pub lowest: R,
 }
 
-/// Levers of the four normals of the patch in `slot`, seen from its reference point along its tangents, m.
+impl<R: Real> Outline<R> {
+    /// Gap and targets (velocity, position) of the normal of a disc, where it is one; of a vertex those that it has. `slopes`: R times the slopes of the disc, m.
+    ///
+    /// What touches is raised until its lowest point just does, (|(g_t, g_o)|, g_t, g_o); overlap of the lowest point is pushed out.
+    #[inline(always)]
+    pub fn disc_targets(
+        &self,
+        settings: &Settings,
+        dt: R,
+        (gap, (target, position_target)): (R, (R, R)),
+        slopes: [R; 2],
+    ) -> (R, (R, R)) {
+        let slope = slopes[0].mul_add(slopes[0], slopes[1] * slopes[1]).sqrt();
+        let (closing, push) = targets(settings, dt, self.lowest);
+        // −max(g_n, |(g_t, g_o)|)/Δt, and the push-out
+        let raised = closing - slope / dt;
+        let pushed = raised + (push - closing);
+        let goal = (R::select(self.disc, raised, target), R::select(self.disc, pushed, position_target));
+        (R::select(self.disc, self.lowest, gap), goal)
+    }
+
+    /// Levers of the four normals, seen from the reference point along its tangents, m.
+    #[inline(always)]
+    pub fn levers(&self, tangents: [Vec3<R>; 2]) -> [[R; 2]; 4] {
+        let zero = R::zero();
+        let mut lever = [[zero; 2]; 4];
+        for k in 0..PATCH_ROWS - 1 {
+            for (a, tangent) in tangents.into_iter().enumerate() {
+                let moment = if k == a { self.arm } else { zero };
+                let along = R::select(self.disc, moment, tangent.dot(self.offset[k]));
+                lever[k + 1][a] = R::select(self.present[k], along, zero);
+            }
+        }
+        lever
+    }
+
+    /// N = Σ λ_i and d = Σ λ_i (x_i − c)/N of normal impulses.
+    #[inline(always)]
+    pub fn pressure(&self, lever: &[[R; 2]; 4], z: &[R; 4]) -> (R, [R; 2]) {
+        let zero = R::zero();
+        let (mut sum, mut moment) = (zero, [zero; 2]);
+        for k in 0..4 {
+            sum += if k == 0 { z[k] } else { R::select(self.disc, zero, z[k]) };
+            for a in 0..2 {
+                moment[a] = lever[k][a].mul_add(z[k], moment[a]);
+            }
+        }
+        let inverse = R::select(zero.lt(sum), R::one() / R::select(zero.lt(sum), sum, R::one()), zero);
+        (sum, [moment[0] * inverse, moment[1] * inverse])
+    }
+
+    /// The impulses of t, o and torsion at the reference point that are a first guess: what was transmitted before, at the ECP of the pressure of `guess`.
+    #[inline(always)]
+    pub fn frictions(&self, lever: &[[R; 2]; 4], [t, o]: [Vec3<R>; 2], guess: &Transmitted<R>) -> [R; 3] {
+        let (_, [d_t, d_o]) = self.pressure(lever, &guess.pressure);
+        let (f_t, f_o) = (t.dot(guess.friction), o.dot(guess.friction));
+        // τ = τ_r + d_t f_o − d_o f_t
+        [f_t, f_o, guess.torsion + d_t * f_o - d_o * f_t]
+    }
+}
+
+/// e_r of the torsional friction coefficient of a pair: over μ.
 #[inline(always)]
-fn levers<R: Pack>(posed: &Posed<R>, slot: usize) -> [[R; 2]; 4] {
-    let (contacts, zero) = (&posed.contacts, R::zero());
-    let (more, [_, t, o]) = (&contacts.patches[slot], posed.rows.frame[slot]);
-    let disc = R::Mask::from_bits(more.disc);
-    let mut lever = [[zero; 2]; 4];
+pub(crate) fn torsion_radius<R: Real>(torsion: R, friction: R) -> R {
+    let rough = R::zero().lt(friction);
+    R::select(rough, torsion / R::select(rough, friction, R::one()), R::zero())
+}
+
+/// Velocity and position target of a slope of a disc, −g/Δt whatever its sign, where it is one; of a vertex those that it has.
+#[inline(always)]
+pub(crate) fn slope_targets<R: Real>(disc: R::Mask, dt: R, gap: R, [target, position_target]: [R; 2]) -> [R; 2] {
+    let slope = -(gap / dt);
+    [R::select(disc, slope, target), R::select(disc, slope, position_target)]
+}
+
+/// The outline of the patch in `slot`.
+#[inline(always)]
+pub(super) fn outline<R: Pack>(contacts: &Contacts<R>, slot: usize) -> Outline<R> {
+    let more = &contacts.patches[slot];
+    let (mut present, mut offset) = ([R::Mask::splat(false); 3], [Vec3::zero(); 3]);
     for k in 0..PATCH_ROWS - 1 {
-        let has = R::Mask::from_bits(more.present[k]);
-        let arm = more.position[k] - contacts.position[slot];
-        for (a, tangent) in [t, o].into_iter().enumerate() {
-            let moment = if k == a { more.arm } else { zero };
-            lever[k + 1][a] = R::select(has, R::select(disc, moment, tangent.dot(arm)), zero);
-        }
+        present[k] = R::Mask::from_bits(more.present[k]);
+        offset[k] = more.position[k] - contacts.position[slot];
     }
-    lever
-}
-
-/// N = Σ λ_i and d = Σ λ_i (x_i − c)/N of normal impulses.
-#[inline(always)]
-fn pressure<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4], z: &[R; 4]) -> (R, [R; 2]) {
-    let (zero, disc) = (R::zero(), R::Mask::from_bits(more.disc));
-    let (mut sum, mut moment) = (zero, [zero; 2]);
-    for k in 0..4 {
-        sum += if k == 0 { z[k] } else { R::select(disc, zero, z[k]) };
-        for a in 0..2 {
-            moment[a] = lever[k][a].mul_add(z[k], moment[a]);
-        }
-    }
-    let inverse = R::select(zero.lt(sum), R::one() / R::select(zero.lt(sum), sum, R::one()), zero);
-    (sum, [moment[0] * inverse, moment[1] * inverse])
+    Outline { present, disc: R::Mask::from_bits(more.disc), offset, arm: more.arm, lowest: more.lowest }
 }
 
 /// The entries of the four normals of the patch in `slot`.
@@ -83,8 +132,8 @@ fn normals<R: Pack>(contacts: &Contacts<R>, slot: usize, of: &[R]) -> [R; 4] {
 pub(super) fn transmitted<R: Pack>(posed: &Posed<R>, slot: usize) -> Transmitted<R> {
     let Posed { contacts, rows, impulse, .. } = posed;
     let (more, [_, t, o]) = (&contacts.patches[slot], rows.frame[slot]);
-    let z = normals(contacts, slot, impulse);
-    let (_, [d_t, d_o]) = pressure(more, &levers(posed, slot), &z);
+    let (z, outline) = (normals(contacts, slot, impulse), outline(contacts, slot));
+    let (_, [d_t, d_o]) = outline.pressure(&outline.levers([t, o]), &z);
     let (f_t, f_o) = (impulse[3 * slot + 1], impulse[3 * slot + 2]);
     let torsion = impulse[3 * contacts.gap.len() + PATCH_ROWS * slot + PATCH_ROWS - 1];
     let [b, c, d] = more.feature;
@@ -105,7 +154,8 @@ pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
     let mut pace = None;
     for (slot, more) in contacts.patches.iter().enumerate() {
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
-        let lever = levers(posed, slot);
+        let ([_, t, o], outline) = (rows.frame[slot], outline(contacts, slot));
+        let lever = outline.levers([t, o]);
         let [b, c, d] = more.feature;
         let feature = [contacts.feature[slot], b, c, d];
         let mut guess = Transmitted::<R>::default();
@@ -119,22 +169,15 @@ pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
             guess.friction = Vec3::select(lanes, one.friction, guess.friction);
             guess.torsion = R::select(lanes, one.torsion, guess.torsion);
         }
-        let (_, [d_t, d_o]) = pressure(more, &lever, &guess.pressure);
-        let [_, t, o] = rows.frame[slot];
-        let (f_t, f_o) = (t.dot(guess.friction), o.dot(guess.friction));
-        // τ = τ_r + d_t f_o − d_o f_t
-        let torsion = guess.torsion + d_t * f_o - d_o * f_t;
+        let [f_t, f_o, torsion] = outline.frictions(&lever, [t, o], &guess);
         write_guess(posed, batch, slot, [guess.pressure[0], f_t, f_o]);
         let first = contact_slots + PATCH_ROWS * slot;
-        let disc = R::Mask::from_bits(more.disc);
         for k in 0..PATCH_ROWS - 1 {
             let (row, gap) = (2 * contact_slots + first + k, more.gap[k]);
             let goal = targets(&plan.settings, h, gap);
-            let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
-            // slopes of a disc: −g/Δt whatever their sign
-            let slope = -(gap / h);
-            let (target, position_target) = (R::select(disc, slope, target), R::select(disc, slope, position_target));
-            let has = R::Mask::from_bits(more.present[k]);
+            let goal = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
+            let [target, position_target] = slope_targets(outline.disc, h, gap, goal);
+            let has = outline.present[k];
             let bias = R::select(has, rows.free[row] - target, zero);
             let position_bias = R::select(has, rows.position_bias(row, position_target), zero);
             let bounds = [zero, R::constant(f64::INFINITY)];
@@ -144,8 +187,8 @@ pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
         let infinity = R::constant(f64::INFINITY);
         let bias = [rows.free[row], rows.position_bias(row, zero)];
         scalar_row(places, batch, first + PATCH_ROWS - 1, [-infinity, infinity], bias, torsion);
-        let [e_t, e_o, e_r] = ellipsoid(plan, posed, slot, friction, &lever);
-        let flat = R::select(disc, R::one(), zero);
+        let [e_t, e_o, e_r] = ellipsoid(plan, contacts, slot, friction, uniform_radius(&outline, &lever));
+        let flat = R::select(outline.disc, R::one(), zero);
         let [[a, b], [c, d], [e, f], [g, i]] = lever;
         write_shape(posed, batch, slot, [e_t, e_o, e_r, flat, a, b, c, d, e, f, g, i]);
     }
@@ -193,21 +236,16 @@ fn write_shape<R: Pack>(posed: &Posed<R>, batch: &mut Batch<R>, slot: usize, sha
 /// Half axes e_t, e_o, e_r of the friction of the patch in `slot`: as the model gives them; else 1, 1, and e_r by the torsional friction coefficient over μ, or by uniform
 /// pressure on the patch.
 #[inline(always)]
-fn ellipsoid<R: Pack>(plan: &Plan, posed: &Posed<R>, slot: usize, friction: R, lever: &[[R; 2]; 4]) -> [R; 3] {
-    let (zero, one) = (R::zero(), R::one());
-    let more = &posed.contacts.patches[slot];
-    let uniform = uniform_radius(more, lever);
-    let mut half_axes = [one, one, uniform];
-    for SlotPart { origin, lanes, .. } in posed.contacts.slots.parts_of(slot) {
+fn ellipsoid<R: Pack>(plan: &Plan, contacts: &Contacts<R>, slot: usize, friction: R, uniform: R) -> [R; 3] {
+    let mut half_axes = [R::one(), R::one(), uniform];
+    for SlotPart { origin, lanes, .. } in contacts.slots.parts_of(slot) {
         let (pair, lanes) = (&plan.model.pairs[*origin as usize], R::Mask::from_bits(*lanes));
         if let Some(e) = pair.ellipsoid {
             for k in 0..3 {
                 half_axes[k] = R::select(lanes, R::constant(e[k]), half_axes[k]);
             }
         } else if let Some(torsion) = pair.torsion {
-            let rough = zero.lt(friction);
-            let e_r = R::select(rough, R::constant(torsion) / R::select(rough, friction, one), zero);
-            half_axes[2] = R::select(lanes, e_r, half_axes[2]);
+            half_axes[2] = R::select(lanes, torsion_radius(R::constant(torsion), friction), half_axes[2]);
         }
     }
     half_axes
@@ -226,14 +264,17 @@ const FACE: f64 = 1e-4;
 ///
 /// Of an edge of length L it is L/4, of a disc 2/3 R, of a point 0.
 #[inline(always)]
-fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
-    let (zero, one) = (R::zero(), R::one());
-    let [p0, p1, p2, p3] = *lever;
-    let mut has = [R::Mask::splat(true); 4];
-    for k in 1..4 {
-        has[k] = R::Mask::from_bits(more.present[k - 1]);
-    }
-    // the longest distance between two vertices
+fn uniform_radius<R: Pack>(outline: &Outline<R>, lever: &[[R; 2]; 4]) -> R {
+    let [second, third, _] = outline.present;
+    if second.and(third).any() { face_radius(outline, lever) } else { edge_radius(outline, lever).0 }
+}
+
+/// That of an edge or a disc, and the square of the longest distance between two vertices, m².
+#[inline(always)]
+fn edge_radius<R: Real>(outline: &Outline<R>, lever: &[[R; 2]; 4]) -> (R, R) {
+    let zero = R::zero();
+    let [second, third, fourth] = outline.present;
+    let has = [R::Mask::splat(true), second, third, fourth];
     let mut extent = zero;
     for i in 0..4 {
         for j in 0..i {
@@ -243,28 +284,34 @@ fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
         }
     }
     let edge = R::constant(0.25) * extent.sqrt();
-    let disc = R::constant(2.0 / 3.0) * more.arm;
-    let flat = R::select(R::Mask::from_bits(more.disc), disc, edge);
-    if !has[1].and(has[2]).any() {
-        return flat;
-    }
+    let disc = R::constant(2.0 / 3.0) * outline.arm;
+    (R::select(outline.disc, disc, edge), extent)
+}
+
+/// That of anything.
+#[inline(always)]
+pub(crate) fn face_radius<R: Real>(outline: &Outline<R>, lever: &[[R; 2]; 4]) -> R {
+    let (zero, one) = (R::zero(), R::one());
+    let [p0, p1, p2, p3] = *lever;
+    let [second, third, fourth] = outline.present;
+    let (flat, extent) = edge_radius(outline, lever);
     // around: the fourth vertex lies beyond that edge of the triangle of the others whose line leaves it farthest outside
     let side = area(p0, p1, p2);
     let sign = R::select(side.lt(zero), one, -one);
     let beyond = [sign * area(p0, p1, p3), sign * area(p1, p2, p3), sign * area(p2, p0, p3)];
     let most = beyond[0].max(beyond[1]).max(beyond[2]);
-    let fourth = has[3].and(zero.lt(most));
-    let first = fourth.and(beyond[0].lt(most).not());
-    let second = fourth.and(first.not()).and(beyond[1].lt(most).not());
-    let third = fourth.and(first.not()).and(second.not());
+    let outside = fourth.and(zero.lt(most));
+    let after_first = outside.and(beyond[0].lt(most).not());
+    let after_second = outside.and(after_first.not()).and(beyond[1].lt(most).not());
+    let after_third = outside.and(after_first.not()).and(after_second.not());
     // p₀ (p₃) p₁ (p₃) p₂ (p₃); a vertex that is not there repeats the one before
     let mut around = [p0; 6];
     for a in 0..2 {
-        around[1][a] = R::select(first, p3[a], p0[a]);
+        around[1][a] = R::select(after_first, p3[a], p0[a]);
         around[2][a] = p1[a];
-        around[3][a] = R::select(second, p3[a], p1[a]);
+        around[3][a] = R::select(after_second, p3[a], p1[a]);
         around[4][a] = p2[a];
-        around[5][a] = R::select(third, p3[a], p2[a]);
+        around[5][a] = R::select(after_third, p3[a], p2[a]);
     }
     let (mut whole, mut centre) = (zero, [zero; 2]);
     for i in 1..5 {
@@ -274,7 +321,7 @@ fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
             centre[a] = part.mul_add(p0[a] + around[i][a] + around[i + 1][a], centre[a]);
         }
     }
-    let face = has[1].and(has[2]).and((R::constant(FACE) * extent).lt(whole.abs()));
+    let face = second.and(third).and((R::constant(FACE) * extent).lt(whole.abs()));
     let over = R::select(face, one / R::select(face, whole, one), zero);
     let third_part = R::constant(1.0 / 3.0);
     let centre = [centre[0] * over * third_part, centre[1] * over * third_part];
@@ -293,18 +340,18 @@ fn uniform_radius<R: Pack>(more: &More<R>, lever: &[[R; 2]; 4]) -> R {
         sum += R::select(some, part, zero);
     }
     let polygon = (sum * over * third_part).abs();
-    R::select(face.and(R::Mask::from_bits(more.disc).not()), polygon, flat)
+    R::select(face.and(outline.disc.not()), polygon, flat)
 }
 
 /// The area of a triangle, positive if it turns left, m².
 #[inline(always)]
-fn area<R: Pack>(a: [R; 2], b: [R; 2], c: [R; 2]) -> R {
+fn area<R: Real>(a: [R; 2], b: [R; 2], c: [R; 2]) -> R {
     R::constant(0.5) * ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 }
 
 /// F(v) = ½ (v √(h² + v²) + h² asinh(v/h)), m².
 #[inline(always)]
-fn antiderivative<R: Pack>(v: R, h: R) -> R {
+fn antiderivative<R: Real>(v: R, h: R) -> R {
     let root = h.mul_add(h, v * v).sqrt();
     let some = R::zero().lt(h);
     let ratio = v / R::select(some, h, R::one());
@@ -314,7 +361,7 @@ fn antiderivative<R: Pack>(v: R, h: R) -> R {
 
 /// asinh x within 1e-7 of itself for |x| < 1e3: four times asinh x = 2 asinh(x/√(2 + 2 √(1 + x²))), then its series.
 #[inline(always)]
-fn asinh<R: Pack>(x: R) -> R {
+fn asinh<R: Real>(x: R) -> R {
     let (one, two) = (R::one(), R::constant(2.0));
     let mut y = x;
     for _ in 0..4 {
@@ -338,7 +385,8 @@ pub(super) fn patch_record<R: Pack>(
     let more = &contacts.patches[slot];
     let get = |x: R| x.get(lane).to_f64();
     let z = normals(contacts, slot, &posed.impulse);
-    let (sum, centre) = pressure(more, &levers(posed, slot), &z);
+    let ([_, t, o], outline) = (posed.rows.frame[slot], outline(contacts, slot));
+    let (sum, centre) = outline.pressure(&outline.levers([t, o]), &z);
     let is_disc = more.disc >> lane & 1 != 0;
     let mut vertices = vec![point.position];
     let mut each = vec![get(z[0])];

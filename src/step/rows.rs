@@ -14,7 +14,7 @@ use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::limit::Limits;
 use crate::model::{Integrator, Model};
-use crate::spatial::{Motion, tangent_frame};
+use crate::spatial::{Motion, Vec3, tangent_frame};
 
 /// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
 #[inline(always)]
@@ -162,6 +162,13 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     }
 }
 
+/// The rate of a gap of a patch under `motion`, of the second body against the first: of a vertex, `arm` (m) away from the point of reference, with its unit normal; or of a slope of
+/// its disc, with what the angular velocity is multiplied by.
+#[inline(always)]
+pub(crate) fn vertex_rate<R: Real>(normal: Vec3<R>, motion: Motion<R>, arm: Vec3<R>, disc: R::Mask) -> R {
+    R::select(disc, normal.dot(motion.angular), normal.dot(motion.at(arm)))
+}
+
 /// The further rows of J of all patches: normals of vertices, or R times the slopes of a disc, and torsion.
 #[inline(always)]
 fn patch_rows<R: Pack>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contacts: &Contacts<R>, rows: &mut Rows<R>) {
@@ -180,8 +187,7 @@ fn patch_rows<R: Pack>(model: &Model, plan: &RowPlan, k: &Kinematics<R>, contact
                 let motion = if plus { motion } else { Motion { angular: -motion.angular, linear: -motion.linear } };
                 for i in 0..PATCH_ROWS - 1 {
                     let arm = more.position[i] - k.reference[model.dofs[dof].tree];
-                    let along = more.normal[i].dot(motion.at(arm));
-                    let along = R::select(disc, more.normal[i].dot(motion.angular), along);
+                    let along = vertex_rate(more.normal[i], motion, arm, disc);
                     let y = &mut rows.y[(base + i) * nv + dof];
                     *y = R::select(lanes.and(R::Mask::from_bits(more.present[i])), along, *y);
                 }

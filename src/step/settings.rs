@@ -57,8 +57,7 @@ pub struct Settings {
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
     /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
     pub integrator: Option<Integrator>,
-    /// Friction law. Default cone. [`FrictionLaw::Patch`] is for the backends `cpu` and `hybrid` and for simultaneous impacts; on `gpu` for models that touch in
-    /// single points only.
+    /// Friction law. Default cone. [`FrictionLaw::Patch`] is for simultaneous impacts; on `gpu` worlds with patches are swept only, and what sweeps leave is the CPU's.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
     pub algorithm: Algorithm,
