@@ -11,7 +11,7 @@ use super::warm_start::warm_start;
 use crate::lane::{Mask, Pack, PackMask};
 
 /// What is carried from row to row, for one tile.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Carried<R> {
     /// u, m/s, shape \[row\].
     velocity: Vec<R>,
@@ -26,16 +26,13 @@ impl<R: Pack> Carried<R> {
 
     /// u = b + W λ, and the steps of all rows.
     #[inline(always)]
-    fn start(&mut self, header: &Header, tile: &OneTile<'_, R>) {
+    pub fn start(&mut self, header: &Header, tile: &OneTile<'_, R>) {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
-        self.velocity.resize(n, R::zero());
+        self.velocity.clear();
+        self.velocity.extend_from_slice(&tile.bias[..n]);
         self.step.resize(n, R::zero());
-        for i in 0..n {
-            let mut u = tile.bias[i];
-            for (w, x) in tile.delassus[i * n..(i + 1) * n].iter().zip(&*tile.impulse) {
-                u = w.mul_add(*x, u);
-            }
-            self.velocity[i] = u;
+        for (i, x) in tile.impulse[..n].iter().enumerate() {
+            push(&mut self.velocity, tile.delassus, i, *x);
         }
         for i in (0..contacts).step_by(3) {
             let own = block(tile.delassus, n, i);
@@ -48,7 +45,7 @@ impl<R: Pack> Carried<R> {
 
     /// `header.sweep_count` sweeps over the live blocks; the others stay as they are.
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    pub fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
         let live = R::zero().lt(tile.report[REPORT_LIVE]);
         let OneTile { delassus, friction, bounds, impulse, .. } = tile;
@@ -65,6 +62,10 @@ impl<R: Pack> Carried<R> {
                     change[k] = R::select(live, new[k] - old[k], R::zero());
                     impulse[i + k] = R::select(live, new[k], old[k]);
                 }
+                let most = change[0].abs().max(change[1].abs()).max(change[2].abs());
+                if !R::zero().lt(most).any() {
+                    continue;
+                }
                 // u ← u + W Δλ, by the symmetry of W
                 let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
                 let (row1, row2) = rest.split_at(n);
@@ -79,10 +80,7 @@ impl<R: Pack> Carried<R> {
                 // λ ← clamp(λ − w/W_ii, lower, upper)
                 let new = project_interval((-velocity[i]).mul_add(step[i], old), bounds[s], bounds[s + 1]);
                 impulse[i] = R::select(live, new, old);
-                let change = R::select(live, new - old, R::zero());
-                for (u, w) in velocity.iter_mut().zip(&delassus[i * n..(i + 1) * n]) {
-                    *u = w.mul_add(change, *u);
-                }
+                push(velocity, delassus, i, R::select(live, new - old, R::zero()));
             }
         }
         let swept = tile.report[REPORT_SWEEPS] + R::constant(f64::from(header.sweep_count));
@@ -110,6 +108,17 @@ impl<R: Pack> Carried<R> {
         }
         // a maximum drops what is not a number; a sum does not
         sum.mul_add(R::zero(), largest)
+    }
+}
+
+/// u ← u + W_i Δλ_i, by the symmetry of W; what no lane moves, moves nothing.
+#[inline(always)]
+fn push<R: Pack>(velocity: &mut [R], delassus: &[R], i: usize, change: R) {
+    let n = velocity.len();
+    if R::zero().lt(change.abs()).any() {
+        for (u, w) in velocity.iter_mut().zip(&delassus[i * n..(i + 1) * n]) {
+            *u = w.mul_add(change, *u);
+        }
     }
 }
 
