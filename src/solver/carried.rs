@@ -11,7 +11,7 @@ use super::warm_start::warm_start;
 use crate::lane::{Mask, Pack, PackMask};
 
 /// What is carried from row to row, for one tile.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Carried<R> {
     /// u, m/s, shape \[row\].
     velocity: Vec<R>,
@@ -26,7 +26,7 @@ impl<R: Pack> Carried<R> {
 
     /// u = b + W λ, and the steps of all rows.
     #[inline(always)]
-    pub fn start(&mut self, header: &Header, tile: &OneTile<'_, R>) {
+    fn start(&mut self, header: &Header, tile: &OneTile<'_, R>) {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
         self.velocity.clear();
         self.velocity.extend_from_slice(&tile.bias[..n]);
@@ -45,7 +45,7 @@ impl<R: Pack> Carried<R> {
 
     /// `header.sweep_count` sweeps over the live blocks; the others stay as they are.
     #[inline(always)]
-    pub fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
         let live = R::zero().lt(tile.report[REPORT_LIVE]);
         let OneTile { delassus, friction, bounds, impulse, .. } = tile;

@@ -1,8 +1,9 @@
 //! W as a dense matrix: what Newton on modes needs of it, in lanes.
 
+use super::batch::REPORT_LIVE;
 use super::block_lu::{BLOCK, factor, solve};
-use super::carried::Carried;
 use super::newton::{Guess, Matrix, Mode, tests};
+use super::pgs::pgs;
 use super::project::scale;
 use super::settings::Header;
 use super::size::BlockSize;
@@ -19,7 +20,6 @@ pub(super) struct Dense<R> {
     /// The system, padded to whole blocks, and its right-hand side.
     system: Vec<R>,
     right: Vec<R>,
-    carried: Carried<R>,
 }
 
 impl<R: Pack> Matrix<R> for Dense<R> {
@@ -121,12 +121,10 @@ impl<R: Pack> Matrix<R> for Dense<R> {
 
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
-        let Self { delassus, carried, .. } = self;
-        let OneTile { friction, bounds, bias, impulse, report, .. } = &mut *tile;
-        let mut whole = OneTile { delassus, friction, bounds, bias, impulse, report };
-        carried.start(header, &whole);
-        carried.sweep(header, &mut whole);
-        // what is carried is rounded on the way
+        let lanes = R::zero().lt(tile.report[REPORT_LIVE]);
+        for _ in 0..header.sweep_count {
+            pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, lanes, tile.impulse);
+        }
         velocity.copy_from_slice(tile.bias);
         self.add_product(tile.impulse, velocity);
     }
