@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::example;
 use delassus::lane::{F32x16, F64x8, Pack};
 use delassus::solver::FrictionLaw;
 use delassus::worlds::{Random, Start, TILES_PER_CHUNK};
@@ -10,10 +11,6 @@ use delassus::{Backend, Error, Mask, Model, Precision, Settings, WorldReport, Wo
 
 /// Seed of the starts; the controls come from the next one.
 const SEED: u64 = 7;
-
-fn example(name: &str) -> Model {
-    Model::from_mjcf_file(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")
-}
 
 fn settings(precision: Precision, backend: Backend) -> Settings {
     Settings { precision, backend, ..Settings::default() }

@@ -7,26 +7,11 @@ mod common;
 #[path = "common/random.rs"]
 mod random;
 
-use delassus::gpu::{DeviceChoice, Gpu};
+use common::{adapter, bits, example};
 use delassus::solver::FrictionLaw;
 use delassus::worlds::Snapshot;
 use delassus::{Backend, Mask, Model, Settings, Worlds};
 use random::Random;
-
-fn adapter() -> bool {
-    match Gpu::new(&DeviceChoice::Any) {
-        Ok(_) => true,
-        Err(error) => {
-            common::no_adapter(&error);
-            false
-        }
-    }
-}
-
-fn model(name: &str) -> Model {
-    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
-    Model::from_mjcf_file(path).expect("a model")
-}
 
 fn parsed(custom: &str, body: &str) -> Model {
     let text = format!(
@@ -60,11 +45,6 @@ fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
 /// Numbers in [−scale, scale), the same in every run.
 fn many(random: &mut Random, count: usize, scale: f64) -> Vec<f64> {
     (0..count).map(|_| scale * random.next()).collect()
-}
-
-/// q, then v of all worlds, to the bit.
-fn bits(worlds: &Worlds) -> Vec<u64> {
-    worlds.positions().iter().chain(&worlds.velocities()).map(|x| x.to_bits()).collect()
 }
 
 /// Both solve to 1e-5 m/s; through Y of a light limb that may be some hundred times as much in v, as with points (`resident`).
@@ -126,7 +106,7 @@ fn every_step_of_a_robot_with_flat_feet_is_that_of_the_cpu() {
         return;
     }
     // of its feet, which are boxes, the CPU finds the points against each other
-    let halted = side_by_side("biped", &model("biped"), 60, 1.0);
+    let halted = side_by_side("biped", &example("biped"), 60, 1.0);
     assert!(halted <= 0.5, "{halted}");
 }
 

@@ -5,26 +5,11 @@
 
 mod common;
 
-use delassus::gpu::{DeviceChoice, Gpu};
+use common::{adapter, bits, example};
 use delassus::model::Frame;
 use delassus::solver::Algorithm;
 use delassus::worlds::Quantity;
 use delassus::{Backend, Error, Impacts, Mask, Model, Precision, Settings, WorldStatus, Worlds};
-
-fn adapter() -> bool {
-    match Gpu::new(&DeviceChoice::Any) {
-        Ok(_) => true,
-        Err(error) => {
-            common::no_adapter(&error);
-            false
-        }
-    }
-}
-
-fn model(name: &str) -> Model {
-    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
-    Model::from_mjcf_file(path).expect("a model")
-}
 
 fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
     Worlds::new(model, count, Settings { backend, ..Settings::default() }).expect("worlds")
@@ -40,11 +25,6 @@ impl Random {
     fn many(&mut self, count: usize, scale: f64) -> Vec<f64> {
         (0..count).map(|_| scale * self.next()).collect()
     }
-}
-
-/// q, then v of all worlds, to the bit.
-fn bits(worlds: &Worlds) -> Vec<u64> {
-    worlds.positions().iter().chain(&worlds.velocities()).map(|x| x.to_bits()).collect()
 }
 
 /// Both solve to 1e-5 m/s; through Y of a light limb that may be some hundred times as much in v. Where friction leaves several answers both may be right: so
@@ -94,7 +74,7 @@ fn every_step_of_the_robots_is_that_of_the_cpu() {
     }
     for name in ["ant", "biped", "hopper", "quadruped", "spheres"] {
         // of the feet of the biped, which are boxes, the CPU finds the points
-        side_by_side(name, &model(name), 60, if name == "biped" { 0.5 } else { 0.02 });
+        side_by_side(name, &example(name), 60, if name == "biped" { 0.5 } else { 0.02 });
     }
 }
 
@@ -118,7 +98,7 @@ fn a_world_keeps_its_bits_wherever_it_stands_and_however_its_steps_are_counted()
     if !adapter() {
         return;
     }
-    let model = model("ant");
+    let model = example("ant");
     let (few, many) = (3, 130);
     let mut random = Random(1);
     let v = random.many(few * model.nv(), 0.5);
@@ -149,7 +129,7 @@ fn a_world_that_is_not_finite_changes_no_other() {
     if !adapter() {
         return;
     }
-    let model = model("ant");
+    let model = example("ant");
     let roll = |spoil: bool| {
         let mut worlds = worlds(&model, 5, Backend::Gpu);
         let mut v = Random(3).many(5 * model.nv(), 0.3);
@@ -223,7 +203,7 @@ fn a_limit_of_contacts_is_that_of_the_cpu() {
     if !adapter() {
         return;
     }
-    let model = model("ant");
+    let model = example("ant");
     let roll = |backend: Backend| {
         let mut worlds = worlds(&model, 3, backend);
         let mut told = Vec::new();
@@ -245,7 +225,7 @@ fn what_changes_nothing_changes_no_bit() {
     if !adapter() {
         return;
     }
-    let model = model("quadruped");
+    let model = example("quadruped");
     let roll = |between: &dyn Fn(&mut Worlds)| {
         let mut worlds = worlds(&model, 3, Backend::Gpu);
         worlds.watch(1, true).expect("a world");
@@ -267,7 +247,7 @@ fn more_worlds_may_halt_than_are_moved_at_a_time() {
     if !adapter() {
         return;
     }
-    let (model, count) = (model("pendulum"), 600);
+    let (model, count) = (example("pendulum"), 600);
     let roll = |backend: Backend| {
         let mut worlds = worlds(&model, count, backend);
         worlds
@@ -293,7 +273,7 @@ fn steps_that_are_waited_for_later_are_the_same() {
     if !adapter() {
         return;
     }
-    let model = model("quadruped");
+    let model = example("quadruped");
     let roll = |step: &dyn Fn(&mut Worlds, u32)| {
         let mut worlds = worlds(&model, 5, Backend::Gpu);
         // more than are on their way at a time
@@ -326,7 +306,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     if !adapter() {
         return;
     }
-    let (model, count) = (model("ant"), 2048);
+    let (model, count) = (example("ant"), 2048);
     let mut worlds = worlds(&model, count, Backend::Gpu);
     worlds.step(1).expect("a step");
     let asked = |worlds: &mut Worlds| {
@@ -373,7 +353,7 @@ fn what_cannot_run_there_is_an_error_that_says_what_to_do() {
         (Settings { algorithm: Algorithm::Jacobi, ..settings() }, "hybrid"),
     ];
     for (settings, word) in cases {
-        match Worlds::new(&model("ant"), 1, settings) {
+        match Worlds::new(&example("ant"), 1, settings) {
             Err(Error::Unsupported(text)) => assert!(text.contains(word), "{text}"),
             other => panic!("{word}: {other:?}"),
         }
@@ -385,7 +365,7 @@ fn snapshots_and_resets_are_those_of_the_device() {
     if !adapter() {
         return;
     }
-    let model = model("quadruped");
+    let model = example("quadruped");
     let mut worlds = worlds(&model, 4, Backend::Gpu);
     worlds.step(40).expect("steps");
     let kept = worlds.save();
@@ -409,7 +389,7 @@ fn watched_worlds_and_parameters_are_seen() {
     if !adapter() {
         return;
     }
-    let model = model("quadruped");
+    let model = example("quadruped");
     let (mut cpu, mut gpu) = (worlds(&model, 3, Backend::Cpu), worlds(&model, 3, Backend::Gpu));
     for worlds in [&mut cpu, &mut gpu] {
         worlds.watch(1, true).expect("a world");
@@ -433,7 +413,7 @@ fn worlds_with_parameters_that_the_device_does_not_know_are_the_cpus() {
     if !adapter() {
         return;
     }
-    let model = model("ant");
+    let model = example("ant");
     let roll = |backend: Backend| {
         let mut worlds = worlds(&model, 3, backend);
         let damping = vec![3.0; model.joints.len()];
@@ -455,7 +435,7 @@ fn forces_are_those_of_the_worlds_on_the_device() {
     if !adapter() {
         return;
     }
-    let (model, count) = (model("ant"), 3);
+    let (model, count) = (example("ant"), 3);
     let torso = [Quantity::Contact(Frame::Body(1)), Quantity::CentralContact(1)];
     let feet: Vec<Quantity> = (0..model.geoms.len()).map(|g| Quantity::Contact(Frame::Geom(g))).collect();
     let forces = |backend: Backend, feel: bool, quantities: &[Quantity]| {

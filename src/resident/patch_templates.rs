@@ -3,7 +3,7 @@
 
 use super::layout::{CONTACT_KIND, CONTACT_LEN, FRICTIONS, Layout, NORMALS, PATCH_OWN, VERTEX};
 use super::patch_formulas::{PatchFormulas, ROWS};
-use super::templates::{from, inputs, told};
+use super::templates::{from, inputs, moves, told};
 use crate::solver::PATCH_ROWS;
 
 /// What a patch does, which `sweeps` of blocks has too, and where a world has what of it.
@@ -51,7 +51,6 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
     let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
     let contact = |k: usize| format!("contact[(at + {k}u) * header.stride + w]");
     let vertex = |k: usize, i: usize| contact(if k == 0 { 0 } else { VERTEX + CONTACT_LEN * (k - 1) } + i);
-    let motion = |start: usize| move |k: usize| format!("motion[{}u * header.stride + w]", start + k);
     // of the seven rows of a patch
     let y = |k: usize| if k < 3 * nv { row(Layout::ROW_Y + k) } else { row(l.row_more_y() + k - 3 * nv) };
     let of_row = |own: usize, more: usize| move |i: usize| if i < 3 { own + i } else { more + i - 3 };
@@ -87,19 +86,8 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             };
             let disc_and_normal =
                 |k: usize| if k == 0 { format!("{} - 1.0", contact(CONTACT_KIND)) } else { row(k - 1) };
-            let all = inputs(&[
-                from(3 * nv, y),
-                from(3 * 7, vertices),
-                from(4, disc_and_normal),
-                from(nv, |k| format!("tables[sign + {k}u]")),
-                from(3 * l.trees, motion(l.reference())),
-                from(6 * nv, motion(l.subspace())),
-                from(l.packed, motion(l.factor())),
-                from(nv, motion(l.inverse_root())),
-                from(nv, motion(l.free_velocity())),
-                from(nv, |k| format!("state[{}u * header.stride + w]", l.v() + k)),
-                from(l.mean_len(), motion(l.mean_velocity())),
-            ]);
+            let own = inputs(&[from(3 * nv, y), from(3 * 7, vertices), from(4, disc_and_normal)]);
+            let all = [own, moves(l)].concat();
             told(&f.rows, "patch_rows_", &all, |i, x| format!("{} = {x};", row(l.row_more_y() + i)))
         }
         "pace" => "if (is_patch(c, w)) {

@@ -26,6 +26,21 @@ pub(super) fn inputs(all: &[Taken<'_>]) -> Vec<String> {
     all.iter().flat_map(|a| (0..a.len).map(|k| (a.at)(k))).collect()
 }
 
+/// What the rows of a contact take of its pair and of the motion: signs, references, subspaces, factor, roots, v*, v, v̄.
+pub(super) fn moves(l: &Layout) -> Vec<String> {
+    let motion = |start: usize| move |k: usize| format!("motion[{}u * header.stride + w]", start + k);
+    inputs(&[
+        from(l.nv, |k| format!("tables[sign + {k}u]")),
+        from(3 * l.trees, motion(l.reference())),
+        from(6 * l.nv, motion(l.subspace())),
+        from(l.packed, motion(l.factor())),
+        from(l.nv, motion(l.inverse_root())),
+        from(l.nv, motion(l.free_velocity())),
+        from(l.nv, |k| format!("state[{}u * header.stride + w]", l.v() + k)),
+        from(l.mean_len(), motion(l.mean_velocity())),
+    ])
+}
+
 /// The statements of a formula that take from `inputs` and give to `outputs`.
 pub(super) fn told(
     program: &Program,
@@ -162,17 +177,7 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "contact_rows" => told(
                 &f.contact_rows,
                 "contact_rows_",
-                &inputs(&[
-                    from(6, |k| format!("contact[(at + {}u) * header.stride + w]", 2 + k)),
-                    from(nv, |k| format!("tables[sign + {k}u]")),
-                    from(3 * l.trees, motion(l.reference())),
-                    from(6 * nv, motion(l.subspace())),
-                    from(l.packed, motion(l.factor())),
-                    from(nv, motion(l.inverse_root())),
-                    from(nv, motion(l.free_velocity())),
-                    from(nv, state(l.v())),
-                    from(l.mean_len(), motion(l.mean_velocity())),
-                ]),
+                &[inputs(&[from(6, |k| format!("contact[(at + {}u) * header.stride + w]", 2 + k))]), moves(l)].concat(),
                 |i, x| format!("{} = {x};", row(i)),
             ),
             "contact_targets" => told(

@@ -292,6 +292,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.scale();
         let mut shares: &[f64] = &[];
         match round.start {
+            // swept rounds have a loop of their own
             Start::Here | Start::Swept => {}
             Start::Friction(ramp) => {
                 self.impulse.fill(R::zero());

@@ -19,7 +19,7 @@ use nalgebra::Vector3;
 
 /// Blocks of so many rows are kept as the factor of W and solved one by one through velocities.
 const FACTORED_FROM: usize = 40;
-/// The same where rows stay in place: lanes that are full for nothing are faster until Newton's system leaves the cache.
+/// The same where rows stay in place, in lanes that nobody has to gather: they are faster until Newton's system leaves the cache.
 const FACTORED_IN_PLACE: usize = 112;
 
 /// What a thread needs to step a chunk; kept from step to step.

@@ -1,6 +1,7 @@
 //! Shared by the integration tests: what a machine may lack, where the external data lies, and robots from its `model.json` files.
 #![allow(dead_code, missing_docs, reason = "every test binary uses its own part")]
 
+use delassus::Worlds;
 use delassus::model::{Actuator, Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
@@ -20,6 +21,23 @@ fn lacking(what: &str, variable: &str) {
 /// For a test that needs an adapter and got `error`: see [`lacking`].
 pub fn no_adapter(error: &delassus::Error) {
     lacking(&error.to_string(), "DELASSUS_REQUIRE_GPU");
+}
+
+/// Whether there is an adapter; if not, see [`lacking`].
+#[cfg(feature = "gpu")]
+pub fn adapter() -> bool {
+    use delassus::gpu::{DeviceChoice, Gpu};
+    Gpu::new(&DeviceChoice::Any).inspect_err(no_adapter).is_ok()
+}
+
+/// An example model.
+pub fn example(name: &str) -> Model {
+    Model::from_mjcf_file(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")
+}
+
+/// q, then v of all worlds, to the bit.
+pub fn bits(worlds: &Worlds) -> Vec<u64> {
+    worlds.positions().iter().chain(&worlds.velocities()).map(|x| x.to_bits()).collect()
 }
 
 /// The folder of external test data, if this machine has it; else see [`lacking`]. A folder that was named must exist.
