@@ -62,6 +62,7 @@ def main():
     p.add_argument("policies", nargs="+")
     p.add_argument("--episodes", type=int, default=20)
     p.add_argument("--seed", type=int, default=1000)
+    p.add_argument("--constraints", choices=["hard", "soft"], default="hard", help="those of the worlds here")
     p.add_argument("--stiff", action="store_true", help="MuJoCo with contacts and limits that hardly give")
     p.add_argument(
         "--page", action="store_true", help="write what the first three worlds here did, as a page for a browser"
@@ -70,7 +71,7 @@ def main():
     torch.set_num_threads(1)
     for path in a.policies:
         task, act = load(path)
-        here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes)
+        here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes, constraints=a.constraints)
         there = gymnasium.make_vec(f"{task}-v5", num_envs=a.episodes, vectorization_mode="sync")
         if a.stiff:
             stiffen(there)

@@ -35,6 +35,7 @@ def arguments():
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--width", type=int, default=64, help="units of each of the two hidden layers")
     p.add_argument("--integrator", choices=["euler", "rk4"], help="free motion [default: the model's]")
+    p.add_argument("--constraints", choices=["hard", "soft"], help="soft: contacts and limits give way as in MuJoCo")
     p.add_argument("--disturbed", action="store_true", help="kicks, contacts that give way, and a least --deviation")
     p.add_argument("--deviation", type=float, default=0.3, help="least standard deviation of actions, if --disturbed")
     p.add_argument("--seed", type=int, default=0)
@@ -86,7 +87,7 @@ def main() -> None:
     a = arguments()
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
-    options = {"integrator": a.integrator} if a.integrator else {}
+    options = {name: getattr(a, name) for name in ("integrator", "constraints") if getattr(a, name)}
     if a.disturbed:
         options["disturbance"] = delassus.gym.Disturbance()
     envs = gymnasium.make_vec(f"delassus/{a.task}-v5", num_envs=a.worlds, **options)

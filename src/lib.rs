@@ -33,4 +33,6 @@ pub mod recording;
 
 pub use error::{Error, Result};
 pub use model::{Integrator, Model, ModelBuilder};
-pub use worlds::{Backend, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds};
+pub use worlds::{
+    Backend, Constraints, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
+};

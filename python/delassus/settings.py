@@ -23,8 +23,10 @@ class Settings:
     """Step Δt, s. None: the model's."""
     integrator: Literal["euler", "rk4"] | None = None
     """How free motion is followed: first or fourth order. None: the model's."""
-    friction: Literal["cone", "box"] = "cone"
-    """Friction law."""
+    constraints: Literal["hard", "soft"] = "hard"
+    """Whether contacts, limits, equalities and dry friction give way; soft: as in MuJoCo, by the model's solref and solimp."""
+    friction: Literal["cone", "box", "patch"] = "cone"
+    """Friction law; patch keeps faces, edges and discs together, with torsion."""
     solver: Literal["auto", "pgs", "jacobi"] = "auto"
     """Iteration that solves contacts; auto: Gauss-Seidel while it contracts, then Newton."""
     tolerance: float | None = None

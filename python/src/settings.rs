@@ -2,7 +2,7 @@
 
 use crate::array::exception;
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::{Backend, Impacts, Integrator, Precision};
+use delassus::{Backend, Constraints, Impacts, Integrator, Precision};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,6 +14,7 @@ pub struct Settings {
     threads: Option<usize>,
     dt: Option<f64>,
     integrator: Option<String>,
+    constraints: String,
     friction: String,
     solver: String,
     tolerance: Option<f64>,
@@ -49,6 +50,7 @@ impl Settings {
         let backends =
             [("auto", Backend::Auto), ("cpu", Backend::Cpu), ("hybrid", Backend::Hybrid), ("gpu", Backend::Gpu)];
         let solvers = [("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];
+        let constraints = [("hard", Constraints::Hard), ("soft", Constraints::Soft)];
         let impacts = [("simultaneous", Impacts::Simultaneous), ("sequential", Impacts::Sequential)];
         let settings = delassus::Settings {
             precision: named("precision", &self.precision, &[("f32", Precision::F32), ("f64", Precision::F64)])?,
@@ -56,6 +58,7 @@ impl Settings {
             threads: self.threads,
             dt: self.dt,
             integrator: self.integrator.map(integrator).transpose()?,
+            constraints: named("constraints", &self.constraints, &constraints)?,
             friction: named(
                 "friction",
                 &self.friction,

@@ -3,13 +3,14 @@
 use super::control::Control;
 use super::failure::{Failure, Outcome};
 use super::parse::{
-    ALGORITHMS, BACKENDS, FRICTIONS, IMPACTS, INTEGRATORS, PRECISIONS, choice, not_negative, positive, share,
+    ALGORITHMS, BACKENDS, CONSTRAINTS, FRICTIONS, IMPACTS, INTEGRATORS, PRECISIONS, choice, not_negative, positive,
+    share,
 };
 use clap::Args;
 use delassus::model::ReadOptions;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::Start;
-use delassus::{Backend, Impacts, Integrator, Model, Precision, Settings};
+use delassus::{Backend, Constraints, Impacts, Integrator, Model, Precision, Settings};
 use std::path::PathBuf;
 
 /// Which model, and how it is read.
@@ -80,6 +81,9 @@ pub struct StepOptions {
     /// Iteration that solves the contact problems; auto: pgs while it contracts, then Newton.
     #[arg(long, default_value = "auto", value_parser = choice(ALGORITHMS))]
     pub solver: Algorithm,
+    /// Whether contacts, limits, equalities and dry friction give way: hard, they do not; soft, as in MuJoCo, by the model's solref and solimp.
+    #[arg(long, default_value = "hard", value_parser = choice(CONSTRAINTS))]
+    pub constraints: Constraints,
     /// Friction law.
     #[arg(long, default_value = "cone", value_parser = choice(FRICTIONS))]
     pub friction: FrictionLaw,
@@ -125,6 +129,7 @@ impl StepOptions {
             backend: batch.backend,
             dt: self.dt,
             integrator: self.integrator,
+            constraints: self.constraints,
             friction: self.friction,
             algorithm: self.solver,
             tolerance: self.tolerance,

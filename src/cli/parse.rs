@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::{Backend, Impacts, Integrator, Precision};
+use delassus::{Backend, Constraints, Impacts, Integrator, Precision};
 
 /// Names of values of a type.
 pub type Names<T> = &'static [(&'static str, T)];
@@ -17,6 +17,8 @@ pub const INTEGRATORS: Names<Integrator> = &[("euler", Integrator::Euler), ("rk4
 /// Names of iterations.
 pub const ALGORITHMS: Names<Algorithm> =
     &[("auto", Algorithm::Auto), ("pgs", Algorithm::Pgs), ("jacobi", Algorithm::Jacobi)];
+/// Names of how constraints give way.
+pub const CONSTRAINTS: Names<Constraints> = &[("hard", Constraints::Hard), ("soft", Constraints::Soft)];
 /// Names of impact laws.
 pub const IMPACTS: Names<Impacts> = &[("simultaneous", Impacts::Simultaneous), ("sequential", Impacts::Sequential)];
 /// Names of friction laws.

@@ -1,8 +1,8 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe, Medium, Model, Note,
-    Sensor, Shape, Site, Tree, check, pairs,
+    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe,
+    Medium, Model, Note, Sensor, Shape, Site, Softness, Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -57,6 +57,8 @@ impl Joint {
             armature: 0.0,
             friction_loss: 0.0,
             actuator_force_range: None,
+            limit_softness: Softness::default(),
+            friction_softness: Softness::default(),
         }
     }
 }
@@ -80,6 +82,8 @@ impl Geom {
             priority: 0,
             group: 0,
             restitution: None,
+            softness: Softness::default(),
+            softness_weight: 1.0,
         }
     }
 }
@@ -104,6 +108,7 @@ impl ModelBuilder {
                 name: name.into(),
                 timestep: 0.002,
                 integrator: Integrator::default(),
+                contact_softness: ContactSoftness::default(),
                 gravity: Vector3::new(0.0, 0.0, -9.81),
                 medium: Medium::default(),
                 bodies: vec![world],

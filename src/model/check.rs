@@ -65,6 +65,8 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     };
     let name = || format!("model \"{}\"", m.name);
     check(m.timestep > 0.0 && m.timestep.is_finite(), &name, "the time step must be a positive number of seconds")?;
+    let stiffer = m.contact_softness.ratio > 0.0 && m.contact_softness.ratio.is_finite();
+    check(stiffer, &name, "impratio must be positive and finite")?;
     check(finite(&m.gravity), &name, "gravity must be finite")?;
     let resists = |x: f64| x >= 0.0 && x.is_finite();
     let medium = resists(m.medium.density) && resists(m.medium.viscosity) && finite(&m.medium.wind);
@@ -108,6 +110,8 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         )?;
         check(matches!(g.condim, 1 | 3 | 4 | 6), &el, "condim must be 1, 3, 4 or 6")?;
         check(g.friction.iter().all(|f| *f >= 0.0 && f.is_finite()), &el, "friction must be finite and not negative")?;
+        let softness = g.softness.is_finite() && g.softness_weight >= 0.0 && g.softness_weight.is_finite();
+        check(softness, &el, "solref, solimp and solmix must be finite, and solmix not negative")?;
         check(g.margin.is_finite() && g.margin >= 0.0, &el, "the margin must be finite and not negative")?;
         check(
             g.restitution.is_none_or(|e| (0.0..=1.0).contains(&e)),
@@ -156,6 +160,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             }
         };
         check(numbers_ok, &el, "anchor, relative pose and coefficients must be finite")?;
+        check(e.softness.is_finite(), &el, "solref and solimp must be finite")?;
     }
     Ok(())
 }
@@ -185,6 +190,7 @@ fn joint(m: &Model, j: &Joint, joint_counts: &[usize], el: &dyn Fn() -> String) 
         numbers.iter().all(|x| *x >= 0.0 && x.is_finite()),
         "stiffness, damping, armature, friction loss and margin must be finite and not negative",
     )?;
+    check(j.limit_softness.is_finite() && j.friction_softness.is_finite(), "solref and solimp must be finite")?;
     check(j.reference.is_finite() && j.spring_reference.is_finite(), "reference positions must be finite")
 }
 

@@ -14,12 +14,14 @@ mod fingerprint;
 mod mjcf;
 mod pairs;
 mod sensor;
+mod softness;
 
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
+pub use softness::{ContactSoftness, Softness};
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 use std::ops::Range;
@@ -34,6 +36,8 @@ pub struct Model {
     pub timestep: f64,
     /// Default scheme of the free motion.
     pub integrator: Integrator,
+    /// How contacts yield where constraints are soft.
+    pub contact_softness: ContactSoftness,
     /// Gravity, m/s², world axes.
     pub gravity: Vector3<f64>,
     /// What the bodies move through.
@@ -194,6 +198,10 @@ pub struct Joint {
     pub friction_loss: f64,
     /// Lower and upper bound of the total actuator force on this joint, if bounded.
     pub actuator_force_range: Option<[f64; 2]>,
+    /// Softness of its limits.
+    pub limit_softness: Softness,
+    /// Softness of its dry friction.
+    pub friction_softness: Softness,
 }
 
 /// One degree of freedom, an entry of v.
@@ -357,6 +365,10 @@ pub struct Geom {
     pub group: i32,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
     pub restitution: Option<f64>,
+    /// Softness of its contacts.
+    pub softness: Softness,
+    /// Weight of `softness` where it mixes with another geom's: MJCF's `solmix`.
+    pub softness_weight: f64,
 }
 
 /// A named frame on a body.
@@ -403,6 +415,8 @@ pub struct Equality {
     pub kind: EqualityKind,
     /// Whether it is switched on.
     pub active: bool,
+    /// Its softness.
+    pub softness: Softness,
 }
 
 /// The kinds of equality constraints.
@@ -458,6 +472,8 @@ pub struct CollisionPair {
     pub margin: f64,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
     pub restitution: Option<f64>,
+    /// Softness of its contacts.
+    pub softness: Softness,
 }
 
 /// Where the friction coefficient of a pair comes from.

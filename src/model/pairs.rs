@@ -1,6 +1,6 @@
 //! Which geom pairs are tested for contact, and how their parameters mix (MJCF's rules).
 
-use super::{CollisionPair, Geom, ModelBuilder, PairFriction};
+use super::{CollisionPair, Geom, ModelBuilder, PairFriction, Softness};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
@@ -70,17 +70,18 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// The higher priority decides; at equal priority the larger friction (along each axis), condim and restitution. Margins add up.
+/// The higher priority decides; at equal priority the larger friction (along each axis), condim and restitution, and the mean softness. Margins add up.
 pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
-    let (friction, condim, restitution) = match ga.priority.cmp(&gb.priority) {
-        std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution),
-        std::cmp::Ordering::Less => (PairFriction::Second, gb.condim, gb.restitution),
+    let (friction, condim, restitution, softness) = match ga.priority.cmp(&gb.priority) {
+        std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution, ga.softness),
+        std::cmp::Ordering::Less => (PairFriction::Second, gb.condim, gb.restitution, gb.softness),
         std::cmp::Ordering::Equal => {
             let restitution = match (ga.restitution, gb.restitution) {
                 (Some(x), Some(y)) => Some(x.max(y)),
                 (x, y) => x.or(y),
             };
-            (PairFriction::Larger, ga.condim.max(gb.condim), restitution)
+            let softness = Softness::mix(&ga.softness, &gb.softness, [ga.softness_weight, gb.softness_weight]);
+            (PairFriction::Larger, ga.condim.max(gb.condim), restitution, softness)
         }
     };
     let (ellipsoid, torsion) = match (friction, ga.ellipsoid, gb.ellipsoid) {
@@ -91,5 +92,5 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     };
     let torsion = (condim > 3).then_some(torsion);
     let margin = ga.margin + gb.margin;
-    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, restitution }
+    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, restitution, softness }
 }

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
 use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
-use crate::step::{Impacts, Plan, Precision, Remembered};
+use crate::step::{Constraints, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::Layout;
 use shaders::{Shader, Stage, movers, shaders, stages};
@@ -111,6 +111,9 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     }
     if settings.impacts == Impacts::Sequential {
         return says("impacts sequential run on the CPU only; use backend cpu, or impacts simultaneous");
+    }
+    if settings.constraints == Constraints::Soft {
+        return says("constraints soft are posed on the CPU only; use backend cpu or hybrid");
     }
     if settings.algorithm == Algorithm::Jacobi {
         return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");

@@ -1,4 +1,6 @@
 //! Stage 7, `assemble`: per island one block, W = J M⁻¹ Jᵀ (+ compliance), b = J v* − target.
+//!
+//! Where constraints are soft ([`super::soft`]), target and compliance of every row are those of its spring, and the position problem is the velocity problem.
 
 use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
@@ -58,21 +60,36 @@ fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
     w
 }
 
+/// Compliance of the rows of a slot, (m/s)/(N·s), of the lanes `present`.
+#[inline(always)]
+fn compliance<R: Pack>(tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize, present: u32) -> [R; 3] {
+    let (mut lanes, mut compliance) = (present, [tile.parameters.compliance[0], R::zero(), R::zero()]);
+    match posed.rows.soft.get(slot) {
+        Some(soft) => compliance = soft.compliance,
+        None => lanes &= posed.contacts.yielding(slot),
+    }
+    for x in &mut compliance {
+        *x = R::select(R::Mask::from_bits(lanes), *x, R::zero());
+    }
+    compliance
+}
+
 /// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
 fn whole_delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
     let contact_slots = group.size.contact_count;
-    let compliance = tile.parameters.compliance[0];
     for a in 0..rows.support.len() / words {
         let (row_a, count_a) = slot_rows(contact_slots, a);
         for b in 0..=a {
             let (row_b, count_b) = slot_rows(contact_slots, b);
             let mut w = product(nv, words, rows, a, b);
             if a == b {
-                let yields = posed.contacts.yielding(a) & places.lanes_with(R::LANES, a);
-                w[0][0] += R::select(R::Mask::from_bits(yields), compliance, R::zero());
+                let own = compliance(tile, posed, a, places.lanes_with(R::LANES, a));
+                for i in 0..count_a {
+                    w[i][i] += own[i];
+                }
             }
             for i in 0..count_a {
                 for j in 0..count_b {
@@ -149,7 +166,6 @@ fn delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &
     let (nv, words, lanes) = (plan.model.nv(), plan.rows.words, R::LANES);
     let Posed { islands, rows, places, .. } = posed;
     let contact_slots = posed.contacts.gap.len();
-    let compliance = tile.parameters.compliance[0];
     let any_factored = batch.has_factors();
     for a in 0..rows.support.len() / words {
         let (row_a, _) = slot_rows(contact_slots, a);
@@ -166,7 +182,10 @@ fn delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &
             }
             let mut w = product(nv, words, rows, a, b);
             if a == b {
-                w[0][0] += R::select(R::Mask::from_bits(posed.contacts.yielding(a)), compliance, R::zero());
+                let own = compliance(tile, posed, a, u32::MAX);
+                for i in 0..slot_rows(contact_slots, a).1 {
+                    w[i][i] += own[i];
+                }
             }
             if let (Some(p), Some(r)) = (places.together(a), places.together(b)) {
                 let n = p.row_count;
@@ -221,10 +240,16 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
             (gap, goal) = outline(contacts, slot).disc_targets(settings, h, (gap, goal), [more.gap[0], more.gap[1]]);
         }
         let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
-        let bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
+        let mut bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
         let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
         for i in 1..3 {
             position_bias[i] = rows.position_bias(row + i, R::zero());
+        }
+        if let Some(soft) = rows.soft.get(slot) {
+            for i in 0..3 {
+                bias[i] = rows.free[row + i] - soft.target[i];
+            }
+            position_bias = bias;
         }
         let mut remembered = Vec3::zero();
         for part in contacts.slots.parts_of(slot).filter(|_| slot >= contacts.patches.len()) {
@@ -276,7 +301,10 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
     for slot in 0..limits.gap.len() {
         let row = 2 * contact_slots + joint_start + slot;
         let (target, position_target) = targets(&plan.settings, h, limits.gap[slot]);
-        let bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
+        let mut bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
+        if let Some(soft) = rows.soft.get(joint_start + slot) {
+            bias = [rows.free[row] - soft.target[0]; 2];
+        }
         let (mut lower, mut upper, mut guess) = (R::zero(), R::zero(), R::zero());
         for part in limits.slots.parts_of(slot) {
             let lanes = R::Mask::from_bits(part.lanes);
@@ -306,7 +334,10 @@ fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, ba
     for (i, &error) in posed.equalities.error.iter().enumerate() {
         let row = 2 * contact_slots + equality_start + i;
         let position_bias = rows.position_bias(row, equality_target(plan, error));
-        let (bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
+        let (mut bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
+        if let Some(soft) = rows.soft.get(equality_start + i) {
+            bias = [rows.free[row] - soft.target[0]; 2];
+        }
         scalar_row(&posed.places, batch, equality_start + i, [-infinity, infinity], bias, guess);
     }
 }

@@ -16,6 +16,8 @@ mod records;
 mod redo;
 mod rows;
 mod settings;
+mod soft;
+mod softness;
 mod supports;
 mod targets;
 mod warm;
@@ -38,7 +40,7 @@ pub use profile::{Stage, StageTimes};
 pub use records::{BlockRecord, ContactRecord, PatchRecord};
 #[cfg(feature = "gpu")]
 pub(crate) use rows::{solve_rows, vertex_rate};
-pub use settings::{Backend, Impacts, Precision, Settings};
+pub use settings::{Backend, Constraints, Impacts, Precision, Settings};
 #[cfg(feature = "gpu")]
 pub(crate) use supports::span;
 #[cfg(feature = "gpu")]
@@ -66,6 +68,7 @@ use crate::spatial::Motion;
 use momentum::keep_momentum;
 use profile::StopWatch;
 use rows::{apply, constraint_rows, find_islands};
+use soft::soften;
 use worker::stage_task;
 
 impl<R: Pack> Worker<R> {
@@ -208,8 +211,14 @@ fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
 /// Stage 5: contacts.
 #[inline(always)]
 fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
-    drift(plan, scratch);
-    let reach = R::constant(plan.dt * plan.settings.contact_speed);
+    // What is soft acts where it overlaps; what is hard also where it may come to touch within the step.
+    let reach = match plan.soft {
+        None => {
+            drift(plan, scratch);
+            R::constant(plan.dt * plan.settings.contact_speed)
+        }
+        Some(_) => R::zero(),
+    };
     let Scratch { kinematics, drift, candidates, .. } = scratch;
     let capacity = plan.settings.contact_capacity;
     collide(&plan.collide, &kinematics.geom_pose, drift, reach, capacity, candidates, &mut w.contacts);
@@ -220,13 +229,17 @@ fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch
 #[inline(always)]
 fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: &mut Posed<R>) {
     let (model, k) = (&*plan.model, &scratch.kinematics);
-    let (dt, slack) = (R::constant(plan.dt), plan.settings.contact_speed);
+    let dt = R::constant(if plan.soft.is_some() { 0.0 } else { plan.dt });
+    let slack = plan.settings.contact_speed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
     let moving = mean.unwrap_or(&w.response.free_velocity);
     limits(model, &plan.joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, moving, &mut w.limits);
     equalities(model, &plan.equalities, tile.q, k, &mut w.equalities);
     find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
     constraint_rows(plan, tile.v, k, w);
+    if let Some(soft) = &plan.soft {
+        soften(plan, soft, tile, w);
+    }
 }
 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.

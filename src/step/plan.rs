@@ -1,6 +1,7 @@
 //! What all steps of a batch share.
 
-use super::settings::{Backend, Precision, Settings};
+use super::settings::{Backend, Constraints, Precision, Settings};
+use super::softness::SoftPlan;
 use super::supports::RowPlan;
 use crate::contact::CollidePlan;
 use crate::equality::EqualityPlan;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub(crate) joint_rows: Vec<JointRow>,
     pub(crate) equalities: EqualityPlan,
     pub(super) islands: IslandPlan,
+    /// How the rows yield; none where constraints are hard.
+    pub(super) soft: Option<SoftPlan>,
     pub(super) rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not move.
     pub(super) radius: Vec<f64>,
@@ -65,10 +68,14 @@ impl Plan {
             Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
         });
         let islands = IslandPlan::new(&model, &joint_rows, &equalities);
+        let dt = settings.dt.unwrap_or(model.timestep);
+        let soft =
+            (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, &equalities, dt));
         Self {
             exact,
+            soft,
             in_place: islands.one_island() && settings.backend != Backend::Hybrid,
-            dt: settings.dt.unwrap_or(model.timestep),
+            dt,
             integrator: settings.integrator.unwrap_or(model.integrator),
             level: Level::detect(),
             profile: false,

@@ -122,10 +122,21 @@ pub struct Rows<R> {
     pub previous: Vec<R>,
     /// J v̄ of every row, v̄ being the velocity that moves q in free motion, shape \[row\]; empty where v̄ = v* (Euler).
     pub(super) mean: Vec<R>,
+    /// How every slot yields, shape \[slot\]; empty where constraints are hard.
+    pub(super) soft: Vec<Soft<R>>,
     /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].
     pub frame: Vec<[Vec3<R>; 3]>,
+}
+
+/// How the rows of a slot yield; a slot of one row has the first entries.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Soft<R> {
+    /// Velocity target of every row, m/s or rad/s.
+    pub target: [R; 3],
+    /// R of every row, (m/s)/(N·s) or (rad/s)/(N·m·s).
+    pub compliance: [R; 3],
 }
 
 impl<R: Pack> Rows<R> {
@@ -133,6 +144,12 @@ impl<R: Pack> Rows<R> {
     #[inline(always)]
     pub fn centered(&self) -> bool {
         !self.mean.is_empty()
+    }
+
+    /// u = J v of a row before the step and u* = J v* without impulses.
+    #[inline(always)]
+    pub(super) fn speeds(&self, row: usize) -> [R; 2] {
+        [self.previous[row], self.free[row]]
     }
 
     /// J v̄ of a row: the velocity at which it moves in free motion, on the mean of the step.

@@ -42,6 +42,18 @@ pub enum Impacts {
     Sequential,
 }
 
+/// How contacts, limits, equalities and dry friction give way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Constraints {
+    /// They do not: what they forbid does not happen at the end of a step. Not looked at: the model's `solref`, `solimp` and `impratio`.
+    #[default]
+    Hard,
+    /// As in MuJoCo: springs and dampers by the model's `solref`, `solimp` and `impratio`, implicit in the step, that act where surfaces overlap.
+    /// For comparisons, and for policies that are to work in MuJoCo. Friction stays Coulomb's: what slides is not lifted, as it is by MuJoCo's convex
+    /// cones. Without restitution, sequential impacts, [`Settings::compliance`] and patches; on the CPU, or with its blocks on the device (`hybrid`).
+    Soft,
+}
+
 /// Everything about a step that is not the model's. A plain struct: change what you need, the rest is [`Settings::default`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -57,6 +69,8 @@ pub struct Settings {
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
     /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
     pub integrator: Option<Integrator>,
+    /// Whether constraints give way. Default hard.
+    pub constraints: Constraints,
     /// Friction law. Default cone. [`FrictionLaw::Patch`] is for simultaneous impacts; on `gpu` worlds with patches are swept only, and what sweeps leave is the CPU's.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
@@ -102,6 +116,7 @@ impl Default for Settings {
             threads: None,
             dt: None,
             integrator: None,
+            constraints: Constraints::Hard,
             friction: FrictionLaw::Cone,
             algorithm: Algorithm::Auto,
             tolerance: None,
@@ -165,6 +180,18 @@ impl Settings {
         check(not_negative(self.contact_speed), "contact_speed", "a speed of at least 0 m/s")?;
         check(not_negative(self.compliance), "compliance", "finite and not negative")?;
         check(self.contact_capacity != Some(0), "contact_capacity", "at least 1")?;
+        if self.constraints == Constraints::Soft {
+            let points = self.friction != FrictionLaw::Patch;
+            check(points, "constraints", "hard with friction patch: soft contacts are points")?;
+            let simultaneous = self.impacts == Impacts::Simultaneous;
+            check(simultaneous, "constraints", "hard with sequential impacts: soft ones take longer than a step")?;
+            let plain = self.restitution == 0.0 && self.compliance == 0.0;
+            check(
+                plain,
+                "constraints",
+                "hard with restitution or compliance: soft ones have those of the model's solref and solimp",
+            )?;
+        }
         if self.friction == FrictionLaw::Patch {
             let sweeps = self.algorithm != Algorithm::Jacobi;
             check(sweeps, "friction", "cone or box with solver jacobi: patches are solved by auto and pgs")?;

@@ -224,8 +224,7 @@ pub(super) fn bounce<R: Pack>(
         };
         *pace = Some(now);
         let left_open = elastic.and(approach.reaches.not());
-        let speeds = [rows.previous[row], rows.free[row]];
-        target = R::select(left_open, now.target(threshold, h, gap, speeds, target), target);
+        target = R::select(left_open, now.target(threshold, h, gap, rows.speeds(row), target), target);
     }
     [target, position_target]
 }

@@ -104,6 +104,8 @@ impl<R: Pack> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
     pub fn new(plan: &Plan, tile_count: usize, dense: bool) -> Self {
         let mut batch = Batch::new();
+        // The form of large blocks, a factor of W, has no room for compliance along the surface.
+        let dense = dense || plan.soft.is_some();
         if !dense && plan.settings.solve().uses_newton() && plan.settings.friction == FrictionLaw::Cone {
             batch.factored_from = if plan.in_place { FACTORED_IN_PLACE } else { FACTORED_FROM };
         }

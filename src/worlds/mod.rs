@@ -38,7 +38,8 @@ pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::solver::DeviceWork;
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
-    Backend, BlockRecord, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage, StageTimes,
+    Backend, BlockRecord, Constraints, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage,
+    StageTimes,
 };
 pub use delay::LONGEST_DELAY;
 pub use mask::Mask;

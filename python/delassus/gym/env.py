@@ -29,7 +29,7 @@ class Disturbance:
     chance: float = 0.05
     """Probability of a kick in a step."""
     compliance: float = 0.1
-    """Contacts give way: every start draws a compliance of up to this, m/s per N·s."""
+    """Contacts give way: every start draws a compliance of up to this, m/s per N·s; not where constraints are soft already."""
 
 
 class VectorEnv(Base[Array, Array, Array]):
@@ -46,6 +46,7 @@ class VectorEnv(Base[Array, Array, Array]):
             (``reset(options={"reset_mask": mask})``); see https://farama.org/Vector-Autoreset-Mode.
         disturbance: what is done to the worlds beside the task; None: nothing.
         settings: how worlds are stepped.
+        frame_skip: steps between two actions; None: the task's. A finer step takes more of them: ``dt=0.005, frame_skip=10`` for the Ant.
         **changes: fields of the settings, as in ``integrator="euler"``.
     """
 
@@ -57,6 +58,7 @@ class VectorEnv(Base[Array, Array, Array]):
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         disturbance: Disturbance | None = None,
+        frame_skip: int | None = None,
         settings: delassus.Settings | None = None,
         **changes: Any,
     ) -> None:
@@ -67,7 +69,11 @@ class VectorEnv(Base[Array, Array, Array]):
         self.disturbance = disturbance
         self.model = task.load()
         self.worlds = delassus.Worlds(self.model, num_envs, settings, **changes)
-        self.dt = self.worlds.dt * task.frame_skip
+        if frame_skip is not None and frame_skip < 1:
+            raise ValueError(f"frame_skip: {frame_skip} must be at least 1")
+        self.frame_skip = task.frame_skip if frame_skip is None else frame_skip
+        """Steps between two actions."""
+        self.dt = self.worlds.dt * self.frame_skip
         """Time between two actions, s."""
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": [], "render_fps": round(1 / self.dt)}
 
@@ -116,7 +122,7 @@ class VectorEnv(Base[Array, Array, Array]):
         started = self._ended
         if self.disturbance is not None:
             self._kick(self.disturbance)
-        report = self.worlds.step(self.task.control(actions), substeps=self.task.frame_skip)
+        report = self.worlds.step(self.task.control(actions), substeps=self.frame_skip)
         failed = report["failed"] & ~started
         if started.any():
             self._start(started)
@@ -183,7 +189,7 @@ class VectorEnv(Base[Array, Array, Array]):
         self.worlds.reset(worlds)
         self.worlds.set_state(q, v, worlds)
         self.task.begin(self.worlds, worlds, noise)
-        if self.disturbance is not None:
+        if self.disturbance is not None and self.worlds.settings.constraints == "hard":
             self.worlds.set_parameter("compliance", noise.uniform(0, self.disturbance.compliance, 1), worlds)
         self._starts[worlds] += 1
         self.elapsed[worlds] = 0

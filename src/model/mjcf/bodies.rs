@@ -180,6 +180,8 @@ impl Reader {
         }
         joint.actuator_force_range =
             e.limit("actuatorfrcrange", "actuatorfrclimited", self.compiler.automatic_limits)?;
+        joint.limit_softness = e.softness("solreflimit", "solimplimit")?;
+        joint.friction_softness = e.softness("solreffriction", "solimpfriction")?;
         joint.limit_margin = e.magnitude("margin")?.unwrap_or(0.0);
         joint.stiffness = e.magnitude("stiffness")?.unwrap_or(0.0);
         joint.damping = e.magnitude("damping")?.unwrap_or(0.0);

@@ -34,6 +34,7 @@ impl Reader {
             ellipsoid: None,
             torsion: (condim > 3).then_some(friction[2]),
             margin: e.magnitude("margin")?.unwrap_or(0.0),
+            softness: e.softness("solref", "solimp")?,
             ..pairs::mix(a, b, &geoms[a], &geoms[b])
         };
         self.places.insert(format!("contact pair ({a}, {b})"), e.place());
@@ -78,7 +79,8 @@ impl Reader {
             }
         };
         let active = e.boolean("active")?.unwrap_or(true);
-        let index = self.builder.add_equality(Equality { name: e.name().into(), kind, active });
+        let softness = e.softness("solref", "solimp")?;
+        let index = self.builder.add_equality(Equality { name: e.name().into(), kind, active, softness });
         self.places.insert(check::label("equality", index, e.name()), e.place());
         Ok(())
     }

@@ -33,6 +33,8 @@ impl Reader {
         // The bits of a negative number count, as in MuJoCo.
         geom.contype = e.integer("contype")?.map_or(geom.contype, |bits| bits as u32);
         geom.conaffinity = e.integer("conaffinity")?.map_or(geom.conaffinity, |bits| bits as u32);
+        geom.softness = e.softness("solref", "solimp")?;
+        geom.softness_weight = e.magnitude("solmix")?.unwrap_or(geom.softness_weight);
         geom.margin = e.magnitude("margin")?.unwrap_or(geom.margin);
         geom.gap = e.magnitude("gap")?.unwrap_or(geom.gap);
         geom.priority = e.integer("priority")?.unwrap_or(geom.priority);

@@ -8,7 +8,7 @@
 //! A file means what it means in MuJoCo 4.0: `margin` thickens a surface (two geoms rest at the sum of their margins, a joint its margin before its
 //! limit), `gap` changes no motion, and a contact `<pair>` takes nothing from its geoms (friction 1, condim 3, margin 0 unless it says so).
 //!
-//! Contact and joint limits are hard here, so MuJoCo's parameters of softness (`solref`, `solimp` and so on) have no meaning; they,
+//! Contact and joint limits are hard here, so MuJoCo's parameters of softness (`solref`, `solimp` and so on) have no meaning unless [`crate::Constraints::Soft`] is chosen; they,
 //! and settings of MuJoCo's own solver and integrator, are accepted and listed in [`Model::notes`].
 
 mod actuators;

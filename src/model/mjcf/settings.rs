@@ -112,6 +112,10 @@ impl Reader {
             if let Some(gravity) = e.numbers::<3>("gravity")? {
                 self.builder.gravity(gravity);
             }
+            let softness = &mut self.builder.model.contact_softness;
+            softness.ratio = e.number("impratio")?.unwrap_or(softness.ratio);
+            softness.pyramidal =
+                e.word("cone", &["pyramidal", "elliptic"])?.map_or(softness.pyramidal, |word| word == "pyramidal");
             self.read_integrator(e)?;
             let medium = &mut self.builder.model.medium;
             medium.density = e.magnitude("density")?.unwrap_or(medium.density);

@@ -2,6 +2,7 @@
 
 use super::xml::Element;
 use crate::error::Result;
+use crate::model::Softness;
 use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 /// How angles are written in the file.
@@ -69,6 +70,15 @@ impl Element {
             Some(x) if x < 0.0 => Err(self.error(format!("attribute \"{name}\" is {x}; it must not be negative"))),
             x => Ok(x),
         }
+    }
+
+    /// Softness by its two attributes; what they leave out is MJCF's default.
+    pub fn softness(&self, reference: &str, impedance: &str) -> Result<Softness> {
+        let rest = Softness::default();
+        Ok(Softness {
+            reference: self.leading_numbers(reference, rest.reference)?,
+            impedance: self.leading_numbers(impedance, rest.impedance)?,
+        })
     }
 
     /// Three numbers.

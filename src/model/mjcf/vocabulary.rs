@@ -45,7 +45,9 @@ enum Use {
 struct Attributes {
     /// Read by this crate.
     read: &'static str,
-    /// Not used, because contact and limits are hard here, or because they concern MuJoCo's own solver: noted.
+    /// Used where constraints are soft, which they are not by default: noted as such.
+    soft: &'static str,
+    /// Not used, because they concern MuJoCo's own solver: noted.
     noted: &'static str,
     /// Done in another way here, so that the motion differs a little: noted as such.
     differing: &'static str,
@@ -106,7 +108,9 @@ fn check_attributes(element: &mut Element, known: &Attributes, notes: &mut Notes
     let among = |names: &str, name: &str| names.split(' ').any(|n| n == name);
     let mut unknown = Vec::new();
     for (name, _) in &element.attributes {
-        if among(known.noted, name) {
+        if among(known.soft, name) {
+            notes.add(element, &format!("\"{name}\" is not used, unless constraints are chosen to be soft"));
+        } else if among(known.noted, name) {
             notes.unused(element, name);
         } else if among(known.differing, name) {
             notes.differs(element, &format!("\"{name}\" is not used"));
@@ -152,7 +156,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Options,
             Attributes {
                 read: "timestep gravity density viscosity wind integrator",
-                noted: "solver cone iterations tolerance impratio jacobian noslip_iterations noslip_tolerance \
+                soft: "impratio cone",
+                noted: "solver iterations tolerance jacobian noslip_iterations noslip_tolerance \
                         ls_iterations ls_tolerance mpr_iterations mpr_tolerance ccd_iterations ccd_tolerance \
                         sdf_iterations sdf_initpoints magnetic o_margin o_solref o_solimp o_friction \
                         sleep_tolerance apirate",
@@ -191,7 +196,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         }
         (Place::Defaults, "pair") => return rule(Place::Contacts, tag),
         (Place::Defaults, "equality") => {
-            Use::Read(Place::Leaf, Attributes { noted: "solref solimp", read: "active", ..none() })
+            Use::Read(Place::Leaf, Attributes { read: "active", soft: "solref solimp", ..none() })
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
@@ -205,6 +210,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 // A hull keeps all its corners.
                 differing: "maxhullvert",
                 refused: "builtin params",
+                ..none()
             },
         ),
         (Place::Assets, "texture" | "material") => Use::Skip,
@@ -225,7 +231,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Attributes {
                 read: "name class type pos axis springdamper limited range actuatorfrclimited actuatorfrcrange margin ref \
                        springref armature damping frictionloss stiffness",
-                noted: "solreflimit solimplimit solreffriction solimpfriction actuatorgravcomp",
+                soft: "solreflimit solimplimit solreffriction solimpfriction",
+                noted: "actuatorgravcomp",
                 skipped: "group user",
                 ..none()
             },
@@ -238,7 +245,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
                        margin gap fromto mesh POSE",
-                noted: "solmix solref solimp fluidshape fluidcoef",
+                soft: "solmix solref solimp",
+                noted: "fluidshape fluidcoef",
                 skipped: "material rgba user",
                 refused: "hfield fitscale",
                 ..none()
@@ -261,7 +269,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class geom1 geom2 condim friction margin",
-                noted: "gap solref solreffriction solimp",
+                soft: "solref solimp",
+                noted: "gap solreffriction",
                 ..none()
             },
         ),
@@ -317,7 +326,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
 }
 
 fn equality(read: &'static str, refused: &'static str) -> Use {
-    Use::Read(Place::Leaf, Attributes { read, noted: "solref solimp", refused, ..Attributes::default() })
+    Use::Read(Place::Leaf, Attributes { read, soft: "solref solimp", refused, ..Attributes::default() })
 }
 
 fn actuator(read: &'static str) -> Use {

@@ -1,0 +1,75 @@
+"""Soft constraints against MuJoCo: one step from random states, where both have the same law."""
+
+import numpy as np
+import pytest
+
+import delassus
+
+# MuJoCo's cones lift what slides, Coulomb's law does not; it solves constraints without the implicit damping of joints, which here is in all of it; and its connects and
+# welds know how their rows turn with the bodies. So: nothing slides, no joint is damped, and what is tied starts at rest. The ball's weight keeps it on the ground.
+ARM = """<mujoco><option {option}/>
+  <worldbody>
+    <geom type="plane" size="5 5 1" {surface}/>
+    <body name="upper" pos="0 0 1"><joint name="a" axis="0 1 0" {joint}/>
+      <geom type="capsule" fromto="0 0 0 0.3 0.1 0" size="0.04"/>
+      <body name="lower" pos="0.3 0.1 0"><joint name="b" axis="0 0.6 0.8" armature="0.02"/>
+        <geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.03"/></body>
+    </body>
+    <body name="hinge" pos="0 2 1"><joint name="c" type="ball" {round}/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+    <body name="ball" pos="1 0 {height}"><freejoint/><geom size="0.1" {ball}/></body>
+  </worldbody>
+  <equality>{equality}</equality>
+</mujoco>"""
+ON_GROUND = {"height": "0.098", "ball": 'condim="1"', "surface": 'condim="1"'}
+
+CASES = {
+    "limit": {"joint": 'range="-1 1" solreflimit="0.05 0.7" solimplimit="0.5 0.97 0.2 0.3 3"'},
+    "limit with margin": {"joint": 'range="-1 1" margin="0.02"'},
+    "limit of a ball joint": {"round": 'range="0 4" solimplimit="0.8 0.8 0.01"'},
+    "dry friction": {"joint": 'frictionloss="0.4" solreffriction="0.03 2" solimpfriction="0.6 0.7 0.1"'},
+    "no friction": ON_GROUND,
+    "spring and damper": ON_GROUND | {"ball": 'condim="1" solref="-900 -20"', "surface": 'condim="1" solref="-500 -40"'},
+    "mixed": ON_GROUND
+    | {"ball": 'condim="1" solmix="3" solref="0.1 0.5"', "surface": 'condim="1" solimp="0.7 0.95 0.02 0.8 2"'},
+    "short": ON_GROUND | {"ball": 'condim="1" solref="0.001 1" priority="1"'},
+    "pyramid": ON_GROUND | {"ball": 'friction="1.5"'},
+    "cone": ON_GROUND | {"ball": 'friction="1.5"', "option": 'cone="elliptic" impratio="4"'},
+    "another pyramid": ON_GROUND | {"ball": 'friction="1.2" solimp="0.6 0.6 0.01"', "option": 'impratio="4"'},
+    "connect": {"equality": '<connect body1="lower" body2="hinge" anchor="0.2 0 0" solref="0.1 1"/>'},
+    "weld": {"equality": '<weld body1="ball" body2="hinge" solimp="0.5 0.9 0.5"/>'},
+    "joints": {"equality": '<joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0" solimp="0.5 0.9 0.5"/>'},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_step_is_mujocos(case):
+    mujoco = pytest.importorskip("mujoco")
+    parts = dict.fromkeys(("option", "joint", "ball", "surface", "round", "equality"), "") | {"height": "2"}
+    text = ARM.format(**(parts | CASES[case]))
+    theirs, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
+    theirs.opt.iterations, theirs.opt.tolerance = 200, 0
+    random, data, acting = np.random.default_rng(0), mujoco.MjData(theirs), 0
+    q, v, expected = np.zeros((16, model.nq)), np.zeros((16, model.nv)), np.zeros((16, model.nv))
+    for world in range(16):
+        mujoco.mj_resetData(theirs, data)
+        move = 0.1 * random.normal(size=model.nv)
+        # the ball is pressed on, and hardly moves
+        move[-6:-3] *= [1, 1, 0.005]
+        mujoco.mj_integratePos(theirs, data.qpos, move, 1.0)
+        data.qvel = random.normal(size=model.nv) * (case not in ("connect", "weld"))
+        data.qvel[-6:] *= 0.01
+        q[world], v[world] = data.qpos, data.qvel
+        mujoco.mj_step(theirs, data)
+        expected[world] = data.qvel
+        acting += data.nefc > 0
+    assert acting > 6
+    change = np.abs(expected - v).max()
+    for constraints in ("soft", "hard"):
+        worlds = delassus.Worlds(model, 16, precision="f64", constraints=constraints)
+        worlds.set_state(q, v)
+        worlds.step()
+        difference = np.abs(worlds.velocities() - expected).max()
+        # MuJoCo's rows of a weld are the derivative of a quaternion, ours the angular velocity.
+        tolerance = 1e-4 if case == "weld" else 1e-8
+        assert (difference < tolerance * (1 + change)) == (constraints == "soft"), (constraints, difference, change)
+        assert not worlds.reports["failed"].any()

@@ -1,0 +1,225 @@
+//! Soft rows: constraints that yield as MuJoCo's do, see [`super::settings::Constraints::Soft`].
+//!
+//! A row at distance (or error) r with velocity u = J v and force f obeys (MuJoCo's documentation, *Computation*, "Constraint model")
+//!
+//! u̇ + R f = −b u − k d r,   R = (1 − d)/d · Â
+//!
+//! d(r) being its impedance, k and b the stiffness and damping of `solref`, and  the inverse inertia that its bodies have at rest. With u̇ = (u⁺ − u)/Δt and
+//! λ = Δt f it is a row like any other: w = u⁺ + R λ − target with
+//!
+//! target = u − Δt (b u + k d r)
+//!
+//! Along the surface r is 0. A row acts from r < 0 on; both problems of the step are this one.
+
+use crate::equality::EqualityPlan;
+use crate::kinematics::{Kinematics, kinematics};
+use crate::lane::{Pack, Scalar};
+use crate::limit::JointRow;
+use crate::model::{ContactSoftness, EqualityKind, Integrator, Model, Softness};
+use crate::query::state_query;
+use crate::spatial::Vec3;
+use nalgebra::DMatrix;
+
+/// How one row yields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Yield {
+    /// k, 1/s², per unit of impedance.
+    stiffness: f64,
+    /// b, 1/s.
+    damping: f64,
+    /// Impedance d: at the surface, beyond the width, the width (m or rad), where it bends, the power.
+    impedance: [f64; 5],
+    /// Â, 1/kg or 1/(kg·m²).
+    mobility: f64,
+}
+
+/// How the rows of a model yield.
+#[derive(Debug, Clone)]
+pub struct SoftPlan {
+    /// Shape \[pair\].
+    pub(super) pair: Vec<Yield>,
+    /// Shape \[joint row\].
+    pub(super) joint: Vec<Yield>,
+    /// Shape \[equality row\].
+    pub(super) equality: Vec<Yield>,
+    /// The rows of the equality that each row belongs to, whose errors count together, shape \[equality row\].
+    pub(super) together: Vec<std::ops::Range<usize>>,
+    /// What contacts have in common.
+    pub(super) contact: ContactSoftness,
+}
+
+impl Yield {
+    /// Of a row between bodies that have `mobility` at rest, in steps of `dt`. Numbers outside of their bounds count as in MuJoCo.
+    fn new(softness: &Softness, mobility: f64, dt: f64) -> Self {
+        let [at, beyond, width, bend, power] = softness.impedance;
+        let share = |x: f64| x.clamp(0.0001, 0.9999);
+        let (at, beyond) = (share(at), share(beyond));
+        let reference = match softness.reference {
+            [x, y] if (x > 0.0) == (y > 0.0) => [x, y],
+            _ => Softness::default().reference,
+        };
+        let (stiffness, damping) = match reference {
+            // k = 1/(d² T² ζ²), b = 2/(d T), with a time constant T of at least two steps
+            [time, ratio] if time > 0.0 => {
+                let scale = beyond * time.max(2.0 * dt);
+                (1.0 / (scale * ratio).powi(2), 2.0 / scale)
+            }
+            [k, b] => (-k / beyond.powi(2), -b / beyond),
+        };
+        Self { stiffness, damping, impedance: [at, beyond, width.max(0.0), share(bend), power.max(1.0)], mobility }
+    }
+
+    /// d of a row at `distance` ≥ 0 from its surface.
+    #[inline(always)]
+    pub(super) fn impedance<R: Pack>(&self, distance: R) -> R {
+        let [at, beyond, width, bend, power] = self.impedance;
+        if width < 1e-15 || at == beyond {
+            return R::constant(0.5 * (at + beyond));
+        }
+        // x ≤ bend: xᵖ/bendᵖ⁻¹; else 1 − (1 − x)ᵖ/(1 − bend)ᵖ⁻¹
+        let x = (distance * R::constant(1.0 / width)).min(R::one());
+        let low = raised(x, power) * R::constant(bend.powf(1.0 - power));
+        let high = R::one() - raised(R::one() - x, power) * R::constant((1.0 - bend).powf(1.0 - power));
+        let share = R::select(R::constant(bend).lt(x), high, low);
+        share.mul_add(R::constant(beyond - at), R::constant(at))
+    }
+
+    /// u − Δt (b u + k d r): the target of a row that moves at u before the step and at u* without impulses, at error r. Without an error, what slides is not
+    /// drawn back.
+    ///
+    /// With Runge-Kutta, whose steps may be as long as a row takes to settle, what makes the row go where one such step of
+    /// ṙ = u, u̇ = −d (b u + k d r) + (1 − d) (u* − u)/Δt takes it: its motion where W is Â.
+    #[inline(always)]
+    pub(super) fn target<R: Pack>(
+        &self,
+        (dt, integrator): (f64, Integrator),
+        [u, free]: [R; 2],
+        d: R,
+        error: Option<R>,
+    ) -> R {
+        let damping = R::constant(self.damping);
+        let (pull, r) = match error {
+            Some(r) => (R::constant(self.stiffness) * d, r),
+            None => (R::zero(), R::zero()),
+        };
+        if integrator == Integrator::Euler {
+            return u - R::constant(dt) * damping.mul_add(u, pull * r);
+        }
+        let rest = R::one() - d;
+        let driven = rest * (free - u) * R::constant(1.0 / dt);
+        // y + h A (y + h/2 A (y + h/3 A (y + h/4 A y)))
+        let (mut r_at, mut u_at) = (r, u);
+        for part in [4.0, 3.0, 2.0, 1.0] {
+            let h = R::constant(dt / part);
+            let rate = driven - d * damping.mul_add(u_at, pull * r_at);
+            (r_at, u_at) = (h.mul_add(u_at, r), h.mul_add(rate, u));
+        }
+        // u⁺ = d target + (1 − d) u*
+        (u_at - rest * free) / d
+    }
+
+    /// R = (1 − d)/d · Â.
+    #[inline(always)]
+    pub(super) fn compliance<R: Pack>(&self, impedance: R) -> R {
+        (R::one() - impedance) / impedance * R::constant(self.mobility)
+    }
+}
+
+/// xᵖ, 0 ≤ x ≤ 1.
+#[inline(always)]
+fn raised<R: Pack>(x: R, power: f64) -> R {
+    if power == 2.0 {
+        return x * x;
+    }
+    let mut raised = x;
+    for entry in raised.lanes_mut() {
+        *entry = R::Scalar::from_f64(entry.to_f64().powf(power));
+    }
+    raised
+}
+
+impl SoftPlan {
+    /// Of the rows of `model`, in steps of `dt`.
+    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan, dt: f64) -> Self {
+        let mobility = Mobility::at_rest(model);
+        let pair = model.pairs.iter().map(|pair| {
+            let [a, b] = [pair.geom_a, pair.geom_b].map(|geom| mobility.body[model.geoms[geom].body][0]);
+            Yield::new(&pair.softness, a + b, dt)
+        });
+        let joint = joint_rows.iter().map(|row| {
+            let (dof, limit) = match *row {
+                JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => (model.joints[j].v_start, true),
+                JointRow::DryFriction(dof) => (dof, false),
+            };
+            let of = &model.joints[model.dofs[dof].joint];
+            let softness = if limit { &of.limit_softness } else { &of.friction_softness };
+            Yield::new(softness, mobility.dof[dof], dt)
+        });
+        let (mut equality, mut together) = (Vec::new(), Vec::new());
+        for of in model.equalities.iter().filter(|e| e.active) {
+            let first = equality.len();
+            let bodies = |a: usize, b: usize, k: usize| mobility.body[a][k] + mobility.body[b][k];
+            match of.kind {
+                EqualityKind::Joint { joint_a, joint_b, .. } => {
+                    let joint = |j: usize| mobility.dof[model.joints[j].v_start];
+                    equality.push(Yield::new(&of.softness, joint(joint_a) + joint_b.map_or(0.0, joint), dt));
+                }
+                EqualityKind::Connect { body_a, body_b, .. } => {
+                    equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
+                }
+                EqualityKind::Weld { body_a, body_b, .. } => {
+                    equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
+                    // MuJoCo's rows are half an angle; a row of twice the velocity yields four times as much.
+                    equality.extend([Yield::new(&of.softness, 4.0 * bodies(body_a, body_b, 1), dt); 3]);
+                }
+            }
+            together.extend((first..equality.len()).map(|_| first..equality.len()));
+        }
+        debug_assert_eq!(equality.len(), equalities.rows.len());
+        Self { pair: pair.collect(), joint: joint.collect(), equality, together, contact: model.contact_softness }
+    }
+}
+
+/// Inverse inertias of a model at rest.
+struct Mobility {
+    /// Against forces and against torques, the mean of the three axes, at the centre of mass, 1/kg and 1/(kg·m²), shape \[body\].
+    body: Vec<[f64; 2]>,
+    /// Against the force of a degree of freedom, the mean of those that turn (or shift) one joint, shape \[nv\].
+    dof: Vec<f64>,
+}
+
+impl Mobility {
+    fn at_rest(model: &Model) -> Self {
+        let nv = model.nv();
+        let mut k = Kinematics::<f64>::new(model);
+        kinematics(model, &model.q0, &mut k);
+        // a checked model has a mass matrix with an inverse
+        let mass_matrix = state_query(model, &model.q0, &vec![0.0; nv]).map(|state| state.mass_matrix);
+        let inverse = mass_matrix.ok().and_then(|m| m.try_inverse()).unwrap_or_else(|| DMatrix::zeros(nv, nv));
+        let mut body = vec![[0.0; 2]; model.bodies.len()];
+        for (b, of) in model.bodies.iter().enumerate() {
+            let Some(head) = model.last_dof(b) else { continue };
+            let com = k.body_pose[b].point(Vec3::constant(&of.com));
+            // the mean of the diagonal of J M⁻¹ Jᵀ
+            let chain = &model.dofs[head].ancestors;
+            for &i in chain {
+                for &j in chain {
+                    let [a, c] = [i, j].map(|dof| {
+                        let motion = k.motion_subspace[dof];
+                        [motion.at(com - k.reference[model.dofs[dof].tree]), motion.angular]
+                    });
+                    for part in 0..2 {
+                        body[b][part] += a[part].dot(c[part]) * inverse[(i, j)] / 3.0;
+                    }
+                }
+            }
+        }
+        let mut dof: Vec<f64> = (0..nv).map(|i| inverse[(i, i)]).collect();
+        for joint in model.joints.iter().filter(|joint| joint.kind.nv() >= 3) {
+            for three in dof[joint.v_start..joint.v_start + joint.kind.nv()].chunks_exact_mut(3) {
+                three.fill(three.iter().sum::<f64>() / 3.0);
+            }
+        }
+        Self { body, dof }
+    }
+}

@@ -1,0 +1,168 @@
+//! Soft constraints: closed forms of springs at rest, the same bits in any batch, and what does not go with them. One step of many rows beside MuJoCo's is in
+//! `python/tests/test_soft.py`.
+
+mod common;
+
+use common::example;
+use delassus::solver::FrictionLaw;
+use delassus::worlds::Start;
+use delassus::{Backend, Constraints, Error, Impacts, Integrator, Mask, Model, Precision, Settings, Worlds};
+
+const GRAVITY: f64 = 9.81;
+/// Time constant of `solref` in the models of this file, s.
+const TIME: f64 = 0.02;
+/// Impedance of `solimp` in the models of this file.
+const IMPEDANCE: f64 = 0.8;
+
+fn soft() -> Settings {
+    Settings { constraints: Constraints::Soft, precision: Precision::F64, ..Settings::default() }
+}
+
+fn model(option: &str, text: &str) -> Model {
+    let softness = r#"solref="0.02 1" solimp="0.8 0.8 0.01""#;
+    let limits =
+        r#"solreflimit="0.02 1" solimplimit="0.8 0.8 0.01" solreffriction="0.02 1" solimpfriction="0.8 0.8 0.01""#;
+    let text = format!(
+        r#"<mujoco><option gravity="0 0 -{GRAVITY}" {option}/>
+             <default><geom {softness}/><equality {softness}/><joint {limits}/></default>{text}</mujoco>"#
+    );
+    Model::from_mjcf_str(&text).expect("a model")
+}
+
+/// One world after `seconds`, where everything that rests has come to rest.
+fn settled(model: Model, settings: Settings, seconds: f64) -> Worlds {
+    let steps = (seconds / model.timestep).round() as usize;
+    let mut worlds = Worlds::new(&model, 1, settings).expect("worlds");
+    for _ in 0..steps {
+        assert!(worlds.step(1).expect("a step")[0].solved());
+    }
+    worlds
+}
+
+fn close(found: f64, wanted: f64, share: f64) {
+    assert!((found - wanted).abs() <= share * wanted.abs(), "{found} instead of {wanted}");
+}
+
+/// How far a weight sinks into what carries it: R f = k d r with f = m g, R = (1 − d)/(d m) and k = 1/(d T)², whatever it weighs.
+fn depth() -> f64 {
+    (1.0 - IMPEDANCE) * GRAVITY * TIME * TIME
+}
+
+#[test]
+fn a_weight_rests_as_deep_as_its_spring_gives() {
+    for integrator in [Integrator::Euler, Integrator::Rk4] {
+        let settings = || Settings { integrator: Some(integrator), ..soft() };
+        for mass in [0.1, 30.0] {
+            let ball = format!(
+                r#"<worldbody><geom type="plane" size="1 1 1" condim="1"/>
+                     <body pos="0 0 0.1"><freejoint/><geom size="0.1" mass="{mass}" condim="1"/></body></worldbody>"#
+            );
+            let worlds = settled(model("", &ball), settings(), 2.0);
+            close(0.1 - worlds.positions()[2], depth(), 1e-8);
+            let slide = format!(
+                r#"<worldbody><body><joint type="slide" axis="0 0 1" range="0 1"/><geom size="0.1" mass="{mass}"/></body></worldbody>"#
+            );
+            close(-settled(model("", &slide), settings(), 2.0).positions()[0], depth(), 1e-8);
+            let hung = format!(
+                r#"<worldbody><body name="b"><freejoint/><geom size="0.1" mass="{mass}"/></body></worldbody>
+                   <equality><connect body1="b" anchor="0 0 0"/></equality>"#
+            );
+            close(-settled(model("", &hung), settings(), 2.0).positions()[2], depth(), 1e-8);
+        }
+    }
+}
+
+/// Four edges that press yield like one contact with μ² (1 + μ²)/2 times the compliance; `impratio` makes edges stiffer.
+#[test]
+fn a_pyramid_is_as_soft_as_its_edges() {
+    for (friction, ratio) in [(0.5, 1.0), (2.0, 1.0), (1.0, 4.0)] {
+        let ball = format!(
+            r#"<worldbody><geom type="plane" size="1 1 1" friction="{friction}"/>
+                 <body pos="0 0 0.1"><freejoint/><geom size="0.1" friction="{friction}"/></body></worldbody>"#
+        );
+        let square: f64 = friction * friction;
+        let options = [("pyramidal", 0.5 * square * (1.0 + square) / ratio), ("elliptic", 1.0)];
+        for (cone, share) in options {
+            let worlds = settled(model(&format!(r#"cone="{cone}" impratio="{ratio}""#), &ball), soft(), 2.0);
+            close(0.1 - worlds.positions()[2], share * depth(), 1e-7);
+        }
+    }
+}
+
+/// Friction that holds lets slip by R f = b u, b = 2/(d T).
+#[test]
+fn what_friction_holds_creeps() {
+    let ratio = 2.0;
+    let (along, down): (f64, f64) = (3.0, 9.0);
+    let slope = format!(
+        r#"<mujoco><option gravity="{along} 0 -{down}" cone="elliptic" impratio="{ratio}"/>
+             <default><geom solref="0.02 1" solimp="0.8 0.8 0.01"/></default>
+             <worldbody><geom type="plane" size="1 1 1"/>
+               <body pos="0 0 0.05"><freejoint/><geom type="box" size="0.2 0.2 0.05" mass="3"/></body></worldbody></mujoco>"#
+    );
+    let worlds = settled(Model::from_mjcf_str(&slope).expect("a model"), soft(), 2.0);
+    // four corners share the load
+    close(worlds.velocities()[0], (1.0 - IMPEDANCE) * TIME * along / (8.0 * ratio), 1e-6);
+
+    let joint = r#"<worldbody><body><joint type="slide" axis="0 0 1" frictionloss="100"/><geom size="0.1" mass="3"/></body></worldbody>"#;
+    let worlds = settled(model("", joint), soft(), 1.0);
+    close(-worlds.velocities()[0], (1.0 - IMPEDANCE) * TIME * GRAVITY / 2.0, 1e-6);
+}
+
+/// `count` worlds of an example with noise, 60 steps on, and their positions and velocities.
+fn rolled(model: &Model, count: usize, backend: Backend) -> Result<(Worlds, Vec<f64>, Vec<f64>), Error> {
+    let mut worlds = Worlds::new(model, count, Settings { precision: Precision::F32, backend, ..soft() })?;
+    worlds.set_start(Start { keyframe: model.keyframe("stand"), position_noise: 0.05, velocity_noise: 0.5 })?;
+    worlds.reset(Mask::All, 3)?;
+    for _ in 0..60 {
+        assert!(worlds.step(1)?.iter().all(|report| report.solved()), "{}", model.name);
+    }
+    let (q, v) = (worlds.positions(), worlds.velocities());
+    Ok((worlds, q, v))
+}
+
+#[test]
+fn robots_are_solved_and_have_the_same_bits_in_any_batch() {
+    for name in ["ant", "biped", "boxes", "hopper", "humanoid", "quadruped", "spheres"] {
+        let model = example(name);
+        let (many, q, v) = rolled(&model, 40, Backend::Cpu).expect("worlds");
+        let (_, few_q, few_v) = rolled(&model, 3, Backend::Cpu).expect("worlds");
+        assert!(many.reports().iter().any(|report| report.contact_count > 0), "{name} touches nothing");
+        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!((bits(&q[..few_q.len()]), bits(&v[..few_v.len()])), (bits(&few_q), bits(&few_v)), "{name}");
+    }
+}
+
+/// The device sweeps the blocks that the CPU poses.
+#[test]
+#[cfg(feature = "gpu")]
+fn hybrid_has_soft_rows_too() {
+    if !common::adapter() {
+        return;
+    }
+    let model = example("hopper");
+    let (_, q, _) = rolled(&model, 16, Backend::Cpu).expect("worlds");
+    let (_, found, _) = rolled(&model, 16, Backend::Hybrid).expect("worlds");
+    let difference = q.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(difference < 1e-2, "{difference}");
+}
+
+#[test]
+fn what_does_not_go_with_softness_is_refused() {
+    let model = example("ant");
+    for (settings, part) in [
+        (Settings { friction: FrictionLaw::Patch, ..soft() }, "friction patch"),
+        (Settings { impacts: Impacts::Sequential, ..soft() }, "sequential impacts"),
+        (Settings { restitution: 0.5, ..soft() }, "restitution"),
+        (Settings { compliance: 0.5, ..soft() }, "compliance"),
+    ] {
+        let message = Worlds::new(&model, 1, settings).expect_err("an error").to_string();
+        assert!(message.contains("constraints: must be hard with") && message.contains(part), "{message}");
+    }
+    #[cfg(feature = "gpu")]
+    {
+        let settings = Settings { backend: Backend::Gpu, precision: Precision::F32, ..soft() };
+        let message = Worlds::new(&model, 1, settings).expect_err("an error").to_string();
+        assert!(message.contains("constraints soft") && message.contains("use backend cpu or hybrid"), "{message}");
+    }
+}
