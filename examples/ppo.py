@@ -4,7 +4,8 @@
     python examples/ppo.py --task Hopper
     python examples/evaluate_in_mujoco.py runs/Hopper-0.pt
 
-With --disturbed, the policy learns to recover from kicks, on ground that gives way, and never stops exploring: such policies hold up in MuJoCo.
+With --constraints soft, contacts and limits give way as MuJoCo's do: policies hold up there. With --disturbed, they learn to recover from kicks, on ground that gives
+way, and never stop exploring.
 
 Prints the mean return of the episodes that ended, and processor time; saves the policy; plots the curve if matplotlib is there.
 """
@@ -35,6 +36,8 @@ def arguments():
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--width", type=int, default=64, help="units of each of the two hidden layers")
     p.add_argument("--integrator", choices=["euler", "rk4"], help="free motion [default: the model's]")
+    p.add_argument("--dt", type=float, help="step, s [default: the model's]")
+    p.add_argument("--frame-skip", type=int, help="steps between two actions [default: the task's]")
     p.add_argument("--constraints", choices=["hard", "soft"], help="soft: contacts and limits give way as in MuJoCo")
     p.add_argument("--disturbed", action="store_true", help="kicks, contacts that give way, and a least --deviation")
     p.add_argument("--deviation", type=float, default=0.3, help="least standard deviation of actions, if --disturbed")
@@ -87,7 +90,7 @@ def main() -> None:
     a = arguments()
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
-    options = {name: getattr(a, name) for name in ("integrator", "constraints") if getattr(a, name)}
+    options = {name: getattr(a, name) for name in ("integrator", "dt", "frame_skip", "constraints") if getattr(a, name)}
     if a.disturbed:
         options["disturbance"] = delassus.gym.Disturbance()
     envs = gymnasium.make_vec(f"delassus/{a.task}-v5", num_envs=a.worlds, **options)

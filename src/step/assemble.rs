@@ -6,11 +6,10 @@ use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
-use super::targets::{bounce, equality_target, surface, targets};
+use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::lane::{Pack, PackMask, Scalar};
 use crate::limit::JointRow;
 use crate::solver::{Batch, Group, STRIP};
-use crate::spatial::Vec3;
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
 #[inline(always)]
@@ -251,14 +250,7 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
             }
             position_bias = bias;
         }
-        let mut remembered = Vec3::zero();
-        for part in contacts.slots.parts_of(slot).filter(|_| slot >= contacts.patches.len()) {
-            remembered = remembered + tile.memory.contact(part, contacts.feature[slot], rows.frame[slot][0]);
-        }
-        let mut guess = [R::zero(); 3];
-        for i in 0..3 {
-            guess[i] = rows.frame[slot][i].dot(remembered);
-        }
+        let guess = if slot < contacts.patches.len() { [R::zero(); 3] } else { remembered(tile, contacts, rows, slot) };
         if let Some(group) = places.whole() {
             let group = &mut batch.groups[group];
             let present = R::Mask::from_bits(places.lanes_with(lanes, slot));

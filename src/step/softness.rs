@@ -15,7 +15,7 @@ use crate::equality::EqualityPlan;
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Pack, Scalar};
 use crate::limit::JointRow;
-use crate::model::{ContactSoftness, EqualityKind, Integrator, Model, Softness};
+use crate::model::{ContactSoftness, EqualityKind, Integrator, Joint, JointKind, Model, Softness};
 use crate::query::state_query;
 use crate::spatial::Vec3;
 use nalgebra::DMatrix;
@@ -212,6 +212,14 @@ impl Mobility {
                         body[b][part] += a[part].dot(c[part]) * inverse[(i, j)] / 3.0;
                     }
                 }
+            }
+        }
+        // What only slides, by itself and along its own axes, counts as free in MuJoCo.
+        for (b, of) in model.bodies.iter().enumerate().skip(1) {
+            let along = |j: &Joint| j.kind == JointKind::Slide && j.axis.amax() > 1.0 - 1e-9;
+            let slides = !of.joints.is_empty() && model.joints[of.joints.clone()].iter().all(along);
+            if slides && of.parent == 0 && model.bodies.iter().all(|child| child.parent != b) {
+                body[b][0] = 1.0 / of.mass;
             }
         }
         let mut dof: Vec<f64> = (0..nv).map(|i| inverse[(i, i)]).collect();

@@ -24,6 +24,7 @@ use crate::contact::Contacts;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::PairFriction;
 use crate::parameters::TileParameters;
+use crate::spatial::Vec3;
 
 /// Velocity u⁺ > 0 after an impact with coefficient e, for a contact at gap g that moves with u < 0 under the free acceleration a.
 ///
@@ -123,6 +124,17 @@ pub(super) fn surface<R: Pack>(
         restitution = R::select(lanes, e, restitution);
     }
     [friction, restitution]
+}
+
+/// Impulse of the contact in `slot` in the last step, along its normal and tangents, N·s; 0 where a world has no memory of it.
+#[inline(always)]
+pub(super) fn remembered<R: Pack>(tile: &Tile<'_, R>, contacts: &Contacts<R>, rows: &Rows<R>, slot: usize) -> [R; 3] {
+    let frame = rows.frame[slot];
+    let mut impulse = Vec3::zero();
+    for part in contacts.slots.parts_of(slot) {
+        impulse = impulse + tile.memory.contact(part, contacts.feature[slot], frame[0]);
+    }
+    [frame[0].dot(impulse), frame[1].dot(impulse), frame[2].dot(impulse)]
 }
 
 /// How a contact approaches.
