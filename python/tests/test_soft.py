@@ -5,8 +5,8 @@ import pytest
 
 import delassus
 
-# MuJoCo's cones lift what slides, Coulomb's law does not; it solves constraints without the implicit damping of joints, which here is in all of it; and its connects and
-# welds know how their rows turn with the bodies. So: nothing slides, no joint is damped, and what is tied starts at rest. The ball's weight keeps it on the ground.
+# MuJoCo solves constraints without the implicit damping of joints, which here is in all of it; its connects and welds know how their rows turn with the bodies; and a
+# pyramid has axes. So: no joint is damped, what is tied starts at rest, and what slides on a pyramid goes along them. The ball's weight keeps it on the ground.
 ARM = """<mujoco><option {option}/>
   <worldbody>
     <geom type="plane" size="5 5 1" {surface}/>
@@ -21,6 +21,7 @@ ARM = """<mujoco><option {option}/>
   <equality>{equality}</equality>
 </mujoco>"""
 ON_GROUND = {"height": "0.098", "ball": 'condim="1"', "surface": 'condim="1"'}
+CONE = 'cone="elliptic" impratio="4"'
 
 CASES = {
     "limit": {"joint": 'range="-1 1" solreflimit="0.05 0.7" solimplimit="0.5 0.97 0.2 0.3 3"'},
@@ -33,8 +34,11 @@ CASES = {
     | {"ball": 'condim="1" solmix="3" solref="0.1 0.5"', "surface": 'condim="1" solimp="0.7 0.95 0.02 0.8 2"'},
     "short": ON_GROUND | {"ball": 'condim="1" solref="0.001 1" priority="1"'},
     "pyramid": ON_GROUND | {"ball": 'friction="1.5"'},
-    "cone": ON_GROUND | {"ball": 'friction="1.5"', "option": 'cone="elliptic" impratio="4"'},
+    "cone": ON_GROUND | {"ball": 'friction="1.5"', "option": CONE},
     "another pyramid": ON_GROUND | {"ball": 'friction="1.2" solimp="0.6 0.6 0.01"', "option": 'impratio="4"'},
+    "half held by a pyramid": ON_GROUND | {"ball": 'friction="0.2"', "surface": 'friction="0.2"', "push": [0.06, 0]},
+    "slides on a pyramid": ON_GROUND | {"ball": 'friction="0.3"', "surface": 'friction="0.1"', "push": [-2, 0]},
+    "slides on a cone": ON_GROUND | {"ball": 'friction="0.8"', "surface": 'friction="0.1"', "option": CONE, "push": [2, -1]},
     "connect": {"equality": '<connect body1="lower" body2="hinge" anchor="0.2 0 0" solref="0.1 1"/>'},
     "weld": {"equality": '<weld body1="ball" body2="hinge" solimp="0.5 0.9 0.5"/>'},
     "joints": {"equality": '<joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0" solimp="0.5 0.9 0.5"/>'},
@@ -45,6 +49,7 @@ CASES = {
 def test_a_step_is_mujocos(case):
     mujoco = pytest.importorskip("mujoco")
     parts = dict.fromkeys(("option", "joint", "ball", "surface", "round", "equality"), "") | {"height": "2"}
+    push = CASES[case].get("push", [0, 0])
     text = ARM.format(**(parts | CASES[case]))
     theirs, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
     theirs.opt.iterations, theirs.opt.tolerance = 200, 0
@@ -58,7 +63,8 @@ def test_a_step_is_mujocos(case):
         move[-6:-3] *= [1, 1, 0.005]
         mujoco.mj_integratePos(theirs, data.qpos, move, 1.0)
         data.qvel = random.normal(size=model.nv) * (case not in ("connect", "weld"))
-        data.qvel[-6:] *= 0.01
+        data.qvel[-6:] *= 0.01 * (push == [0, 0])
+        data.qvel[-6:-4] += push
         q[world], v[world] = data.qpos, data.qvel
         mujoco.mj_step(theirs, data)
         expected[world] = data.qvel

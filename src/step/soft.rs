@@ -7,70 +7,100 @@ use super::targets::{remembered, surface};
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::ContactSoftness;
 
-/// By how much R of a contact exceeds (1 − d)/d · Â.
-struct Grip<R: Real> {
-    /// Along its normal and along its surface, while friction holds.
-    held: [R; 2],
-    /// Along its normal while it slides.
-    slid: R,
-    /// Where it slides.
-    slides: R::Mask,
-    /// The way in which it slides, along both tangents; 0 where nothing was remembered.
-    way: [R; 2],
+/// A contact and the direction s along its surface in which it slides, or would.
+struct Slip<R> {
+    /// μ.
+    friction: R,
+    /// (1 − d)/d · Â, (m/s)/(N·s).
+    softness: R,
+    /// b of its rows along the normal, and along s, without impulses, m/s.
+    bias: [R; 2],
+    /// W_nn, W_ss, W_sn.
+    delassus: [R; 3],
+    /// Share x = λ_s/(μ λ_n) of its friction that the last step used; none: there was no impulse.
+    used: R,
+}
+
+/// How the rows of a contact yield, (m/s)/(N·s): along normal and surface. And how far a normal that slides is lifted, m/s.
+struct Grip<R> {
+    compliance: [R; 2],
+    lift: R,
 }
 
 /// Friction counts as spent from this share of its limit on.
 const SPENT: f64 = 0.999;
 
-impl<R: Real> Grip<R> {
-    /// Of a contact with friction μ whose impulse in the last step was `before`: normal, two tangents.
+impl<R: Real> Slip<R> {
+    /// MuJoCo's convex cones as rows of Coulomb's law.
     ///
-    /// A pyramid has four edges n ± μ t with f ≥ 0 each, all of R = 2 μ²/ratio · (1 + μ²) · (1 − d)/d · Â. Where x = |λ_t|/(μ λ_n) ≤ ½ all four press, and yield like one
-    /// contact with R/4 along its normal and R/(2 μ²) along its surface; from there on the edge behind is free, and it is R (1 − x)/2 and R (3 − 1/x)/(2 μ²).
-    /// What slides rests on the edge in front alone. x is that of the last step, so that the rows stay rows.
+    /// A pyramid has four edges n ± μ t with f ≥ 0 each, all of R = 2 μ²/ratio · (1 + μ²) · (1 − d)/d · Â. Where x ≤ ½ all four press, and yield like one contact with R/4
+    /// along its normal and R/(2 μ²) along its surface; from there on the edge behind is free, and it is R (1 − x)/2 and R (3 − 1/x)/(2 μ²). What slides rests on the edge in
+    /// front alone, w_n + R λ_n = μ w_s, so that it rises. With λ_s = −μ λ_n that is, but for what other contacts do,
+    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. x is that of the last step, so that rows stay rows; without a last step that
+    /// of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
     #[inline(always)]
-    fn new(contact: ContactSoftness, friction: R, before: [R; 3]) -> Self {
-        let [push, t1, t2] = before;
-        let (half, slip) = (R::constant(0.5), R::constant(1.0 / contact.ratio));
-        let (limit, pull) = (friction * push, t1.mul_add(t1, t2 * t2).sqrt());
-        let holds = R::zero().lt(limit);
-        let slides = holds.and((R::constant(SPENT) * limit).lt(pull));
-        let inverse = R::select(slides, R::one() / pull, R::zero());
-        let way = [-(t1 * inverse), -(t2 * inverse)];
-        let square = friction * friction;
-        if !contact.pyramidal {
-            return Self { held: [R::one(), slip], slid: square.mul_add(slip, R::one()), slides, way };
+    fn grip(&self, contact: ContactSoftness) -> Grip<R> {
+        let Self { friction, softness, bias: [bias, motion], delassus: [w_nn, w_ss, w_sn], used } = *self;
+        let (half, square, slip) = (R::constant(0.5), friction * friction, R::constant(1.0 / contact.ratio));
+        let (along, edge, alone);
+        if contact.pyramidal {
+            along = R::constant(2.0) * slip * (R::one() + square) * softness;
+            edge = square * along;
+            // (W_nn + R/2) λ_n − R/(2 μ) λ_s = −b_n and (μ W_ss + 3/2 R/μ) λ_s − R/2 λ_n = μ b_s
+            let (a, b) = (half.mul_add(edge, w_nn), half * friction * along);
+            let d = friction * R::constant(1.5).mul_add(along, w_ss);
+            let (normal, tangent) = (friction * motion * b - bias * d, friction * motion * a - half * edge * bias);
+            alone = [normal, tangent];
+        } else {
+            along = slip * softness;
+            edge = square.mul_add(along, softness);
+            alone = [-(bias * (w_ss + along)), motion * (w_nn + softness)];
         }
-        let x = R::select(holds, (pull / limit).min(R::one()).max(half), half);
-        let along = R::constant(2.0) * slip * (R::one() + square);
-        let edge = square * along;
-        let rough = R::zero().lt(friction);
-        let held = [
-            R::select(rough, half * (R::one() - x) * edge, R::one()),
-            R::select(rough, (R::constant(1.5) - half / x) * along, slip),
-        ];
-        Self { held, slid: edge, slides, way }
+        // both times the same positive number
+        let [normal, tangent] = alone;
+        let limit = friction * normal;
+        let pushed = R::zero().lt(limit);
+        let x = R::select(pushed, tangent / limit, R::one());
+        let x = R::select(R::zero().lt(used), used, x).min(R::one()).max(half);
+        let slides = R::constant(SPENT).lt(x).and(R::zero().lt(friction));
+        let (mut compliance, lift) = ([softness, along], friction * motion.max(R::zero()));
+        if contact.pyramidal {
+            compliance = [half * (R::one() - x) * edge, (R::constant(1.5) - half / x) * along];
+        }
+        let slid = (friction * (friction * w_ss - w_sn) + edge).max(R::zero());
+        let smooth = R::zero().lt(friction).not();
+        Grip {
+            compliance: [R::select(smooth, softness, R::select(slides, slid, compliance[0])), compliance[1]],
+            lift: R::select(slides, lift, R::zero()),
+        }
     }
 }
 
-/// What MuJoCo's convex cones make of a contact that slides by w_s along s: its edge in front obeys w_n + R λ_n = μ w_s, so that it rises. With λ_t = −μ λ_n s that is, but
-/// for what other contacts do, w_n + (R + μ² W_ss − μ W_sn) λ_n − μ b_s = 0: a normal row of another compliance and target.
+/// The contact in `slot` with the impulse `before` in the last step: normal, two tangents. It slides against the friction that it had, or else where it moves.
 #[inline(always)]
-fn slide<R: Pack>(words: usize, slot: usize, friction: R, grip: &Grip<R>, slid: R, rows: &mut Rows<R>) {
-    let (nv, [s1, s2]) = (rows.y.len() / rows.free.len(), grip.way);
-    let [n, t1, t2] = [0, 1, 2].map(|i| (3 * slot + i) * nv);
-    let (mut w_ss, mut w_sn) = (R::zero(), R::zero());
+fn slip<R: Pack>(words: usize, slot: usize, [friction, softness]: [R; 2], before: [R; 3], rows: &Rows<R>) -> Slip<R> {
+    let (nv, soft) = (rows.y.len() / rows.free.len(), &rows.soft[slot]);
+    let bias = |i: usize| rows.free[3 * slot + i] - soft.target[i];
+    let held = R::zero().lt(friction * before[0]);
+    let way = [R::select(held, -before[1], bias(1)), R::select(held, -before[2], bias(2))];
+    let length = way[0].mul_add(way[0], way[1] * way[1]).sqrt();
+    let inverse = R::select(R::zero().lt(length), R::one() / length, R::zero());
+    let [s1, s2] = [way[0] * inverse, way[1] * inverse];
+    let [n, t1, t2] = [3 * slot * nv, (3 * slot + 1) * nv, (3 * slot + 2) * nv];
+    let (mut w_nn, mut w_ss, mut w_sn) = (R::zero(), R::zero(), R::zero());
     for dof in rows.support(words, slot) {
-        let y = s1.mul_add(rows.y[t1 + dof], s2 * rows.y[t2 + dof]);
-        w_ss = y.mul_add(y, w_ss);
-        w_sn = y.mul_add(rows.y[n + dof], w_sn);
+        let (y, y_s) = (rows.y[n + dof], s1.mul_add(rows.y[t1 + dof], s2 * rows.y[t2 + dof]));
+        w_nn = y.mul_add(y, w_nn);
+        w_ss = y_s.mul_add(y_s, w_ss);
+        w_sn = y_s.mul_add(y, w_sn);
     }
-    let soft = &mut rows.soft[slot];
-    let bias = [1, 2].map(|i| rows.free[3 * slot + i] - soft.target[i]);
-    let lift = friction * s1.mul_add(bias[0], s2 * bias[1]).max(R::zero());
-    let compliance = (friction * (friction * w_ss - w_sn) + slid).max(R::zero());
-    soft.compliance[0] = R::select(grip.slides, compliance, soft.compliance[0]);
-    soft.target[0] = R::select(grip.slides, soft.target[0] + lift, soft.target[0]);
+    Slip {
+        friction,
+        softness,
+        bias: [bias(0), s1.mul_add(bias(1), s2 * bias(2))],
+        delassus: [w_nn, w_ss, w_sn],
+        used: R::select(held, length / (friction * before[0]), R::zero()),
+    }
 }
 
 /// What yielding makes of the rows of a tile.
@@ -83,27 +113,24 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
     rows.soft.clear();
     rows.soft.resize(contact_slots + limit_slots + equalities.error.len(), hard);
     for slot in 0..contact_slots {
-        let [friction, _] = surface(plan, tile.parameters, contacts, slot);
-        let before = remembered(tile, contacts, rows, slot);
-        let grip = Grip::new(soft.contact, friction, before);
-        let mut slid = R::zero();
+        let mut softness = R::zero();
         for part in contacts.slots.parts_of(slot) {
             let lanes = R::Mask::from_bits(part.lanes);
             let (of, gap) = (&soft.pair[part.origin as usize], contacts.gap[slot]);
             let impedance = of.impedance(gap.abs());
-            let compliance = of.compliance(impedance);
-            slid = R::select(lanes, grip.slid * compliance, slid);
+            softness = R::select(lanes, of.compliance(impedance), softness);
             for i in 0..3 {
-                let (error, held) = if i == 0 { (Some(gap), grip.held[0]) } else { (None, grip.held[1]) };
-                let target = of.target(step, rows.speeds(3 * slot + i), impedance, error);
+                let target = of.target(step, rows.speeds(3 * slot + i), impedance, (i == 0).then_some(gap));
                 let row = &mut rows.soft[slot];
                 row.target[i] = R::select(lanes, target, row.target[i]);
-                row.compliance[i] = R::select(lanes, held * compliance, row.compliance[i]);
             }
         }
-        if grip.slides.any() {
-            slide(plan.rows.words, slot, friction, &grip, slid, rows);
-        }
+        let [friction, _] = surface(plan, tile.parameters, contacts, slot);
+        let before = remembered(tile, contacts, rows, slot);
+        let grip = slip(plan.rows.words, slot, [friction, softness], before, rows).grip(soft.contact);
+        let row = &mut rows.soft[slot];
+        row.compliance = [grip.compliance[0], grip.compliance[1], grip.compliance[1]];
+        row.target[0] += grip.lift;
     }
     for part in &limits.slots.parts {
         let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes));
