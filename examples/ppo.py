@@ -4,8 +4,8 @@
     python examples/ppo.py --task Hopper
     python examples/evaluate_in_mujoco.py runs/Hopper-0.pt
 
-With --constraints soft, contacts and limits give way as MuJoCo's do: policies hold up there. With --disturbed, they learn to recover from kicks, on ground that gives
-way, and never stop exploring.
+With --constraints soft, contacts and limits give way as MuJoCo's do: policies hold up there. With --disturbed, they learn to recover from kicks,
+on ground that gives way, and never stop exploring.
 
 Prints the mean return of the episodes that ended, and processor time; saves the policy; plots the curve if matplotlib is there.
 """

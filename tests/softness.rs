@@ -6,7 +6,9 @@ mod common;
 use common::example;
 use delassus::solver::FrictionLaw;
 use delassus::worlds::Start;
-use delassus::{Backend, Constraints, Error, Impacts, Integrator, Mask, Model, Precision, Settings, Worlds};
+use delassus::{
+    Backend, Constraints, Error, Impacts, Integrator, Mask, Model, Precision, Settings, WorldReport, Worlds,
+};
 
 const GRAVITY: f64 = 9.81;
 /// Time constant of `solref` in the models of this file, s.
@@ -30,9 +32,9 @@ fn model(option: &str, text: &str) -> Model {
 }
 
 /// One world after `seconds`, where everything that rests has come to rest.
-fn settled(model: Model, settings: Settings, seconds: f64) -> Worlds {
+fn settled(model: &Model, settings: Settings, seconds: f64) -> Worlds {
     let steps = (seconds / model.timestep).round() as usize;
-    let mut worlds = Worlds::new(&model, 1, settings).expect("worlds");
+    let mut worlds = Worlds::new(model, 1, settings).expect("worlds");
     for _ in 0..steps {
         assert!(worlds.step(1).expect("a step")[0].solved());
     }
@@ -57,17 +59,17 @@ fn a_weight_rests_as_deep_as_its_spring_gives() {
                 r#"<worldbody><geom type="plane" size="1 1 1" condim="1"/>
                      <body pos="0 0 0.1"><freejoint/><geom size="0.1" mass="{mass}" condim="1"/></body></worldbody>"#
             );
-            let worlds = settled(model("", &ball), settings(), 2.0);
+            let worlds = settled(&model("", &ball), settings(), 2.0);
             close(0.1 - worlds.positions()[2], depth(), 1e-8);
             let slide = format!(
                 r#"<worldbody><body><joint type="slide" axis="0 0 1" range="0 1"/><geom size="0.1" mass="{mass}"/></body></worldbody>"#
             );
-            close(-settled(model("", &slide), settings(), 2.0).positions()[0], depth(), 1e-8);
+            close(-settled(&model("", &slide), settings(), 2.0).positions()[0], depth(), 1e-8);
             let hung = format!(
                 r#"<worldbody><body name="b"><freejoint/><geom size="0.1" mass="{mass}"/></body></worldbody>
                    <equality><connect body1="b" anchor="0 0 0"/></equality>"#
             );
-            close(-settled(model("", &hung), settings(), 2.0).positions()[2], depth(), 1e-8);
+            close(-settled(&model("", &hung), settings(), 2.0).positions()[2], depth(), 1e-8);
         }
     }
 }
@@ -83,7 +85,7 @@ fn a_pyramid_is_as_soft_as_its_edges() {
         let square: f64 = friction * friction;
         let options = [("pyramidal", 0.5 * square * (1.0 + square) / ratio), ("elliptic", 1.0)];
         for (cone, share) in options {
-            let worlds = settled(model(&format!(r#"cone="{cone}" impratio="{ratio}""#), &ball), soft(), 2.0);
+            let worlds = settled(&model(&format!(r#"cone="{cone}" impratio="{ratio}""#), &ball), soft(), 2.0);
             close(0.1 - worlds.positions()[2], share * depth(), 1e-7);
         }
     }
@@ -100,12 +102,12 @@ fn what_friction_holds_creeps() {
              <worldbody><geom type="plane" size="1 1 1"/>
                <body pos="0 0 0.05"><freejoint/><geom type="box" size="0.2 0.2 0.05" mass="3"/></body></worldbody></mujoco>"#
     );
-    let worlds = settled(Model::from_mjcf_str(&slope).expect("a model"), soft(), 2.0);
+    let worlds = settled(&Model::from_mjcf_str(&slope).expect("a model"), soft(), 2.0);
     // four corners share the load
     close(worlds.velocities()[0], (1.0 - IMPEDANCE) * TIME * along / (8.0 * ratio), 1e-6);
 
     let joint = r#"<worldbody><body><joint type="slide" axis="0 0 1" frictionloss="100"/><geom size="0.1" mass="3"/></body></worldbody>"#;
-    let worlds = settled(model("", joint), soft(), 1.0);
+    let worlds = settled(&model("", joint), soft(), 1.0);
     close(-worlds.velocities()[0], (1.0 - IMPEDANCE) * TIME * GRAVITY / 2.0, 1e-6);
 }
 
@@ -115,7 +117,7 @@ fn rolled(model: &Model, count: usize, backend: Backend) -> Result<(Worlds, Vec<
     worlds.set_start(Start { keyframe: model.keyframe("stand"), position_noise: 0.05, velocity_noise: 0.5 })?;
     worlds.reset(Mask::All, 3)?;
     for _ in 0..60 {
-        assert!(worlds.step(1)?.iter().all(|report| report.solved()), "{}", model.name);
+        assert!(worlds.step(1)?.iter().all(WorldReport::solved), "{}", model.name);
     }
     let (q, v) = (worlds.positions(), worlds.velocities());
     Ok((worlds, q, v))

@@ -371,3 +371,22 @@ def test_gymnasiums_wrappers_and_pickling():
         episodes += info.get("_episode", np.zeros(4, bool)).sum()
     assert episodes > 0
     assert pickle.loads(pickle.dumps(envs.spec)).id == "delassus/Hopper-v5"
+
+
+def test_finer_steps_keep_the_time_between_actions():
+    coarse = gymnasium.make_vec("delassus/Hopper-v5", num_envs=2, constraints="soft").unwrapped
+    fine = gymnasium.make_vec("delassus/Hopper-v5", num_envs=2, constraints="soft", dt=0.0005, frame_skip=16).unwrapped
+    assert fine.dt == coarse.dt == 0.008
+    moved = []
+    for envs in (coarse, fine):
+        envs.reset(seed=0)
+        moved.append(envs.step(np.zeros((2, 3), np.float32))[0])
+    assert 0 < abs(moved[0] - moved[1]).max() < 0.02
+    with pytest.raises(ValueError, match="frame_skip: 0 must be at least 1"):
+        VectorEnv(Countdown(), frame_skip=0)
+
+
+def test_a_disturbance_leaves_soft_constraints_as_they_are():
+    envs = gymnasium.make_vec("delassus/Hopper-v5", num_envs=8, constraints="soft", disturbance=Disturbance())
+    envs.reset(seed=3)
+    assert not envs.unwrapped.worlds.parameter("compliance").any()

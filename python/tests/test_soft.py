@@ -5,8 +5,9 @@ import pytest
 
 import delassus
 
-# MuJoCo solves constraints without the implicit damping of joints, which here is in all of it; its connects and welds know how their rows turn with the bodies; and a
-# pyramid has axes. So: no joint is damped, what is tied starts at rest, and what slides on a pyramid goes along them. The ball's weight keeps it on the ground.
+# MuJoCo solves constraints without the implicit damping of joints, which here is in all of it; its connects and welds know how their rows turn with
+# the bodies; and a pyramid has axes. So: no joint is damped, what is tied starts at rest, and what slides on a pyramid goes along them. The ball's weight
+# keeps it on the ground.
 ARM = """<mujoco><option {option}/>
   <worldbody>
     <geom type="plane" size="5 5 1" {surface}/>
@@ -29,7 +30,8 @@ CASES = {
     "limit of a ball joint": {"round": 'range="0 4" solimplimit="0.8 0.8 0.01"'},
     "dry friction": {"joint": 'frictionloss="40" solreffriction="0.03 2" solimpfriction="0.6 0.7 0.1"'},
     "no friction": ON_GROUND,
-    "spring and damper": ON_GROUND | {"ball": 'condim="1" solref="-900 -20"', "surface": 'condim="1" solref="-500 -40"'},
+    "spring and damper": ON_GROUND
+    | {"ball": 'condim="1" solref="-900 -20"', "surface": 'condim="1" solref="-500 -40"'},
     "mixed": ON_GROUND
     | {"ball": 'condim="1" solmix="3" solref="0.1 0.5"', "surface": 'condim="1" solimp="0.7 0.95 0.02 0.8 2"'},
     "short": ON_GROUND | {"ball": 'condim="1" solref="0.001 1" priority="1"'},
@@ -38,7 +40,8 @@ CASES = {
     "another pyramid": ON_GROUND | {"ball": 'friction="1.2" solimp="0.6 0.6 0.01"', "option": 'impratio="4"'},
     "half held by a pyramid": ON_GROUND | {"ball": 'friction="0.2"', "surface": 'friction="0.2"', "push": [0.06, 0]},
     "slides on a pyramid": ON_GROUND | {"ball": 'friction="0.3"', "surface": 'friction="0.1"', "push": [-2, 0]},
-    "slides on a cone": ON_GROUND | {"ball": 'friction="0.8"', "surface": 'friction="0.1"', "option": CONE, "push": [2, -1]},
+    "slides on a cone": ON_GROUND
+    | {"ball": 'friction="0.8"', "surface": 'friction="0.1"', "option": CONE, "push": [2, -1]},
     "connect": {"equality": '<connect body1="lower" body2="hinge" anchor="0.2 0 0" solref="0.1 1"/>'},
     "weld": {"equality": '<weld body1="ball" body2="hinge" solimp="0.5 0.9 0.5"/>'},
     "joints": {"equality": '<joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0" solimp="0.5 0.9 0.5"/>'},

@@ -195,7 +195,7 @@ impl Mobility {
         kinematics(model, &model.q0, &mut k);
         // a checked model has a mass matrix with an inverse
         let mass_matrix = state_query(model, &model.q0, &vec![0.0; nv]).map(|state| state.mass_matrix);
-        let inverse = mass_matrix.ok().and_then(|m| m.try_inverse()).unwrap_or_else(|| DMatrix::zeros(nv, nv));
+        let inverse = mass_matrix.ok().and_then(DMatrix::try_inverse).unwrap_or_else(|| DMatrix::zeros(nv, nv));
         let mut body = vec![[0.0; 2]; model.bodies.len()];
         for (b, of) in model.bodies.iter().enumerate() {
             let Some(head) = model.last_dof(b) else { continue };
