@@ -18,7 +18,7 @@ from ppo import Policy
 
 
 def load(path):
-    """The task, and the policy's mean action as a function of observations, shape [world, n]."""
+    """The task, how its worlds were stepped, and the policy's mean action as a function of observations, shape [world, n]."""
     saved = torch.load(path, weights_only=True)
     space = gymnasium.make_vec(f"delassus/{saved['task']}-v5", num_envs=1)
     low, high = space.single_action_space.low, space.single_action_space.high
@@ -30,7 +30,7 @@ def load(path):
             mean = policy.mean(policy.normalise(torch.as_tensor(observation)))
         return low + (mean.numpy().clip(-1, 1) + 1) / 2 * (high - low)
 
-    return saved["task"], act
+    return saved["task"], saved.get("options", {}), act
 
 
 def stiffen(envs):
@@ -62,7 +62,7 @@ def main():
     p.add_argument("policies", nargs="+")
     p.add_argument("--episodes", type=int, default=20)
     p.add_argument("--seed", type=int, default=1000)
-    p.add_argument("--constraints", choices=["hard", "soft"], default="hard", help="those of the worlds here")
+    p.add_argument("--constraints", choices=["hard", "soft"], help="of the worlds here [default: as in training]")
     p.add_argument("--stiff", action="store_true", help="MuJoCo with contacts and limits that hardly give")
     p.add_argument(
         "--page", action="store_true", help="write what the first three worlds here did, as a page for a browser"
@@ -70,8 +70,10 @@ def main():
     a = p.parse_args()
     torch.set_num_threads(1)
     for path in a.policies:
-        task, act = load(path)
-        here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes, constraints=a.constraints)
+        task, options, act = load(path)
+        if a.constraints:
+            options = options | {"constraints": a.constraints}
+        here = gymnasium.make_vec(f"delassus/{task}-v5", num_envs=a.episodes, **options)
         there = gymnasium.make_vec(f"{task}-v5", num_envs=a.episodes, vectorization_mode="sync")
         if a.stiff:
             stiffen(there)

@@ -171,7 +171,9 @@ def main() -> None:
 
     a.folder.mkdir(parents=True, exist_ok=True)
     path = a.folder / f"{a.task}-{a.seed}.pt"
-    torch.save({"task": a.task, "width": a.width, "policy": policy.state_dict(), "curve": curve}, path)
+    options.pop("disturbance", None)
+    saved = {"task": a.task, "width": a.width, "options": options, "policy": policy.state_dict(), "curve": curve}
+    torch.save(saved, path)
     print(f"saved {path}")
     plot(curve, path.with_suffix(".png"), a.task)
 
