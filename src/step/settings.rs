@@ -45,12 +45,12 @@ pub enum Impacts {
 /// How contacts, limits, equalities and dry friction give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Constraints {
-    /// They do not: what they forbid does not happen at the end of a step. Not looked at: the model's `solref`, `solimp` and `impratio`.
+    /// They do not: what they forbid does not happen at the end of a step. The model's `solref`, `solimp`, `cone` and `impratio` are not looked at.
     #[default]
     Hard,
-    /// As in MuJoCo: springs and dampers by the model's `solref`, `solimp` and `impratio`, implicit in the step, that act where surfaces overlap.
-    /// For comparisons, and for policies that are to work in MuJoCo. Friction stays Coulomb's: what slides is not lifted, as it is by MuJoCo's convex
-    /// cones. Without restitution, sequential impacts, [`Settings::compliance`] and patches; on the CPU, or with its blocks on the device (`hybrid`).
+    /// As in MuJoCo: springs and dampers by those, that act where surfaces overlap; what slides is lifted as by MuJoCo's convex cones, by what the contact did in the
+    /// last step. For comparisons, and for policies that are to work there. Masses that the rows go by are those of the model at rest, whatever a world's own are.
+    /// Without restitution, sequential impacts, compliance ([`Settings::compliance`], and a world's own) and patches; on the CPU, or with its blocks on the device (`hybrid`).
     Soft,
 }
 
