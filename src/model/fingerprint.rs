@@ -1,12 +1,14 @@
 //! A number that tells models apart by what enters their motion.
 
-use super::{CollisionPair, EqualityKind, Integrator, JointKind, Model, PairFriction, Shape};
+use super::{
+    CollisionPair, ContactSoftness, EqualityKind, Integrator, JointKind, Model, PairFriction, Shape, Softness,
+};
 use nalgebra::{UnitQuaternion, Vector3};
 
 /// A part of a model that has a fingerprint of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelPart {
-    /// Time step, gravity, medium and integrator.
+    /// Time step, gravity, medium, integrator and what contacts have in common.
     Options,
     /// Bodies: parents, poses, masses, inertias.
     Bodies,
@@ -28,7 +30,7 @@ impl ModelPart {
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Options => "time step, gravity, medium or integrator",
+            Self::Options => "time step, gravity, medium, integrator or cone",
             Self::Bodies => "bodies",
             Self::Joints => "joints",
             Self::Geoms => "geoms",
@@ -75,6 +77,12 @@ impl Hash {
         self.word(u64::from(numbers.is_some()));
         self.numbers(numbers.unwrap_or_default());
     }
+    /// What has MJCF's default has the number that it always had.
+    fn softness(&mut self, softness: &Softness) {
+        if *softness != Softness::default() {
+            self.numbers(softness.reference.iter().chain(&softness.impedance));
+        }
+    }
     fn pose(&mut self, position: &Vector3<f64>, orientation: &UnitQuaternion<f64>) {
         self.numbers(position.iter());
         self.numbers(orientation.coords.iter());
@@ -116,6 +124,7 @@ impl Hash {
         }
         self.number(pair.margin);
         self.optional(pair.restitution.as_ref().map(std::slice::from_ref));
+        self.softness(&pair.softness);
     }
 }
 
@@ -144,6 +153,11 @@ impl Model {
                     Integrator::Euler => 0,
                     Integrator::Rk4 => 1,
                 });
+                let ContactSoftness { pyramidal, ratio } = self.contact_softness;
+                if self.contact_softness != ContactSoftness::default() {
+                    hash.word(u64::from(pyramidal));
+                    hash.number(ratio);
+                }
             }
             ModelPart::Bodies => self.bodies.iter().for_each(|b| {
                 hash.index(b.parent);
@@ -167,6 +181,8 @@ impl Model {
                     hash.numbers([&j.limit_margin, &j.stiffness, &j.spring_reference, &j.reference]);
                     hash.numbers([&j.damping, &j.armature, &j.friction_loss]);
                     hash.optional(j.actuator_force_range.as_ref().map(|r| &r[..]));
+                    hash.softness(&j.limit_softness);
+                    hash.softness(&j.friction_softness);
                 }
                 hash.list(&self.q0);
             }
@@ -190,6 +206,7 @@ impl Model {
             ModelPart::Equalities => {
                 for e in &self.equalities {
                     hash.word(u64::from(e.active));
+                    hash.softness(&e.softness);
                     match &e.kind {
                         EqualityKind::Connect { body_a, body_b, anchor } => {
                             hash.indices(&[0, *body_a, *body_b]);

@@ -66,7 +66,7 @@ fn a_snapshot_of_other_worlds_is_refused() {
     let refusal = message(other.load(&ant));
     for part in [
         "is of the model \"ant\", these worlds are of \"biped\"",
-        "its model has other time step, gravity, medium or integrator, bodies, joints, geoms, actuators",
+        "its model has other time step, gravity, medium, integrator or cone, bodies, joints, geoms, actuators",
         "q has 45 numbers, 3 worlds of this model need 51",
         "v has 42 numbers, 3 worlds of this model need 48",
         "control has 24 numbers, 3 worlds of this model need 30",
@@ -89,10 +89,21 @@ fn a_snapshot_knows_its_model_by_all_that_enters_the_motion() {
         ("mass=\"5.6\"", "mass=\"9.6\"", "bodies"),
         ("damping=\"0.6\"", "damping=\"0.7\"", "joints"),
         ("friction=\"0.8\"", "friction=\"0.9\"", "geoms"),
+        ("friction=\"0.8\"", "friction=\"0.8\" solref=\"0.03 1\"", "geoms"),
+        ("damping=\"0.6\"", "damping=\"0.6\" solimplimit=\"0.8\"", "joints"),
         ("kp=\"60\"", "kp=\"61\"", "actuators"),
-        ("timestep=\"0.004\"", "timestep=\"0.003\"", "time step, gravity, medium or integrator"),
-        ("timestep=\"0.004\"", "timestep=\"0.004\" density=\"1.2\"", "time step, gravity, medium or integrator"),
-        ("timestep=\"0.004\"", "timestep=\"0.004\" integrator=\"RK4\"", "time step, gravity, medium or integrator"),
+        ("timestep=\"0.004\"", "timestep=\"0.003\"", "time step, gravity, medium, integrator or cone"),
+        ("timestep=\"0.004\"", "timestep=\"0.004\" density=\"1.2\"", "time step, gravity, medium, integrator or cone"),
+        (
+            "timestep=\"0.004\"",
+            "timestep=\"0.004\" cone=\"elliptic\"",
+            "time step, gravity, medium, integrator or cone",
+        ),
+        (
+            "timestep=\"0.004\"",
+            "timestep=\"0.004\" integrator=\"RK4\"",
+            "time step, gravity, medium, integrator or cone",
+        ),
     ] {
         assert_eq!(message(changed(from, to)), format!("snapshot: its model has other {part}"));
     }
