@@ -146,6 +146,7 @@ fn hybrid_has_soft_rows_too() {
     let (_, q, _) = rolled(&model, 16, Backend::Cpu).expect("worlds");
     let (_, found, _) = rolled(&model, 16, Backend::Hybrid).expect("worlds");
     let difference = q.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    // Either solves to 1e-5 m/s, by other sweeps; in sixty steps of landing that grows to millimetres.
     assert!(difference < 1e-2, "{difference}");
 }
 

@@ -255,6 +255,7 @@ pub(super) fn pairs(m: &Model) -> Result<()> {
         let ellipsoid_ok = p.ellipsoid.iter().flatten().chain(&p.torsion).all(allowed);
         check(ellipsoid_ok, "ellipsoid and torsion must be finite and not negative")?;
         check(p.margin.is_finite() && p.margin >= 0.0, "the margin must be finite and not negative")?;
+        check(p.softness.is_finite(), "solref and solimp must be finite")?;
         let restitution_ok = p.restitution.is_none_or(|e| (0.0..=1.0).contains(&e));
         check(restitution_ok, "restitution must lie between 0 (no bounce) and 1 (no loss)")?;
     }

@@ -238,17 +238,20 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         if let Some(more) = contacts.patches.get(slot).filter(|more| more.disc != 0) {
             (gap, goal) = outline(contacts, slot).disc_targets(settings, h, (gap, goal), [more.gap[0], more.gap[1]]);
         }
-        let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
-        let mut bias = [free - target, rows.free[row + 1], rows.free[row + 2]];
-        let mut position_bias = [rows.position_bias(row, position_target), R::zero(), R::zero()];
-        for i in 1..3 {
-            position_bias[i] = rows.position_bias(row + i, R::zero());
-        }
+        let mut bias = [free, rows.free[row + 1], rows.free[row + 2]];
+        let mut position_bias = [R::zero(); 3];
         if let Some(soft) = rows.soft.get(slot) {
             for i in 0..3 {
-                bias[i] = rows.free[row + i] - soft.target[i];
+                bias[i] = bias[i] - soft.target[i];
             }
             position_bias = bias;
+        } else {
+            let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
+            bias[0] = free - target;
+            position_bias[0] = rows.position_bias(row, position_target);
+            for i in 1..3 {
+                position_bias[i] = rows.position_bias(row + i, R::zero());
+            }
         }
         let guess = if slot < contacts.patches.len() { [R::zero(); 3] } else { remembered(tile, contacts, rows, slot) };
         if let Some(group) = places.whole() {

@@ -69,8 +69,7 @@ impl Plan {
         });
         let islands = IslandPlan::new(&model, &joint_rows, &equalities);
         let dt = settings.dt.unwrap_or(model.timestep);
-        let soft =
-            (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, &equalities, dt));
+        let soft = (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, dt));
         Self {
             exact,
             soft,

@@ -11,7 +11,6 @@
 //!
 //! Along the surface r is 0. A row acts from r < 0 on; both problems of the step are this one.
 
-use crate::equality::EqualityPlan;
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Pack, Scalar};
 use crate::limit::JointRow;
@@ -140,7 +139,7 @@ fn raised<R: Pack>(x: R, power: f64) -> R {
 
 impl SoftPlan {
     /// Of the rows of `model`, in steps of `dt`.
-    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan, dt: f64) -> Self {
+    pub fn new(model: &Model, joint_rows: &[JointRow], dt: f64) -> Self {
         let mobility = Mobility::at_rest(model);
         let pair = model.pairs.iter().map(|pair| {
             let [a, b] = [pair.geom_a, pair.geom_b].map(|geom| mobility.body[model.geoms[geom].body][0]);
@@ -175,7 +174,6 @@ impl SoftPlan {
             }
             together.extend((first..equality.len()).map(|_| first..equality.len()));
         }
-        debug_assert_eq!(equality.len(), equalities.rows.len());
         Self { pair: pair.collect(), joint: joint.collect(), equality, together, contact: model.contact_softness }
     }
 }
