@@ -242,7 +242,7 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
         let mut position_bias = [R::zero(); 3];
         if let Some(soft) = rows.soft.get(slot) {
             for i in 0..3 {
-                bias[i] = bias[i] - soft.target[i];
+                bias[i] -= soft.target[i];
             }
             position_bias = bias;
         } else {
