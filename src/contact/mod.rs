@@ -370,8 +370,19 @@ pub fn collide<R: Pack>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
+        let (mut points, disc, known) = if pair.patch {
+            discs(pair, a, b, near)
+        } else {
+            ([Candidate::absent(); KEPT], Disc::none(), R::Mask::splat(false))
+        };
+        let others = near.and(known.not());
+        if others.any() {
+            let found = narrow(pair, a, b, others, threshold);
+            for (point, other) in points.iter_mut().zip(found) {
+                *point = Candidate::select(known, *point, other);
+            }
+        }
         if pair.patch {
-            let (points, disc) = patch_points(pair, a, b, near, threshold);
             if let Some(patch) = NearPatch::new((index, pair), points, disc, threshold, [da, db], &mut deepest) {
                 // where one vertex is left it is a point, whose place among the others is here
                 candidates.push(Near { pair: index, point: points[0], gap: R::constant(f64::INFINITY) });
@@ -379,7 +390,6 @@ pub fn collide<R: Pack>(
             }
             continue;
         }
-        let points = narrow(pair, a, b, near, threshold);
         for point in &points {
             let kept = point.gap.lt(threshold);
             if kept.any() {
@@ -521,30 +531,20 @@ fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
     found
 }
 
-/// The points of a pair that stay together, and where they are a disc.
+/// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.
 #[inline(always)]
-fn patch_points<R: Pack>(
-    pair: &PairPlan,
-    a: &Pose<R>,
-    b: &Pose<R>,
-    near: R::Mask,
-    threshold: R,
-) -> (Manifold<R>, Disc<R>) {
-    let (mut points, mut disc) = match (&pair.kind, &pair.solids) {
-        (Kind::Lanes(Shapes::PlaneCylinder), _) => return disc::on_plane(a, b, disc::size(&pair.lengths[1]), false),
+fn discs<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask) -> (Manifold<R>, Disc<R>, R::Mask) {
+    let (points, mut disc) = match (&pair.kind, &pair.solids) {
+        (Kind::Lanes(Shapes::PlaneCylinder), _) => {
+            let (points, disc) = disc::on_plane(a, b, disc::size(&pair.lengths[1]), false);
+            return (points, disc, near);
+        }
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
         (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
-        _ => return (narrow(pair, a, b, near, threshold), Disc::none()),
+        _ => ([Candidate::absent(); KEPT], Disc::none()),
     };
     disc.lanes = disc.lanes.and(near);
-    let others = near.and(disc.lanes.not());
-    if others.any() {
-        let found = narrow(pair, a, b, others, threshold);
-        for (point, other) in points.iter_mut().zip(found) {
-            *point = Candidate::select(disc.lanes, *point, other);
-        }
-    }
-    (points, disc)
+    (points, disc, disc.lanes)
 }
 
 /// Finds the points of the lanes in `which` one by one in f64.

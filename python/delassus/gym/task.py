@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,12 @@ class State:
         if self._before is None:
             raise AttributeError("nothing was stepped yet: there is no state before this one")
         return self._before
+
+    def once(self, name: str, find: Callable[[], Array]) -> Array:
+        """The quantity ``name``, found when it is first asked for: for what more than one function of a task needs."""
+        if name not in self._values:
+            self._values[name] = find()
+        return self._values[name]
 
     def __getattr__(self, name: str) -> Array:
         try:

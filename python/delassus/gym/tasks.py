@@ -91,7 +91,7 @@ class Hopper(Task):
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
 
     def healthy(self, s: State) -> Array:
-        state = np.concatenate([s.q, s.v], axis=1)[:, 2:]
+        state = np.concatenate([s.q[:, 2:], s.v], axis=1)
         return (
             between(s.q[:, 1], self.healthy_z_range)
             & between(s.q[:, 2], self.healthy_angle_range)
@@ -105,11 +105,11 @@ class Hopper(Task):
         return {
             "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
-            "reward_survive": self.healthy_reward * self.healthy(s),
+            "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
 
     def terminated(self, s: State) -> Array:
-        return ~self.healthy(s)
+        return ~s.once("healthy", lambda: self.healthy(s))
 
     def info(self, s: State) -> dict[str, Array]:
         return {"x_position": s.q[:, 0]}
@@ -150,19 +150,22 @@ class Ant(Task):
         low, high = self.healthy_z_range
         return finite & (low <= s.q[:, 2]) & (s.q[:, 2] <= high)
 
+    def clipped(self, s: State) -> Array:
+        return s.once("clipped", lambda: np.clip(s.contact, *self.contact_force_range))
+
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 2:], s.v, np.clip(s.contact, *self.contact_force_range)], axis=1)
+        return np.concatenate([s.q[:, 2:], s.v, self.clipped(s)], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
             "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
-            "reward_contact": -self.contact_cost_weight * square_sum(np.clip(s.contact, *self.contact_force_range)),
-            "reward_survive": self.healthy_reward * self.healthy(s),
+            "reward_contact": -self.contact_cost_weight * square_sum(self.clipped(s)),
+            "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
 
     def terminated(self, s: State) -> Array:
-        return ~self.healthy(s)
+        return ~s.once("healthy", lambda: self.healthy(s))
 
     def info(self, s: State) -> dict[str, Array]:
         return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}

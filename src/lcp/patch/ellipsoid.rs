@@ -287,23 +287,23 @@ pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, multiplier:
         let x2 = q2 * i2;
         let x1 = q1 * i1 - l21 * x2;
         let x0 = q0 * i0 - l10 * x1 - l20 * x2;
-        // xᵀ (D + λ I)⁻¹ x = Σ r²/p,  L r = x
-        let r1 = x1 - l10 * x0;
-        let r2 = x2 - l20 * x0 - l21 * r1;
-        let slope = (x0 * x0).mul_add(i0, (r1 * r1).mul_add(i1, r2 * r2 * i2)) * safe;
         let size = length([x0, x1, x2]);
-        let some = zero.lt(slope);
-        let rise = R::select(some, size * size * (size - safe) / R::select(some, slope, one), zero);
         // on the rim, unless λ is least and x within
         let slides = least.lt(lambda).or(safe.lt(size));
         let scale = R::select(slides.and(zero.lt(size)), safe / size, one);
         x = [R::select(going, x0, x[0]), R::select(going, x1, x[1]), R::select(going, x2, x[2])];
         factor = R::select(going, scale, factor);
-        lambda = R::select(going, (lambda + rise).max(least), lambda);
         going = going.and(beyond.lt(size).or(slides.and(size.lt(short))));
         if !going.any() {
             break;
         }
+        // xᵀ (D + λ I)⁻¹ x = Σ r²/p,  L r = x
+        let r1 = x1 - l10 * x0;
+        let r2 = x2 - l20 * x0 - l21 * r1;
+        let slope = (x0 * x0).mul_add(i0, (r1 * r1).mul_add(i1, r2 * r2 * i2)) * safe;
+        let some = zero.lt(slope);
+        let rise = R::select(some, size * size * (size - safe) / R::select(some, slope, one), zero);
+        lambda = R::select(going, (lambda + rise).max(least), lambda);
     }
     *multiplier = lambda;
     let factor = R::select(zero.lt(radius), factor, zero);

@@ -4,7 +4,7 @@ use super::super::project::is_finite;
 use super::super::residual::{contact_residual, row_residual, write_report};
 use super::super::settings::{Header, LAW_CONE};
 use super::law::{Rows, Shape};
-use super::tile::{PatchTile, add_product};
+use super::tile::{PatchTile, acts, add_product};
 use crate::lane::{Mask, Pack, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 
@@ -26,6 +26,9 @@ pub(super) fn certify<R: Pack>(header: &Header, tile: &PatchTile<'_, R>, velocit
         *size = bias.abs();
     }
     for (column, z) in tile.one.delassus.chunks_exact(n.max(1)).zip(z) {
+        if !acts(*z) {
+            continue;
+        }
         for (size, a) in size.iter_mut().zip(column) {
             *size += (*a * *z).abs();
         }

@@ -149,7 +149,7 @@ pub(super) struct NewtonTile<R: Pack> {
     pub impulse: Vec<R>,
     /// Residual to reach, m/s.
     tolerance: R,
-    /// Friction and diagonal of W while others stand in their place.
+    /// Diagonal of W, and friction, while others stand in their place.
     whole: Vec<R>,
     now: Point<R>,
     trial: Point<R>,
@@ -217,9 +217,8 @@ impl<R: Pack> NewtonTile<R> {
         self.block.unknowns(&self.impulse, &mut self.now.x);
         self.block.evaluate(&mut self.now);
         let before = self.now.residual;
-        let mut steps = zero;
-        match start {
-            Start::Here => {}
+        let shares = match start {
+            Start::Here => &[],
             Start::Swept => {
                 let (taken, unsolved) = self.solve_swept(most);
                 self.impulse.copy_from_slice(&self.now.z);
@@ -227,39 +226,39 @@ impl<R: Pack> NewtonTile<R> {
             }
             Start::Sweeps(count) => {
                 sweep(&self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
+                &[]
             }
-            Start::Friction(shares) => {
+            Start::Friction(shares) | Start::Softness(shares) => {
                 self.now.x.fill(zero);
-                self.whole.clear();
-                self.whole.extend_from_slice(&self.block.friction);
-                for &share in shares {
-                    for (part, whole) in self.block.friction.iter_mut().zip(&self.whole) {
-                        *part = *whole * R::constant(share);
-                    }
-                    steps += self.solve(most).0;
-                }
-                self.block.friction.copy_from_slice(&self.whole);
+                shares
             }
-            Start::Softness(shares) => {
-                self.now.x.fill(zero);
-                self.whole.clear();
-                for i in 0..n {
-                    self.whole.push(self.block.delassus[i * n + i]);
-                }
-                for &share in shares {
-                    for i in 0..n {
-                        self.block.delassus[i * n + i] = self.whole[i] * R::constant(1.0 + share);
-                    }
-                    steps += self.solve(most).0;
-                }
-                for i in 0..n {
-                    self.block.delassus[i * n + i] = self.whole[i];
-                }
-            }
+        };
+        let softens = matches!(start, Start::Softness(_));
+        self.whole.clear();
+        for i in 0..n {
+            self.whole.push(self.block.delassus[i * n + i]);
         }
-        let (taken, unsolved) = self.solve(most);
+        self.whole.extend_from_slice(&self.block.friction);
+        // with each share, and then as it is
+        let (mut steps, mut unsolved) = (zero, R::Mask::splat(true));
+        for k in 0..=shares.len() {
+            let (softness, friction) = match shares.get(k) {
+                Some(share) if softens => (1.0 + share, 1.0),
+                Some(share) => (1.0, *share),
+                None => (1.0, 1.0),
+            };
+            let (diagonal, whole) = self.whole.split_at(n);
+            for i in 0..n {
+                self.block.delassus[i * n + i] = diagonal[i] * R::constant(softness);
+            }
+            for (part, whole) in self.block.friction.iter_mut().zip(whole) {
+                *part = *whole * R::constant(friction);
+            }
+            let (taken, left) = self.solve(most);
+            (steps, unsolved) = (steps + taken, left);
+        }
         self.impulse.copy_from_slice(&self.now.z);
-        (steps + taken, unsolved, self.now.residual.lt(before))
+        (steps, unsolved, self.now.residual.lt(before))
     }
 
     /// The same with a Jacobian that stays well away from singular, and sweeps after every step: they find which rows act, the step how much. What the full step and its
@@ -267,7 +266,8 @@ impl<R: Pack> NewtonTile<R> {
     ///
     /// ```text
     /// δ = δ₀;  until it is solved:
-    ///   full step of the Jacobian with δ on its diagonal, sweeps; where that does not help, the best of shorter steps, sweeps
+    ///   full step of the Jacobian with δ on its diagonal; done where that is the answer
+    ///   sweeps; where that does not help, the best of shorter steps, sweeps
     ///   accept if the merit is below the largest of the last three:  δ ← max(δ/10, δ₀) after a full step, min(1, 2 δ) after a shorter one
     ///   else:  δ ← min(1, 10 δ), sweeps
     /// ```
@@ -286,6 +286,18 @@ impl<R: Pack> NewtonTile<R> {
             }
             steps += R::select(live, one, zero);
             full_step(block, now, delta, jacobian, step);
+            // where the full step is the answer, nothing is left to sweep
+            for i in 0..n {
+                trial.x[i] = now.x[i] - step[i];
+            }
+            block.evaluate(trial);
+            let done = live.and(is_finite(trial.residual)).and(self.tolerance.lt(trial.residual).not());
+            now.take(done, trial);
+            best.take(done, trial);
+            live = live.and(done.not());
+            if !live.any() {
+                break;
+            }
             next.merit = R::constant(f64::INFINITY);
             let most_allowed = merits[0].max(merits[1]).max(merits[2]);
             let (mut length, mut shorter) = (one, R::Mask::splat(false));

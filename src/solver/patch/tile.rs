@@ -1,9 +1,10 @@
 //! One problem of one tile of blocks with patches, and how much room it has.
 
 use super::super::batch::{PATCH_LEN, REPORT_LEN};
+use super::super::project::is_finite;
 use super::super::tiles::{OneTile, Tiles, Which};
 use crate::contact::PATCH_ROWS;
-use crate::lane::Pack;
+use crate::lane::{Mask, Pack, PackMask};
 
 /// One problem of one tile of blocks with patches.
 pub(super) struct PatchTile<'a, R> {
@@ -54,14 +55,24 @@ impl Room {
     }
 }
 
-/// w ← w + W z, column by column, as W is symmetric: sums row by row would wait for every addition.
+/// w ← w + W z, column by column, as W is symmetric: sums row by row would wait for every addition. What no lane presses on adds nothing.
 #[inline(always)]
 pub(super) fn add_product<R: Pack>(delassus: &[R], z: &[R], w: &mut [R]) {
     for (column, z) in delassus.chunks_exact(z.len().max(1)).zip(z) {
+        if !acts(*z) {
+            continue;
+        }
         for (w, a) in w.iter_mut().zip(column) {
             *w = a.mul_add(*z, *w);
         }
     }
+}
+
+/// Whether an impulse is anything but zero in any lane.
+#[inline(always)]
+pub(super) fn acts<R: Pack>(z: R) -> bool {
+    // what is not a number is not zero either
+    R::zero().lt(z.abs()).or(is_finite(z).not()).any()
 }
 
 /// A certificate with nothing in it.
