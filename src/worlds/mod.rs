@@ -21,7 +21,6 @@ mod on_device;
 mod past;
 mod pose;
 mod quantity;
-mod random;
 mod seen;
 mod sensors;
 mod snapshot;
@@ -47,7 +46,6 @@ pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
 pub use quantity::{Axes, Quantity};
-pub use random::Random;
 pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
 pub use stepping::Stepping;
@@ -64,6 +62,9 @@ use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use std::sync::Arc;
 
+/// Fills in q and v of a row of a mask and its world.
+type State<'a> = dyn Fn(usize, usize, &mut [f64], &mut [f64]) + Sync + 'a;
+
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
     /// Steps; on a device that steps by itself, only gives it the call. Where it fails on a device, nothing has changed.
@@ -73,7 +74,8 @@ trait Engine: Send + Sync {
     fn reports(&self) -> &[WorldReport];
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
-    fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
+    /// Gives worlds a new state; they remember nothing of the old one.
+    fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()>;
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]);
     fn is_shared(&self, parameter: Parameter) -> bool;
     fn share(&mut self, parameter: Parameter);
@@ -147,9 +149,10 @@ pub struct Worlds {
     settings: Settings,
     world_count: usize,
     engine: Box<dyn Engine>,
-    start: Start,
-    /// How far starts differ, if not by the noise of `start`.
-    spread: Option<Spread>,
+    /// The keyframe that worlds start from; none: the rest position.
+    keyframe: Option<usize>,
+    /// How far starts differ.
+    spread: Spread,
     /// Control, shape `[world][nu]`.
     control: Vec<f64>,
     /// Generalized force from outside, shape `[world][nv]`.
@@ -231,8 +234,8 @@ impl Worlds {
             unseen: None,
             time: vec![0.0; world_count],
             delay: None,
-            start: Start::default(),
-            spread: None,
+            keyframe: None,
+            spread: Spread::symmetric(model.nv(), 0.0, 0.0),
             model,
             settings,
             world_count,
@@ -430,14 +433,10 @@ impl Worlds {
         let (nq, nv, row_count) = (self.model.nq(), self.model.nv(), mask.row_count(self.world_count));
         q.check("q", row_count * nq)?;
         v.check("v", row_count * nv)?;
-        let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
-        for (row, world) in mask.rows(self.world_count) {
-            q.copy_to(row * nq, &mut own_q);
-            v.copy_to(row * nv, &mut own_v);
-            self.engine.write(world, &own_q, &own_v);
-            self.engine.set_memory(world, &[]);
-        }
-        Ok(())
+        self.engine.write(mask, &|row, _, own_q, own_v| {
+            q.copy_to(row * nq, own_q);
+            v.copy_to(row * nv, own_v);
+        })
     }
 
     /// The values of a parameter, shape `[world][k]`, see [`Parameter`].

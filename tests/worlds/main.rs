@@ -3,7 +3,7 @@
 use delassus::lcp::natural_map_residual;
 use delassus::query::state_query;
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::worlds::{BlockRecord, Parameter, Random, Start};
+use delassus::worlds::{BlockRecord, Noise, Parameter, Start};
 use delassus::{
     Backend, Error, Integrator, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
 };
@@ -47,8 +47,7 @@ fn noisy(model: &Model, count: usize, settings: Settings) -> Worlds {
 
 /// Random controls, the same for the same step whatever the worlds did before.
 fn act(worlds: &mut Worlds, step: u64) {
-    let mut random = Random::new(step, 0);
-    worlds.control_mut().fill_with(|| random.symmetric());
+    Noise::new(step).uniform(-1.0, 1.0, worlds.control_mut());
 }
 
 fn roll(worlds: &mut Worlds, steps: u64) {
@@ -215,9 +214,9 @@ fn gains_scale_and_controls_are_clamped() {
     let gains = vec![2.0; 4 * model.nu()];
     w.set_parameter(Parameter::GainScale, Mask::Only(&[false, true, false, false]), &gains).expect("gains");
     for step in 0..40u64 {
-        let mut random = Random::new(step, 1);
-        for u in 0..model.nu() {
-            let sign = random.symmetric().signum();
+        let mut signs = vec![0.0; model.nu()];
+        Noise::of_world(step, 1).uniform(-1.0, 1.0, &mut signs);
+        for (u, sign) in signs.into_iter().map(f64::signum).enumerate() {
             for (world, size) in [1.0, 0.5, 7.0, f64::INFINITY].into_iter().enumerate() {
                 w.control_mut()[world * model.nu() + u] = sign * size;
             }

@@ -98,8 +98,8 @@ fn limits_hold() {
         }
         w.set_state(Mask::All, &q, &v).expect("a state");
         for step in 0..100u64 {
-            let mut random = Random::new(step / 25, 2);
-            w.control_mut().fill_with(|| random.symmetric().signum());
+            Noise::of_world(step / 25, 2).uniform(-1.0, 1.0, w.control_mut());
+            w.control_mut().iter_mut().for_each(|u| *u = u.signum());
             w.step(1).expect("a step");
             for q in w.positions().chunks(model.nq()) {
                 for joint in &model.joints {
