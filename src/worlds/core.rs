@@ -35,8 +35,8 @@ pub(super) struct Field<R> {
 }
 
 impl<R: Pack> Field<R> {
-    fn new(shared: Vec<f64>) -> Self {
-        Self { shared: shared.into_iter().map(R::constant).collect(), own: Vec::new() }
+    fn new(shared: &[f64]) -> Self {
+        Self { shared: shared.iter().map(|x| R::constant(*x)).collect(), own: Vec::new() }
     }
     /// Whether all worlds share it.
     pub fn is_shared(&self) -> bool {
@@ -70,8 +70,8 @@ impl<R: Pack> Field<R> {
 /// What the stages take of all fields, in the order of [`Parameter::ALL`].
 pub(super) fn parameters_of<R: Pack>(fields: &[Field<R>; PARAMETERS], tile: usize) -> TileParameters<'_, R> {
     TileParameters::new(|parameter| match &fields[parameter as usize] {
-        // nobody is pushed: there is nothing to do
-        field if parameter == Parameter::Push && field.is_shared() => &[],
+        // nobody is pushed, sizes are those of the plan: there is nothing to do
+        field if matches!(parameter, Parameter::Push | Parameter::GeomSize) && field.is_shared() => &[],
         field => field.tile(tile),
     })
 }
@@ -117,7 +117,7 @@ impl<R: Pack> Core<R> {
             v: vec![R::zero(); tile_count * model.nv()],
             control: vec![R::zero(); tile_count * model.nu().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
-            fields: Parameter::ALL.map(|parameter| Field::new(parameter.shared(model, surface))),
+            fields: Parameter::ALL.map(|p| Field::new(&p.completed(model, &p.shared(model, surface)))),
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
@@ -384,8 +384,8 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]) {
-        let tiles = self.tile_count;
-        self.fields[parameter as usize].set(tiles, world, values);
+        let (tiles, values) = (self.tile_count, parameter.completed(&self.plan.model, values));
+        self.fields[parameter as usize].set(tiles, world, &values);
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             on.parameter_changed();

@@ -35,6 +35,7 @@ pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::solver::DeviceWork;
+
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, Constraints, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage,
@@ -60,6 +61,7 @@ use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
+use crate::solver::FrictionLaw;
 use std::sync::Arc;
 
 /// Fills in q and v of a row of a mask and its world.
@@ -455,7 +457,7 @@ impl Worlds {
     /// what the model says are stepped by the CPU.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have.
+    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have, or that the settings allow.
     pub fn set_parameter<'a>(
         &mut self,
         parameter: Parameter,
@@ -474,7 +476,7 @@ impl Worlds {
         let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
             values.copy_to(row * k, &mut own);
-            if let Some(mistake) = parameter.mistake(&self.model, &own) {
+            if let Some(mistake) = self.mistake(parameter, &own) {
                 return Err(Error::argument("values", format!("{mistake} (world {world})")));
             }
         }
@@ -483,6 +485,16 @@ impl Worlds {
             self.engine.set_parameter(parameter, world, &own);
         }
         Ok(())
+    }
+
+    /// What is wrong with the numbers of a parameter of one world, shape \[k\].
+    fn mistake(&self, parameter: Parameter, values: &[f64]) -> Option<String> {
+        if parameter == Parameter::GeomSize && self.settings.friction == FrictionLaw::Patch {
+            return Some(
+                "friction patch knows faces and discs of the model's sizes only: use friction cone for GeomSize".into(),
+            );
+        }
+        parameter.mistake(&self.model, values)
     }
 
     /// Changes [`Settings::contact_capacity`]: most contacts a world, or no limit.

@@ -166,7 +166,7 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
             found.push(format!("{p:?} has {} numbers, needs {} or none", values.len(), count * k));
             continue;
         }
-        let mistake = |(world, own): (usize, &[f64])| Some((world, p.mistake(model, own)?));
+        let mistake = |(world, own): (usize, &[f64])| Some((world, worlds.mistake(p, own)?));
         if let Some((world, mistake)) = values.chunks_exact(k).enumerate().find_map(mistake) {
             found.push(format!("{mistake} (world {world})"));
         }
