@@ -355,7 +355,8 @@ fn every_contact_is_finite_with_a_unit_normal_and_its_own_feature() {
 fn beyond_the_capacity_the_deepest_stay_in_order_and_all_are_counted() {
     let plan = CollidePlan::new(&pair(Shape::Plane, cuboid(0.5, 0.5, 0.1)));
     let world = [at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.1], [0.01, 0.02, 0.0])];
-    let geoms = Geoms::new(&world, &[Drift::none(); 2]);
+    let at_rest = [Drift::none(); 2];
+    let geoms = Geoms::new(&world, &at_rest);
     let mut all = Contacts::default();
     collide(&plan, geoms, 0.1, None, &mut Vec::new(), &mut all);
     assert_eq!((all.count(0), all.found[0]), (4, 4));
