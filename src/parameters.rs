@@ -1,7 +1,8 @@
 //! What may differ from world to world, beside the state.
 
 use crate::lane::Real;
-use crate::model::Model;
+use crate::model::{Model, Shape};
+use std::borrow::Cow;
 
 /// A parameter that may differ from world to world. What follows from it follows: masses change inertias, poses of centres of mass, and how contacts answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +35,17 @@ pub enum Parameter {
     Restitution,
     /// Compliance of contacts, m/s per N·s, shape \[1\]: [`crate::Settings::compliance`] of one world.
     Compliance,
+    /// Size of every geom, m, as [`Shape::size`], shape \[geom\]\[3\]: radius and half length, half axes, or half edges, and zeros for what a shape has not got.
+    /// Planes and meshes have 0 0 0 in every world. Mass and inertia stay what they are: scale them with `MassScale`. Recordings draw the model's sizes. Not with
+    /// [`crate::solver::FrictionLaw::Patch`].
+    GeomSize,
     /// Force on every body at its centre of mass (N), then moment (N·m), world axes, as MuJoCo's `xfrc_applied`, shape \[body\]\[6\]; kept until changed or
     /// until the world is reset.
     Push,
 }
 
 /// How many there are.
-pub(crate) const PARAMETERS: usize = 14;
+pub(crate) const PARAMETERS: usize = 15;
 
 impl Parameter {
     /// All of them, in order.
@@ -58,6 +63,7 @@ impl Parameter {
         Self::ForceRange,
         Self::Restitution,
         Self::Compliance,
+        Self::GeomSize,
         Self::Push,
     ];
 
@@ -77,6 +83,7 @@ impl Parameter {
             Self::ForceRange => "force_range",
             Self::Restitution => "restitution",
             Self::Compliance => "compliance",
+            Self::GeomSize => "geom_size",
             Self::Push => "push",
         }
     }
@@ -97,6 +104,7 @@ impl Parameter {
             Self::ForceRange => model.actuators.iter().flat_map(|a| range(a.force_range)).collect(),
             Self::Restitution => vec![surface[0]],
             Self::Compliance => vec![surface[1]],
+            Self::GeomSize => model.geoms.iter().flat_map(|g| g.shape.size()).collect(),
             Self::Push => vec![0.0; 6 * model.bodies.len()],
         }
     }
@@ -112,8 +120,19 @@ impl Parameter {
             Self::Armature | Self::Damping | Self::Stiffness => model.joints.len(),
             Self::ControlRange | Self::ForceRange => 2 * model.nu(),
             Self::Restitution | Self::Compliance => 1,
+            Self::GeomSize => 3 * model.geoms.len(),
             Self::Push => 6 * model.bodies.len(),
         }
+    }
+
+    /// The numbers of a world as the stages take them: behind sizes stand the bounding radii, shape \[geom\].
+    pub(crate) fn completed<'a>(self, model: &Model, values: &'a [f64]) -> Cow<'a, [f64]> {
+        if self != Self::GeomSize {
+            return Cow::Borrowed(values);
+        }
+        let sizes = values.as_chunks::<3>().0;
+        let radii = model.geoms.iter().zip(sizes).map(|(geom, size)| turning_radius(&geom.shape.resized(*size)));
+        Cow::Owned(values.iter().copied().chain(radii).collect())
     }
 
     /// What is wrong with the numbers of a world, shape \[len\].
@@ -146,9 +165,29 @@ impl Parameter {
                 let why = if x[0] > x[1] { "the bounds are crossed" } else { "it has none; give it one in the model" };
                 Some(format!("[{}, {}] is no {self:?} of actuator {u}: {why}", x[0], x[1]))
             }
+            Self::GeomSize => {
+                let sizes = values.as_chunks::<3>().0;
+                let (geom, shape, size) = model.geoms.iter().zip(sizes).enumerate().find_map(|(i, (geom, size))| {
+                    let own = geom.shape.resized(*size);
+                    (own.size() != *size || !own.is_sized()).then_some((i, &geom.shape, size))
+                })?;
+                let needs = match shape {
+                    Shape::Plane | Shape::Hull(_) => "its size is the same in all worlds, and stands here as 0 0 0",
+                    Shape::Sphere { .. } => "it has a radius, then two zeros",
+                    Shape::Capsule { .. } | Shape::Cylinder { .. } => "it has a radius and a half length, then a zero",
+                    Shape::Ellipsoid { .. } => "it has three half axes",
+                    Shape::Box { .. } => "it has three half edges",
+                };
+                Some(format!("{size:?} is no {self:?} of geom {geom}, a {}: {needs}", shape.name()))
+            }
             _ => None,
         }
     }
+}
+
+/// Bounding radius of a shape, m; 0 of a plane, which does not turn.
+pub(crate) fn turning_radius(shape: &Shape) -> f64 {
+    Some(shape.bounding_radius()).filter(|r| r.is_finite()).unwrap_or(0.0)
 }
 
 /// Parameters of one tile of worlds, shapes as in [`Parameter`], `[len][lane]`.
@@ -180,6 +219,8 @@ pub struct TileParameters<'a, R> {
     pub restitution: &'a [R],
     /// See [`Parameter::Compliance`].
     pub compliance: &'a [R],
+    /// See [`Parameter::GeomSize`], then the bounding radius of every geom, m, shape \[geom\]; empty while all worlds have the sizes of the model.
+    pub geom_size: &'a [R],
     /// See [`Parameter::Push`]; empty while no world of the batch has been pushed.
     pub push: &'a [R],
 }
@@ -202,6 +243,7 @@ impl<'a, R> TileParameters<'a, R> {
             force_range: of(Parameter::ForceRange),
             restitution: of(Parameter::Restitution),
             compliance: of(Parameter::Compliance),
+            geom_size: of(Parameter::GeomSize),
             push: of(Parameter::Push),
         }
     }
@@ -222,6 +264,7 @@ impl<'a, R> TileParameters<'a, R> {
             Parameter::ForceRange => self.force_range,
             Parameter::Restitution => self.restitution,
             Parameter::Compliance => self.compliance,
+            Parameter::GeomSize => self.geom_size,
             Parameter::Push => self.push,
         }
     }
@@ -230,7 +273,7 @@ impl<'a, R> TileParameters<'a, R> {
 /// The parameters of worlds that have none of their own.
 #[derive(Debug, Clone)]
 pub struct SharedParameters<R> {
-    /// In the order of [`Parameter::ALL`]; nobody is pushed.
+    /// In the order of [`Parameter::ALL`]; nobody is pushed, and sizes are the model's.
     values: [Vec<R>; PARAMETERS],
 }
 
@@ -238,7 +281,7 @@ impl<R: Real> SharedParameters<R> {
     /// Of a model; contacts neither bounce nor yield where it does not say so.
     pub fn new(model: &Model) -> Self {
         let of = |parameter: Parameter| match parameter {
-            Parameter::Push => Vec::new(),
+            Parameter::Push | Parameter::GeomSize => Vec::new(),
             _ => parameter.shared(model, [0.0; 2]).into_iter().map(R::constant).collect(),
         };
         Self { values: Parameter::ALL.map(of) }

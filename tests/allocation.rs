@@ -1,7 +1,7 @@
 //! The steady state allocates nothing.
 
 use allocation_counter::measure;
-use delassus::worlds::{Frame, Quantity, Random, Start};
+use delassus::worlds::{Frame, Noise, Quantity, Start};
 use delassus::{Backend, Integrator, Mask, Model, Precision, Settings, Worlds};
 
 /// Allocations of some steps that were done before, on one thread (the counter sees one); `looks`: and of looking back at every one of them.
@@ -24,8 +24,7 @@ fn allocations(name: &str, precision: Precision, integrator: Integrator, looks: 
     let mut seen = vec![0.0f32; world_count * quantities.iter().map(|q| q.len(&model)).sum::<usize>()];
     let mut roll = |worlds: &mut Worlds, steps: std::ops::Range<u64>| {
         for step in steps {
-            let mut random = Random::new(step, 0);
-            worlds.control_mut().fill_with(|| 0.1 * random.symmetric());
+            Noise::new(step).uniform(-0.1, 0.1, worlds.control_mut());
             worlds.step(1).expect("a step");
             if looks {
                 worlds.observe_into(&quantities, &mut seen[..]).expect("quantities");

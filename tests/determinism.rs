@@ -6,7 +6,7 @@ mod common;
 use common::example;
 use delassus::lane::{F32x16, F64x8, Pack};
 use delassus::solver::FrictionLaw;
-use delassus::worlds::{Random, Start, TILES_PER_CHUNK};
+use delassus::worlds::{Noise, Start, TILES_PER_CHUNK};
 use delassus::{Backend, Error, Mask, Model, Precision, Settings, WorldReport, WorldStatus, Worlds};
 
 /// Seed of the starts; the controls come from the next one.
@@ -46,8 +46,7 @@ fn worlds(model: &Model, count: usize, settings: &Settings) -> Worlds {
 fn act(worlds: &mut Worlds, identities: &[usize], step: u64) {
     let nu = worlds.model().nu();
     for (control, &identity) in worlds.control_mut().chunks_mut(nu.max(1)).zip(identities) {
-        let mut random = Random::new(SEED + 1 + step, identity as u64);
-        control.fill_with(|| random.symmetric());
+        Noise::of_world(SEED + 1 + step, identity).uniform(-1.0, 1.0, control);
     }
 }
 
@@ -86,9 +85,9 @@ fn rollout(model: &Model, most: usize, identities: &[usize], settings: &Settings
 
 /// 0 … n − 1 in a random order.
 fn shuffled(n: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    let mut random = Random::new(SEED, 0);
-    order.sort_by_cached_key(|_| random.symmetric().to_bits());
+    let (mut order, mut place) = ((0..n).collect::<Vec<_>>(), vec![0.0; n]);
+    Noise::new(SEED).unit(&mut place);
+    order.sort_by(|a, b| place[*a].total_cmp(&place[*b]));
     order
 }
 

@@ -13,7 +13,7 @@ mod common;
 mod scenes;
 
 use delassus::model::Shape;
-use delassus::worlds::Random;
+use delassus::worlds::Noise;
 use delassus::{Mask, Settings};
 use nalgebra::Vector3;
 use scenes::*;
@@ -75,10 +75,14 @@ fn collapse(seconds: f64) -> f64 {
     const R: f64 = 0.1;
     const H: f64 = 1e-3;
     let mut b = on_floor([0.0, 0.0, -G], 0.0);
-    let mut random = Random::new(0, 0);
-    let mut at = |start: f64, k: i32| start + 0.21 * f64::from(k) + 5e-4 * (1.0 + random.symmetric());
+    let mut noise = Noise::new(0);
     for i in 0..216 {
-        add_free(&mut b, [at(0.0, i % 6), at(0.0, i / 6 % 6), at(0.101, i / 36)], sphere(R), 10.0, 0.0);
+        let mut at = [0.0; 3];
+        noise.uniform(0.0, 1e-3, &mut at);
+        for ((x, start), k) in at.iter_mut().zip([0.0, 0.0, 0.101]).zip([i % 6, i / 6 % 6, i / 36]) {
+            *x += start + 0.21 * f64::from(k);
+        }
+        add_free(&mut b, at, sphere(R), 10.0, 0.0);
     }
     let mut w = world(b, oracle(H));
     let (mut sum, mut unsolved, steps) = (0.0, 0, (seconds / H).round() as usize);

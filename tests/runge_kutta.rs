@@ -5,7 +5,7 @@
 mod scenes;
 
 use delassus::model::{Actuator, Joint, JointKind};
-use delassus::worlds::{Random, Start};
+use delassus::worlds::{Noise, Start};
 use delassus::{Integrator, Mask, Model, Precision, Settings, WorldStatus, Worlds};
 use nalgebra::{Matrix3, Vector3};
 use scenes::*;
@@ -170,8 +170,7 @@ fn robots_keep_their_certificates() {
             w.reset(Mask::All, 1).unwrap();
             let (mut contacts, mut unsolved, mut worst, mut deepest) = (0, 0, 0.0f64, 0.0f64);
             for step in 0..200u64 {
-                let mut random = Random::new(step / 5, 3);
-                w.control_mut().fill_with(|| random.symmetric());
+                Noise::of_world(step / 5, 3).uniform(-1.0, 1.0, w.control_mut());
                 for report in w.step(1).unwrap() {
                     unsolved += usize::from(report.status != WorldStatus::Solved);
                     contacts += report.contact_count;
@@ -194,13 +193,11 @@ fn worlds_do_not_notice_each_other() {
     let roll = |count: usize, shift: usize| {
         let mut w =
             Worlds::new(&model, count, Settings { integrator: Some(Integrator::Rk4), ..Settings::default() }).unwrap();
-        let mut states: (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-        for world in 0..count {
-            let mut random = Random::new((world + shift) as u64 % 40, 0);
-            states.0.extend(&model.q0);
-            states.1.extend((0..model.nv()).map(|_| random.symmetric()));
+        let mut v = vec![0.0; count * model.nv()];
+        for (world, v) in v.chunks_exact_mut(model.nv()).enumerate() {
+            Noise::of_world(0, (world + shift) % 40).uniform(-1.0, 1.0, v);
         }
-        w.set_state(Mask::All, &states.0, &states.1).unwrap();
+        w.set_state(Mask::All, &model.q0.repeat(count), &v).unwrap();
         for _ in 0..50 {
             w.step(1).unwrap();
         }

@@ -25,6 +25,7 @@ ParameterName = Literal[
     "friction",
     "restitution",
     "compliance",
+    "geom_size",
     "armature",
     "damping",
     "stiffness",
@@ -259,7 +260,7 @@ class Worlds:
 
         Args:
             keyframe: name of the keyframe to start from; None: the rest position, at rest.
-            position_noise: every degree of freedom is displaced by up to ± this, m or rad, uniformly.
+            position_noise: every degree of freedom is displaced by up to ± this, m or rad, uniformly. That of a world is ``delassus.gym.Noise(world, seed)``.
             velocity_noise: every velocity is changed by up to ± this, m/s or rad/s.
         """
         self._core.set_start(keyframe, float(position_noise), float(velocity_noise))
@@ -325,6 +326,7 @@ class Worlds:
         friction             sliding friction coefficient of every geom                      geoms
         restitution          Newton's coefficient where the model gives none                 1
         compliance           compliance of contacts, m/s per N·s                             1
+        geom_size            size of every geom as in MJCF, m, filled up with zeros          3 geoms
         armature             inertia of the rotor of every joint, kg or kg·m²                joints
         damping              damping of every joint, N·s/m or N·m·s/rad                      joints
         stiffness            stiffness of the spring of every joint that has one             joints
@@ -338,6 +340,9 @@ class Worlds:
         A push is MuJoCo's ``xfrc_applied``: world axes, kept until changed or until the world starts anew. What a joint or an actuator does not have
         in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and ``gain_scale`` differ from the
         model are stepped by the CPU.
+
+        Where ``geom_size`` differs, contacts follow, mass and inertia do not (``mass_scale`` is theirs), and recordings draw the model's sizes. Planes and
+        meshes have 0 0 0 in every world; with friction "patch" all worlds have the model's sizes.
         """
         return self._core.parameter(name).reshape(self.count, -1)
 

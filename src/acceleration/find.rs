@@ -2,7 +2,7 @@
 
 use super::rows::State;
 use super::{ContactKind, RestingContact};
-use crate::contact::{CollidePlan, Contacts, Drift, collide};
+use crate::contact::{CollidePlan, Contacts, Drift, Geoms, collide};
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::model::{Model, Shape};
@@ -24,7 +24,14 @@ pub fn resting_contacts(model: &Model, q: &[f64], v: &[f64], distance: f64, spee
     let mut found = Contacts::default();
     // An overlap elsewhere may find more.
     let at_rest = vec![Drift::none(); model.geoms.len()];
-    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, distance.abs(), None, &mut Vec::new(), &mut found);
+    collide(
+        &CollidePlan::new(model),
+        Geoms::new(&k.geom_pose, &at_rest),
+        distance.abs(),
+        None,
+        &mut Vec::new(),
+        &mut found,
+    );
     let mut resting = Vec::new();
     for slot in 0..found.gap.len() {
         if found.gap[slot] > distance {

@@ -1,7 +1,7 @@
 //! What drives the actuators during a rollout.
 
 use super::failure::{Failure, Outcome, json_reason};
-use delassus::worlds::Random;
+use delassus::worlds::Noise;
 use delassus::{Model, Worlds};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub enum Driver {
         /// Bounds of every actuator.
         ranges: Vec<[f64; 2]>,
         /// The streams.
-        streams: Vec<Random>,
+        streams: Vec<Noise>,
     },
     /// One row of nu numbers a step, for all worlds.
     Rows(Vec<Vec<f64>>),
@@ -62,7 +62,7 @@ impl Driver {
             }
             Some(Control::Random) => Ok(Self::Random {
                 ranges: worlds.model().actuators.iter().map(|a| a.control_range.unwrap_or([-1.0, 1.0])).collect(),
-                streams: (0..worlds.world_count() as u64).map(|w| Random::new(seed ^ CONTROL_STREAM, w)).collect(),
+                streams: (0..worlds.world_count()).map(|w| Noise::of_world(seed ^ CONTROL_STREAM, w)).collect(),
             }),
             Some(Control::File(path)) => Ok(Self::Rows(read(path, worlds.model())?)),
         }
@@ -84,9 +84,8 @@ impl Driver {
             Self::Random { ranges, streams } => {
                 if step.is_multiple_of(HOLD) {
                     for (control, stream) in worlds.control_mut().chunks_mut(nu).zip(streams) {
-                        for (u, [low, high]) in control.iter_mut().zip(ranges.iter()) {
-                            *u = low + 0.5 * (stream.symmetric() + 1.0) * (high - low);
-                        }
+                        stream.unit(control);
+                        control.iter_mut().zip(&*ranges).for_each(|(u, [low, high])| *u = low + (high - low) * *u);
                     }
                 }
             }

@@ -102,6 +102,17 @@ impl Solid {
             Shape::Hull(hull) => Self::Hull(Arc::new(HullFaces::new(hull))),
         })
     }
+    /// The same kind of solid of another [`Shape::size`]; a hull as it is.
+    pub fn resized(&self, [x, y, z]: [f64; 3]) -> Self {
+        match self {
+            Self::Ball(_) => Self::Ball(x),
+            Self::Rod(..) => Self::Rod(y, x),
+            Self::Ellipsoid(_) => Self::Ellipsoid(Vector3::new(x, y, z)),
+            Self::Cylinder(..) => Self::Cylinder(x, y),
+            Self::Box(_) => Self::Box(Vector3::new(x, y, z)),
+            Self::Hull(faces) => Self::Hull(Arc::clone(faces)),
+        }
+    }
     fn radius(&self) -> f64 {
         match self {
             Self::Ball(radius) | Self::Rod(_, radius) => *radius,

@@ -8,6 +8,7 @@ mod boxes;
 mod clip;
 mod convex;
 mod disc;
+mod extent;
 mod patch;
 mod plane;
 mod reduce;
@@ -25,6 +26,10 @@ use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3, vec3};
 use clip::{Point, Points};
 use convex::Solid;
+pub use extent::Geoms;
+#[cfg(feature = "gpu")]
+pub(crate) use extent::LARGER;
+use extent::{Extent, near};
 use patch::Disc;
 pub use patch::{More, NearPatch, PATCH_ROWS};
 use reduce::{Candidate, KEPT, Manifold, Source, reduce};
@@ -195,18 +200,6 @@ impl Shapes {
     }
 }
 
-/// Up to three lengths of a shape, m: its radius and half length, its half axes or its half edges.
-fn lengths(shape: &Shape) -> [f64; 3] {
-    match shape {
-        Shape::Plane | Shape::Hull(_) => [0.0; 3],
-        Shape::Sphere { radius } => [*radius, 0.0, 0.0],
-        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
-            [*radius, *half_length, 0.0]
-        }
-        Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => [v.x, v.y, v.z],
-    }
-}
-
 /// Which narrow phase a pair takes.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
@@ -318,7 +311,7 @@ impl CollidePlan {
                 a: pair.geom_a,
                 b: pair.geom_b,
                 kind,
-                lengths: [lengths(a), lengths(b)],
+                lengths: [a.size(), b.size()],
                 solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
                 margin: pair.margin,
                 on_plane: matches!(a, Shape::Plane),
@@ -336,8 +329,6 @@ impl CollidePlan {
 
 /// Finds the contacts of a tile of worlds.
 ///
-/// - `geoms`: world poses, shape \[geom\].
-/// - `drift`: the free motion of each geom in this step, shape \[geom\].
 /// - `reach`: how much impulses may close a gap in this step whatever happens, m. A point is kept whose gap after the free motion towards it, to
 ///   first order, would be less than this plus the deepest overlap that the free motion would make in its world: what
 ///   stops that motion may throw other parts as far.
@@ -349,8 +340,7 @@ impl CollidePlan {
 #[inline(always)]
 pub fn collide<R: Pack>(
     plan: &CollidePlan,
-    geoms: &[Pose<R>],
-    drift: &[Drift<R>],
+    geoms: Geoms<'_, R>,
     reach: R,
     capacity: Option<usize>,
     candidates: &mut Vec<Near<R>>,
@@ -360,24 +350,23 @@ pub fn collide<R: Pack>(
     candidates.clear();
     let mut deepest = R::zero();
     for (index, pair) in plan.pairs.iter().enumerate() {
-        let (a, b) = (&geoms[pair.a], &geoms[pair.b]);
-        let (da, db) = (&drift[pair.a], &drift[pair.b]);
+        let (da, db) = (&geoms.drift[pair.a], &geoms.drift[pair.b]);
         let margin = R::constant(pair.margin);
         let threshold = da.travel + db.travel + (reach + margin);
-        let near = near(pair, a, b, threshold);
+        let near = near(pair, &geoms, threshold);
         if !near.any() {
             continue;
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
         let (mut points, disc, known) = if pair.patch {
-            discs(pair, a, b, near)
+            discs(pair, &geoms, near)
         } else {
             ([Candidate::absent(); KEPT], Disc::none(), R::Mask::splat(false))
         };
         let others = near.and(known.not());
         if others.any() {
-            let found = narrow(pair, a, b, others, threshold);
+            let found = narrow(pair, &geoms, others, threshold);
             for (point, other) in points.iter_mut().zip(found) {
                 *point = Candidate::select(known, *point, other);
             }
@@ -430,19 +419,6 @@ pub(crate) fn moved<R: Real>(gap: R, normal: Vec3<R>, shift_a: Vec3<R>, shift_b:
     // c = n · (s_b − s_a);  overlap = −(max(g, 0) + c);  g' = g + min(c, 0)
     let closing = normal.dot(shift_b - shift_a);
     [-(gap.max(R::zero()) + closing), gap + closing.min(R::zero())]
-}
-
-/// Whether the bounding spheres, or the plane and the bounding sphere, are within the threshold.
-#[inline(always)]
-fn near<R: Real>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, threshold: R) -> R::Mask {
-    // Rounding must not hide a touch: a little larger than the spheres.
-    let limit = threshold + R::constant(pair.bounding * 1.00001);
-    let d = b.position - a.position;
-    if pair.on_plane {
-        a.rotation.columns[2].dot(d).lt(limit)
-    } else {
-        R::zero().lt(limit).and(d.dot(d).lt(limit * limit))
-    }
 }
 
 /// A pair that touches in one point at most.
@@ -499,14 +475,10 @@ pub(crate) fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
 
 /// The points of one pair.
 #[inline(always)]
-fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, threshold: R) -> Manifold<R> {
-    let size = R::constant(pair.size);
-    let mut lengths = [[R::zero(); 3]; 2];
-    for (of, to) in pair.lengths.iter().zip(&mut lengths) {
-        for (x, to) in of.iter().zip(to) {
-            *to = R::constant(*x);
-        }
-    }
+fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask, threshold: R) -> Manifold<R> {
+    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+    let extent = Extent::of(pair, geoms);
+    let Extent { lengths, size, .. } = extent;
     let (mut found, one_by_one) = match &pair.kind {
         Kind::Lanes(shapes) => {
             let found = points(*shapes, a, b, lengths, threshold, size);
@@ -523,17 +495,20 @@ fn narrow<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask, thr
     let Some(solids) = &pair.solids else { return found };
     let one_by_one = match solids {
         [Solid::Box(_), Solid::Box(_)] => {
-            may_touch(a, b, lengths, one_by_one, threshold, R::constant(ROUNDING * pair.bounding))
+            let rounding = R::constant(ROUNDING * pair.bounding);
+            let rounding = R::select(extent.own, R::constant(ROUNDING) * extent.bounding, rounding);
+            may_touch(a, b, lengths, one_by_one, threshold, rounding)
         }
         _ => one_by_one,
     };
-    by_lane(solids, a, b, one_by_one, threshold, pair.size, &mut found);
+    by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
     found
 }
 
 /// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.
 #[inline(always)]
-fn discs<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask) -> (Manifold<R>, Disc<R>, R::Mask) {
+fn discs<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask) -> (Manifold<R>, Disc<R>, R::Mask) {
+    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
     let (points, mut disc) = match (&pair.kind, &pair.solids) {
         (Kind::Lanes(Shapes::PlaneCylinder), _) => {
             let (points, disc) = disc::on_plane(a, b, disc::size(&pair.lengths[1]), false);
@@ -550,12 +525,12 @@ fn discs<R: Pack>(pair: &PairPlan, a: &Pose<R>, b: &Pose<R>, near: R::Mask) -> (
 /// Finds the points of the lanes in `which` one by one in f64.
 #[inline(always)]
 fn by_lane<R: Pack>(
+    pair: &PairPlan,
     solids: &[Solid; 2],
-    a: &Pose<R>,
-    b: &Pose<R>,
+    [a, b]: [&Pose<R>; 2],
+    extent: &Extent<R>,
     which: R::Mask,
     threshold: R,
-    size: f64,
     points: &mut Manifold<R>,
 ) {
     if !which.any() {
@@ -565,7 +540,14 @@ fn by_lane<R: Pack>(
     for lane in 0..R::LANES {
         if which.get(lane) {
             let limit = threshold.get(lane);
-            convex::convex_convex(solids, &a.get(lane), &b.get(lane), limit.to_f64(), size, &mut found);
+            let (a, b) = (a.get(lane), b.get(lane));
+            let (mut size, mut own_solids) = (pair.size, None);
+            if extent.own.get(lane) {
+                size = extent.size.get(lane).to_f64();
+                own_solids = Some(extent.solids(solids, lane));
+            }
+            let solids = own_solids.as_ref().unwrap_or(solids);
+            convex::convex_convex(solids, &a, &b, limit.to_f64(), size, &mut found);
             let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, R::Scalar::from_f64(size));
             for (point, one) in points.iter_mut().zip(&chosen) {
                 point.position.set(lane, one.position);

@@ -92,7 +92,7 @@ fn cast<R: Pack>(p: &Pose<f64>) -> Pose<R> {
 fn touch_within(a: Shape, b: Shape, pa: Pose<f64>, pb: Pose<f64>, reach: f64) -> Contacts<f64> {
     let plan = CollidePlan::new(&pair(a, b));
     let mut contacts = Contacts::default();
-    collide(&plan, &[pa, pb], &[Drift::none(); 2], reach, None, &mut Vec::new(), &mut contacts);
+    collide(&plan, Geoms::new(&[pa, pb], &[Drift::none(); 2]), reach, None, &mut Vec::new(), &mut contacts);
     contacts
 }
 fn touch(a: Shape, b: Shape, pa: Pose<f64>, pb: Pose<f64>) -> Contacts<f64> {
@@ -309,11 +309,11 @@ fn lanes_agree<R: Pack>() {
                 }
             }
             let reach = R::constant(0.05);
-            collide(&plan, &geoms, &[Drift::none(); 2], reach, None, &mut Vec::new(), &mut contacts);
+            collide(&plan, Geoms::new(&geoms, &[Drift::none(); 2]), reach, None, &mut Vec::new(), &mut contacts);
             for lane in 0..R::LANES {
                 let world = [geoms[0].get(lane), geoms[1].get(lane)];
                 let reach = reach.get(lane);
-                collide(&plan, &world, &[Drift::none(); 2], reach, None, &mut Vec::new(), &mut single);
+                collide(&plan, Geoms::new(&world, &[Drift::none(); 2]), reach, None, &mut Vec::new(), &mut single);
                 assert_eq!(lane_of(&contacts, lane), lane_of(&single, 0));
                 for slot in (0..contacts.gap.len()).filter(|slot| !contacts.slots.has(*slot, lane)) {
                     assert_eq!(entry(&contacts, slot, lane), (vec![0.0; 8], None));
@@ -338,7 +338,7 @@ fn every_contact_is_finite_with_a_unit_normal_and_its_own_feature() {
         let mut seen = 0;
         for _ in 0..300 {
             let world = [noise.pose(0.2), noise.pose(0.5)];
-            collide(&plan, &world, &[Drift::none(); 2], 0.05, None, &mut Vec::new(), &mut contacts);
+            collide(&plan, Geoms::new(&world, &[Drift::none(); 2]), 0.05, None, &mut Vec::new(), &mut contacts);
             assert!(contacts.count(0) <= KEPT);
             for k in 0..contacts.count(0) {
                 close(contacts.normal[k].norm(), 1.0, 1e-9);
@@ -354,18 +354,20 @@ fn every_contact_is_finite_with_a_unit_normal_and_its_own_feature() {
 #[test]
 fn beyond_the_capacity_the_deepest_stay_in_order_and_all_are_counted() {
     let plan = CollidePlan::new(&pair(Shape::Plane, cuboid(0.5, 0.5, 0.1)));
-    let tilted = at([0.0, 0.0, 0.1], [0.01, 0.02, 0.0]);
+    let world = [at(ORIGIN, ORIGIN), at([0.0, 0.0, 0.1], [0.01, 0.02, 0.0])];
+    let at_rest = [Drift::none(); 2];
+    let geoms = Geoms::new(&world, &at_rest);
     let mut all = Contacts::default();
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, None, &mut Vec::new(), &mut all);
+    collide(&plan, geoms, 0.1, None, &mut Vec::new(), &mut all);
     assert_eq!((all.count(0), all.found[0]), (4, 4));
     let mut some = Contacts::default();
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, Some(2), &mut Vec::new(), &mut some);
+    collide(&plan, geoms, 0.1, Some(2), &mut Vec::new(), &mut some);
     assert_eq!((some.count(0), some.found[0]), (2, 4));
     let mut deepest = gaps(&all);
     deepest.sort_by(f64::total_cmp);
     let mut kept = gaps(&some);
     kept.sort_by(f64::total_cmp);
     assert_eq!(kept, deepest[..2]);
-    collide(&plan, &[at(ORIGIN, ORIGIN), tilted], &[Drift::none(); 2], 0.1, Some(0), &mut Vec::new(), &mut some);
+    collide(&plan, geoms, 0.1, Some(0), &mut Vec::new(), &mut some);
     assert_eq!((some.count(0), some.found[0]), (0, 4));
 }

@@ -39,21 +39,23 @@ impl Model {
     }
 }
 
-/// Whether a shape has an extent.
-fn is_sized(shape: &Shape) -> bool {
-    let positive = |x: &[f64]| x.iter().all(|x| *x > 0.0 && x.is_finite());
-    match shape {
-        Shape::Plane => true,
-        Shape::Sphere { radius } => positive(&[*radius]),
-        Shape::Capsule { radius, half_length } => {
-            positive(&[*radius]) && *half_length >= 0.0 && half_length.is_finite()
-        }
-        Shape::Cylinder { radius, half_length } => positive(&[*radius, *half_length]),
-        Shape::Ellipsoid { radii: v } | Shape::Box { half: v } => positive(v.as_slice()),
-        Shape::Hull(hull) => {
-            let corners = hull.vertices.len();
-            let exist = hull.triangles.iter().flatten().all(|&corner| corner < corners);
-            corners >= 4 && hull.vertices.iter().all(finite) && !hull.triangles.is_empty() && exist
+impl Shape {
+    /// Whether it has an extent.
+    pub(crate) fn is_sized(&self) -> bool {
+        let positive = |x: &[f64]| x.iter().all(|x| *x > 0.0 && x.is_finite());
+        match self {
+            Self::Plane => true,
+            Self::Sphere { radius } => positive(&[*radius]),
+            Self::Capsule { radius, half_length } => {
+                positive(&[*radius]) && *half_length >= 0.0 && half_length.is_finite()
+            }
+            Self::Cylinder { radius, half_length } => positive(&[*radius, *half_length]),
+            Self::Ellipsoid { radii: v } | Self::Box { half: v } => positive(v.as_slice()),
+            Self::Hull(hull) => {
+                let corners = hull.vertices.len();
+                let exist = hull.triangles.iter().flatten().all(|&corner| corner < corners);
+                corners >= 4 && hull.vertices.iter().all(finite) && !hull.triangles.is_empty() && exist
+            }
         }
     }
 }
@@ -104,7 +106,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(g.body < m.bodies.len(), &el, "belongs to a body that does not exist")?;
         check(finite(&g.position) && is_turn(&g.orientation), &el, "position and orientation must be finite")?;
         check(
-            is_sized(&g.shape),
+            g.shape.is_sized(),
             &el,
             "every size must be positive and finite (a mesh needs at least four points that span a volume)",
         )?;
@@ -124,7 +126,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(s.body < m.bodies.len(), &el, "belongs to a body that does not exist")?;
         check(finite(&s.position) && is_turn(&s.orientation), &el, "position and orientation must be finite")?;
         check(!matches!(s.shape, Shape::Plane | Shape::Hull(_)), &el, "its volume cannot be a plane or a hull")?;
-        check(is_sized(&s.shape), &el, "every size must be positive and finite")?;
+        check(s.shape.is_sized(), &el, "every size must be positive and finite")?;
     }
     for (i, a) in m.actuators.iter().enumerate() {
         let el = || label("actuator", i, &a.name);

@@ -304,6 +304,17 @@ impl Shape {
             Self::Ellipsoid { radii: v } | Self::Box { half: v } => (*v).into(),
         }
     }
+    /// The same kind of shape of another [`Self::size`]; a plane or a mesh as it is.
+    pub fn resized(&self, [x, y, z]: [f64; 3]) -> Self {
+        match self {
+            Self::Plane | Self::Hull(_) => self.clone(),
+            Self::Sphere { .. } => Self::Sphere { radius: x },
+            Self::Capsule { .. } => Self::Capsule { radius: x, half_length: y },
+            Self::Cylinder { .. } => Self::Cylinder { radius: x, half_length: y },
+            Self::Ellipsoid { .. } => Self::Ellipsoid { radii: Vector3::new(x, y, z) },
+            Self::Box { .. } => Self::Box { half: Vector3::new(x, y, z) },
+        }
+    }
     /// Radius of the smallest sphere about the origin of the geom that holds the shape, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {
         match self {

@@ -116,7 +116,7 @@ pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let parameters = TileParameters { gravity, mass_scale, gain_scale, ..shared.tile() };
     let tile = Tile { lane_count: 1, q: &mut own_q, v: &mut own_v, control, external, parameters, memory: &mut memory };
     free_motion(plan, &tile, &mut scratch, &mut posed);
-    drift(plan, &mut scratch);
+    drift(plan, &[], &mut scratch);
     let mut out = Vec::new();
     for (pose, drift) in scratch.kinematics.geom_pose.iter().zip(&scratch.drift) {
         put(pose.position, &mut out);

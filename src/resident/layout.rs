@@ -1,6 +1,6 @@
 //! What lies where on the device: every array is `[component][world]` in f32, and all that one stage writes for others shares a buffer.
 
-use crate::contact::{Kind, Shapes};
+use crate::contact::{Kind, LARGER, Shapes};
 use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
 use crate::solver::{FrictionLaw, PATCH_LEN, PATCH_ROWS};
@@ -208,7 +208,7 @@ impl Layout {
                 tree(planned.b),
                 number,
                 planned.margin,
-                planned.bounding * 1.00001,
+                planned.bounding * LARGER,
                 planned.size,
                 f64::from(u8::from(planned.on_plane)),
                 mode,

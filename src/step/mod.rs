@@ -47,7 +47,7 @@ pub(crate) use supports::span;
 pub(crate) use targets::{Approach, Pace, equality_target, targets};
 pub use worker::Worker;
 
-use crate::contact::{Drift, collide};
+use crate::contact::{Drift, Geoms, collide};
 use crate::dynamics::{
     applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity, integrate, mass_matrix,
     push_force,
@@ -214,14 +214,15 @@ fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch
     // What is soft acts where it overlaps; what is hard also where it may come to touch within the step.
     let reach = match plan.soft {
         None => {
-            drift(plan, scratch);
+            drift(plan, tile.parameters.geom_size, scratch);
             R::constant(plan.dt * plan.settings.contact_speed)
         }
         Some(_) => R::zero(),
     };
     let Scratch { kinematics, drift, candidates, .. } = scratch;
     let capacity = plan.settings.contact_capacity;
-    collide(&plan.collide, &kinematics.geom_pose, drift, reach, capacity, candidates, &mut w.contacts);
+    let geoms = Geoms { pose: &kinematics.geom_pose, drift, size: tile.parameters.geom_size };
+    collide(&plan.collide, geoms, reach, capacity, candidates, &mut w.contacts);
     w.contacts.slots.keep(first_lanes(tile.lane_count));
 }
 
@@ -270,16 +271,18 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
     w.speed = not_finite(tile.v, not_finite(tile.q, speed));
 }
 
-/// Free motion Δt V* of every geom.
+/// Free motion Δt V* of every geom. `size`: see [`TileParameters::geom_size`](crate::parameters::TileParameters::geom_size).
 #[inline(always)]
-pub(crate) fn drift<R: Real>(plan: &Plan, scratch: &mut Scratch<R>) {
+pub(crate) fn drift<R: Real>(plan: &Plan, size: &[R], scratch: &mut Scratch<R>) {
     let model = &*plan.model;
+    let radii = size.get(3 * model.geoms.len()..).unwrap_or_default();
     for (i, geom) in model.geoms.iter().enumerate() {
         if let Some(tree) = model.bodies[geom.body].tree {
             let velocity = scratch.dynamics.free_body_velocity[geom.body];
             let shift = velocity.mul_add(R::constant(plan.dt), Motion::zero());
             let reference = scratch.kinematics.reference[tree];
-            let turn = shift.angular.norm() * R::constant(plan.radius[i]);
+            let radius = if radii.is_empty() { R::constant(plan.radius[i]) } else { radii[i] };
+            let turn = shift.angular.norm() * radius;
             let travel = shift.at(scratch.kinematics.geom_pose[i].position - reference).norm() + turn;
             scratch.drift[i] = Drift { shift, reference, travel };
         }

@@ -9,6 +9,7 @@ use crate::island::IslandPlan;
 use crate::lane::Level;
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Integrator, Model};
+use crate::parameters::turning_radius;
 use crate::solver::FrictionLaw;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct Plan {
     /// How the rows yield; none where constraints are hard.
     pub(super) soft: Option<SoftPlan>,
     pub(super) rows: RowPlan,
-    /// Bounding radius of every geom, m; 0 for planes, which do not move.
+    /// Bounding radius of every geom, m; 0 for planes, which do not turn.
     pub(super) radius: Vec<f64>,
 }
 
@@ -61,7 +62,6 @@ impl Plan {
             // single points have the same law in both, and their own, faster solver
             settings.friction = FrictionLaw::Cone;
         }
-        let radius = model.geoms.iter().map(|g| g.shape.bounding_radius());
         let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
         let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
             let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
@@ -83,7 +83,7 @@ impl Plan {
             rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,
             equalities,
-            radius: radius.map(|r| if r.is_finite() { r } else { 0.0 }).collect(),
+            radius: model.geoms.iter().map(|g| turning_radius(&g.shape)).collect(),
             settings,
             model,
         }

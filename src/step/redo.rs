@@ -48,6 +48,11 @@ impl<E: Pack> Redo<E> {
         for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
             carry(tile.parameters.of(parameter), to);
         }
+        let sizes = plan.model.geoms.iter().flat_map(|geom| geom.shape.size());
+        if sizes.zip(tile.parameters.geom_size).all(|(x, own)| own.get(lane) == R::Scalar::from_f64(x)) {
+            // the model's own sizes, not what the coarser type makes of them
+            self.parameters[Parameter::GeomSize as usize].clear();
+        }
         self.memory.set(0, &tile.memory.of(lane));
         let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
         let mut reports = [WorldReport::default()];

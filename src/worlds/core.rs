@@ -10,7 +10,9 @@ use super::on_device::OnDevice;
 use super::past::Past;
 use super::seen::Seen;
 use super::threads::Threads;
-use super::{Backend, Call, ContactRecord, Engine, Frame, NumbersMut, Parameter, Quantity, Settings, WorldReport};
+use super::{
+    Backend, Call, ContactRecord, Engine, Frame, Mask, NumbersMut, Parameter, Quantity, Settings, State, WorldReport,
+};
 use crate::error::Result;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
@@ -19,6 +21,9 @@ use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Worlds whose state a thread writes, at least: fewer do not pay for waking another.
+const WRITTEN_AT_ONCE: usize = 256;
 
 /// A parameter: one tile that all worlds share, until a world gets a value of its own.
 #[derive(Debug, Clone)]
@@ -30,8 +35,8 @@ pub(super) struct Field<R> {
 }
 
 impl<R: Pack> Field<R> {
-    fn new(shared: Vec<f64>) -> Self {
-        Self { shared: shared.into_iter().map(R::constant).collect(), own: Vec::new() }
+    fn new(shared: &[f64]) -> Self {
+        Self { shared: shared.iter().map(|x| R::constant(*x)).collect(), own: Vec::new() }
     }
     /// Whether all worlds share it.
     pub fn is_shared(&self) -> bool {
@@ -65,8 +70,8 @@ impl<R: Pack> Field<R> {
 /// What the stages take of all fields, in the order of [`Parameter::ALL`].
 pub(super) fn parameters_of<R: Pack>(fields: &[Field<R>; PARAMETERS], tile: usize) -> TileParameters<'_, R> {
     TileParameters::new(|parameter| match &fields[parameter as usize] {
-        // nobody is pushed: there is nothing to do
-        field if parameter == Parameter::Push && field.is_shared() => &[],
+        // nobody is pushed, sizes are those of the plan: there is nothing to do
+        field if matches!(parameter, Parameter::Push | Parameter::GeomSize) && field.is_shared() => &[],
         field => field.tile(tile),
     })
 }
@@ -112,7 +117,7 @@ impl<R: Pack> Core<R> {
             v: vec![R::zero(); tile_count * model.nv()],
             control: vec![R::zero(); tile_count * model.nu().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
-            fields: Parameter::ALL.map(|parameter| Field::new(parameter.shared(model, surface))),
+            fields: Parameter::ALL.map(|p| Field::new(&p.completed(model, &p.shared(model, surface)))),
             memory: vec![Memory::default(); tile_count],
             reports: vec![WorldReport::default(); world_count],
             watched: vec![None; world_count],
@@ -323,19 +328,42 @@ impl<R: Pack> Engine for Core<R> {
         read(&self.v, self.plan.model.nv(), out);
     }
 
-    fn write(&mut self, world: usize, q: &[f64], v: &[f64]) {
+    fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()> {
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
-            on.state_changed(world);
-        }
-        self.reports[world].unsolved_in_a_row = 0;
-        self.past.forget(world);
-        let (tile, lane) = (world / R::LANES, world % R::LANES);
-        for (from, to) in [(q, &mut self.q), (v, &mut self.v)] {
-            for (i, x) in from.iter().enumerate() {
-                to[tile * from.len() + i].set(lane, R::Scalar::from_f64(*x));
+            for (_, world) in mask.rows(self.world_count) {
+                on.state_changed(world);
+                on.forget(world);
             }
         }
+        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
+        let parts = (mask.row_count(self.world_count) / WRITTEN_AT_ONCE).clamp(1, self.threads.count());
+        let tiles = self.tile_count.div_ceil(parts);
+        let worlds = tiles * R::LANES;
+        let chunks = (
+            self.q.par_chunks_mut(tiles * nq),
+            self.v.par_chunks_mut(tiles * nv),
+            self.memory.par_chunks_mut(tiles),
+            self.reports.par_chunks_mut(worlds),
+            self.past.parts(&self.plan.model, tiles),
+        );
+        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, mut past))| {
+            let first = c * worlds;
+            let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
+            for (row, world) in mask.rows_of(first..first + reports.len()) {
+                state(row, world, &mut own_q, &mut own_v);
+                let index = world - first;
+                let (tile, lane) = (index / R::LANES, index % R::LANES);
+                for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
+                    for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
+                        pack.set(lane, R::Scalar::from_f64(*x));
+                    }
+                }
+                reports[index].unsolved_in_a_row = 0;
+                memory[tile].forget(lane);
+                past.forget(index);
+            }
+        })
     }
 
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {
@@ -356,8 +384,8 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]) {
-        let tiles = self.tile_count;
-        self.fields[parameter as usize].set(tiles, world, values);
+        let (tiles, values) = (self.tile_count, parameter.completed(&self.plan.model, values));
+        self.fields[parameter as usize].set(tiles, world, &values);
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             on.parameter_changed();
@@ -519,6 +547,7 @@ impl<R: Pack> Engine for Core<R> {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use super::super::Noise;
     use super::*;
     use crate::Precision;
     use crate::lane::{Level, Pair, Pair64, Wide, Wide64};
@@ -531,16 +560,18 @@ mod tests {
             let settings = Settings { precision, integrator: Some(integrator), ..Settings::default() };
             let mut core = Core::<R>::new(model, 20, settings).expect("a core");
             let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
-            let mut random = super::super::Random::new(7, 0);
+            let mut noise = Noise::new(7);
             let q0 = &model.keyframes[0].q;
-            for world in 0..20 {
-                let v: Vec<f64> = (0..nv).map(|_| random.symmetric()).collect();
-                core.write(world, q0, &v);
-            }
+            let start = |_: usize, world: usize, q: &mut [f64], v: &mut [f64]| {
+                q.copy_from_slice(q0);
+                Noise::of_world(7, world).uniform(-1.0, 1.0, v);
+            };
+            core.write(Mask::All, &start).expect("a state");
             let external = vec![0.0; 20 * nv];
             let mut contacts = 0;
             for _ in 0..60 {
-                let control: Vec<f64> = (0..20 * nu).map(|_| random.symmetric()).collect();
+                let mut control = vec![0.0; 20 * nu];
+                noise.uniform(-1.0, 1.0, &mut control);
                 let call =
                     Call { substeps: 1, control: &control, external: &external, external_is_new: true, see: None };
                 core.begin(&call).and_then(|()| core.finish(&call)).expect("a step");

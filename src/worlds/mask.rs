@@ -1,6 +1,7 @@
 //! Which worlds an operation concerns.
 
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Which worlds an operation concerns, and how the arrays that come with it are laid out.
 #[derive(Debug, Clone, Copy)]
@@ -14,12 +15,17 @@ pub enum Mask<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// Every world that is meant, with its row in the arrays.
+    /// Every world that is meant, behind its row in the arrays.
     pub(super) fn rows(self, world_count: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
-        (0..self.row_count(world_count)).filter_map(move |row| match self {
+        self.rows_of(0..world_count)
+    }
+    /// Every one of these worlds that is meant, behind its row in the arrays.
+    pub(super) fn rows_of(self, worlds: Range<usize>) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let rows = if let Self::List(list) = self { 0..list.len() } else { worlds.clone() };
+        rows.filter_map(move |row| match self {
             Self::All => Some((row, row)),
             Self::Only(mask) => mask[row].then_some((row, row)),
-            Self::List(list) => Some((row, list[row])),
+            Self::List(list) => worlds.contains(&list[row]).then(|| (row, list[row])),
         })
     }
     /// Rows of the arrays.

@@ -21,7 +21,6 @@ mod on_device;
 mod past;
 mod pose;
 mod quantity;
-mod random;
 mod seen;
 mod sensors;
 mod snapshot;
@@ -36,6 +35,7 @@ pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
 pub use crate::solver::DeviceWork;
+
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, Constraints, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage,
@@ -47,7 +47,6 @@ pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
 pub use quantity::{Axes, Quantity};
-pub use random::Random;
 pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
 pub use stepping::Stepping;
@@ -62,7 +61,11 @@ use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
+use crate::solver::FrictionLaw;
 use std::sync::Arc;
+
+/// Fills in q and v of a row of a mask and its world.
+type State<'a> = dyn Fn(usize, usize, &mut [f64], &mut [f64]) + Sync + 'a;
 
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
@@ -73,7 +76,8 @@ trait Engine: Send + Sync {
     fn reports(&self) -> &[WorldReport];
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
-    fn write(&mut self, world: usize, q: &[f64], v: &[f64]);
+    /// Gives worlds a new state; they remember nothing of the old one.
+    fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()>;
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]);
     fn is_shared(&self, parameter: Parameter) -> bool;
     fn share(&mut self, parameter: Parameter);
@@ -147,9 +151,10 @@ pub struct Worlds {
     settings: Settings,
     world_count: usize,
     engine: Box<dyn Engine>,
-    start: Start,
-    /// How far starts differ, if not by the noise of `start`.
-    spread: Option<Spread>,
+    /// The keyframe that worlds start from; none: the rest position.
+    keyframe: Option<usize>,
+    /// How far starts differ.
+    spread: Spread,
     /// Control, shape `[world][nu]`.
     control: Vec<f64>,
     /// Generalized force from outside, shape `[world][nv]`.
@@ -231,8 +236,8 @@ impl Worlds {
             unseen: None,
             time: vec![0.0; world_count],
             delay: None,
-            start: Start::default(),
-            spread: None,
+            keyframe: None,
+            spread: Spread::symmetric(model.nv(), 0.0, 0.0),
             model,
             settings,
             world_count,
@@ -430,14 +435,10 @@ impl Worlds {
         let (nq, nv, row_count) = (self.model.nq(), self.model.nv(), mask.row_count(self.world_count));
         q.check("q", row_count * nq)?;
         v.check("v", row_count * nv)?;
-        let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
-        for (row, world) in mask.rows(self.world_count) {
-            q.copy_to(row * nq, &mut own_q);
-            v.copy_to(row * nv, &mut own_v);
-            self.engine.write(world, &own_q, &own_v);
-            self.engine.set_memory(world, &[]);
-        }
-        Ok(())
+        self.engine.write(mask, &|row, _, own_q, own_v| {
+            q.copy_to(row * nq, own_q);
+            v.copy_to(row * nv, own_v);
+        })
     }
 
     /// The values of a parameter, shape `[world][k]`, see [`Parameter`].
@@ -456,7 +457,7 @@ impl Worlds {
     /// what the model says are stepped by the CPU.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have.
+    /// [`Error::Argument`] if the shape is wrong, or a value is none that the parameter may have, or that the settings allow.
     pub fn set_parameter<'a>(
         &mut self,
         parameter: Parameter,
@@ -475,7 +476,7 @@ impl Worlds {
         let mut own = vec![0.0; k];
         for (row, world) in mask.rows(self.world_count) {
             values.copy_to(row * k, &mut own);
-            if let Some(mistake) = parameter.mistake(&self.model, &own) {
+            if let Some(mistake) = self.mistake(parameter, &own) {
                 return Err(Error::argument("values", format!("{mistake} (world {world})")));
             }
         }
@@ -484,6 +485,16 @@ impl Worlds {
             self.engine.set_parameter(parameter, world, &own);
         }
         Ok(())
+    }
+
+    /// What is wrong with the numbers of a parameter of one world, shape \[k\].
+    fn mistake(&self, parameter: Parameter, values: &[f64]) -> Option<String> {
+        if parameter == Parameter::GeomSize && self.settings.friction == FrictionLaw::Patch {
+            return Some(
+                "friction patch knows faces and discs of the model's sizes only: use friction cone for GeomSize".into(),
+            );
+        }
+        parameter.mistake(&self.model, values)
     }
 
     /// Changes [`Settings::contact_capacity`]: most contacts a world, or no limit.

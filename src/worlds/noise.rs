@@ -24,22 +24,36 @@ impl Noise {
 
     /// Uniform in [0, 1), multiples of 2⁻³². What is left of the last four is not used again.
     pub fn unit(&mut self, out: &mut [f64]) {
-        for four in out.chunks_mut(4) {
-            let [x, y, w] = self.key;
-            let words = pcg4d([x, y, self.drawn, w]);
-            self.drawn = self.drawn.wrapping_add(1);
-            four.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from(word) / 4_294_967_296.0);
-        }
+        self.each(out.len(), |i, x| out[i] = x);
+    }
+
+    /// Uniform in [low, high).
+    pub fn uniform(&mut self, low: f64, high: f64, out: &mut [f64]) {
+        self.each(out.len(), |i, x| out[i] = low + (high - low) * x);
     }
 
     /// Standard normal, by Box and Muller.
     pub fn normal(&mut self, out: &mut [f64]) {
-        let mut unit = vec![0.0; 2 * out.len()];
-        self.unit(&mut unit);
-        let (radius, angle) = unit.split_at(out.len());
-        for ((x, r), a) in out.iter_mut().zip(radius).zip(angle) {
-            // √(−2 ln(1 − r)) cos 2πa
-            *x = (-2.0 * (-r).ln_1p()).sqrt() * (std::f64::consts::TAU * a).cos();
+        let len = out.len();
+        // √(−2 ln(1 − r)) cos 2πa, all r before all a
+        self.each(2 * len, |i, x| {
+            if i < len {
+                out[i] = (-2.0 * (-x).ln_1p()).sqrt();
+            } else {
+                out[i - len] *= (std::f64::consts::TAU * x).cos();
+            }
+        });
+    }
+
+    /// Draws `count` numbers, uniform in [0, 1), and hands out each with its place.
+    fn each(&mut self, count: usize, mut take: impl FnMut(usize, f64)) {
+        for start in (0..count).step_by(4) {
+            let [x, y, w] = self.key;
+            let words = pcg4d([x, y, self.drawn, w]);
+            self.drawn = self.drawn.wrapping_add(1);
+            for (i, word) in (start..count).zip(words) {
+                take(i, f64::from(word) / 4_294_967_296.0);
+            }
         }
     }
 }

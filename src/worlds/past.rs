@@ -85,12 +85,6 @@ impl<R: Pack> Past<R> {
         }
     }
 
-    /// Forgets what a world did.
-    pub fn forget(&mut self, world: usize) {
-        self.felt[world * self.felt_len..(world + 1) * self.felt_len].fill(0.0);
-        let end = (world / R::LANES + 1) * self.before_len;
-        self.before[end - 1].set(world % R::LANES, R::Scalar::from_f64(0.0));
-    }
     /// Takes over what world `at` of `other` did, as that of `world`.
     #[cfg(feature = "gpu")]
     pub fn take(&mut self, world: usize, other: &Self, at: usize) {
@@ -128,6 +122,13 @@ impl<R: Pack> PastPart<'_, R> {
     pub fn cleared(self) -> Self {
         self.felt.fill(0.0);
         self
+    }
+
+    /// Forgets what a world of the chunk did.
+    pub fn forget(&mut self, index: usize) {
+        self.felt[index * self.felt_len..(index + 1) * self.felt_len].fill(0.0);
+        let end = (index / R::LANES + 1) * self.before_len;
+        self.before[end - 1].set(index % R::LANES, R::Scalar::from_f64(0.0));
     }
 
     /// Keeps the state before a substep.

@@ -1,6 +1,6 @@
 //! Whether a pose is one that the bodies can be in: overlaps and violated limits, with numbers.
 
-use crate::contact::{CollidePlan, Contacts, Drift, collide};
+use crate::contact::{CollidePlan, Contacts, Drift, Geoms, collide};
 use crate::error::{Error, Result};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::limit::{JointRow, Limits, joint_rows, limits};
@@ -41,7 +41,7 @@ fn overlaps(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     kinematics(model, q, &mut k);
     let mut contacts = Contacts::default();
     let at_rest = vec![Drift::none(); model.geoms.len()];
-    collide(&CollidePlan::new(model), &k.geom_pose, &at_rest, 0.0, None, &mut Vec::new(), &mut contacts);
+    collide(&CollidePlan::new(model), Geoms::new(&k.geom_pose, &at_rest), 0.0, None, &mut Vec::new(), &mut contacts);
     let mut deepest: Vec<(usize, f64)> = Vec::new();
     // The contacts of a pair stand together.
     for (pair, &gap) in contacts.slots.parts.iter().map(|part| part.origin).zip(&contacts.gap) {

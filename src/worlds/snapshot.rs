@@ -2,7 +2,7 @@
 
 use super::any_number;
 use super::delay::Delay;
-use super::{Parameter, Worlds};
+use super::{Mask, Parameter, Worlds};
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelPart};
 
@@ -91,9 +91,12 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
         return Err(Error::argument("snapshot", wrong.join("; ")));
     }
     let (nq, nv) = (worlds.model.nq(), worlds.model.nv());
-    for world in 0..worlds.world_count {
-        worlds.engine.write(world, &s.q[world * nq..(world + 1) * nq], &s.v[world * nv..(world + 1) * nv]);
-        worlds.engine.set_memory(world, &s.memory[world]);
+    worlds.engine.write(Mask::All, &|_, world, q, v| {
+        q.copy_from_slice(&s.q[world * nq..(world + 1) * nq]);
+        v.copy_from_slice(&s.v[world * nv..(world + 1) * nv]);
+    })?;
+    for (world, memory) in s.memory.iter().enumerate().filter(|(_, memory)| !memory.is_empty()) {
+        worlds.engine.set_memory(world, memory);
     }
     for (p, values) in Parameter::ALL.into_iter().zip(&s.parameters) {
         if values.is_empty() {
@@ -163,7 +166,7 @@ fn mistakes(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
             found.push(format!("{p:?} has {} numbers, needs {} or none", values.len(), count * k));
             continue;
         }
-        let mistake = |(world, own): (usize, &[f64])| Some((world, p.mistake(model, own)?));
+        let mistake = |(world, own): (usize, &[f64])| Some((world, worlds.mistake(p, own)?));
         if let Some((world, mistake)) = values.chunks_exact(k).enumerate().find_map(mistake) {
             found.push(format!("{mistake} (world {world})"));
         }

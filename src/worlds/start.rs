@@ -1,6 +1,7 @@
 //! How worlds start, and starting them anew.
 
-use super::{Mask, Noise, Parameter, Random, Worlds, pose_notes};
+use super::{Mask, Noise, Parameter, Worlds, pose_notes};
+use crate::dynamics::integrate;
 use crate::error::{Error, Result};
 use crate::model::{Model, Note};
 
@@ -9,7 +10,7 @@ use crate::model::{Model, Note};
 pub struct Start {
     /// Keyframe to start from; none: the model's rest position, at rest.
     pub keyframe: Option<usize>,
-    /// Every degree of freedom is displaced by up to ± this, m or rad, uniformly, from the seed and the world's index.
+    /// Every degree of freedom is displaced by up to ± this, m or rad, uniformly, by [`Noise`] of the seed and the world's index.
     pub position_noise: f64,
     /// Every velocity is changed by up to ± this, m/s or rad/s.
     pub velocity_noise: f64,
@@ -37,7 +38,7 @@ pub enum Law {
 
 impl Spread {
     /// The same symmetric range for all degrees of freedom.
-    fn symmetric(nv: usize, position: f64, velocity: f64) -> Self {
+    pub(super) fn symmetric(nv: usize, position: f64, velocity: f64) -> Self {
         Self { law: Law::Uniform, position: vec![[-position, position]; nv], velocity: vec![[-velocity, velocity]; nv] }
     }
 
@@ -62,18 +63,16 @@ impl Spread {
         Ok(())
     }
 
-    /// Draws displacements, then changes of velocity, shapes \[nv\].
-    fn draw(&self, noise: &mut Noise, displacement: &mut [f64], change: &mut [f64]) {
-        for (pairs, out) in [(&self.position, displacement), (&self.velocity, change)] {
-            match self.law {
-                Law::Uniform => {
-                    noise.unit(out);
-                    out.iter_mut().zip(pairs).for_each(|(x, [lower, upper])| *x = lower + (upper - lower) * *x);
-                }
-                Law::Gaussian => {
-                    noise.normal(out);
-                    out.iter_mut().zip(pairs).for_each(|(x, [mean, deviation])| *x = mean + deviation * *x);
-                }
+    /// Draws a number a degree of freedom, from pairs of shape \[nv\].
+    fn draw(&self, pairs: &[[f64; 2]], noise: &mut Noise, out: &mut [f64]) {
+        match self.law {
+            Law::Uniform => {
+                noise.unit(out);
+                out.iter_mut().zip(pairs).for_each(|(x, [lower, upper])| *x = lower + (upper - lower) * *x);
+            }
+            Law::Gaussian => {
+                noise.normal(out);
+                out.iter_mut().zip(pairs).for_each(|(x, [mean, deviation])| *x = mean + deviation * *x);
             }
         }
     }
@@ -92,7 +91,8 @@ impl Worlds {
         if !ok(start.position_noise) || !ok(start.velocity_noise) {
             return Err(Error::argument("noise", "must be finite and not negative"));
         }
-        (self.start, self.spread) = (start, None);
+        self.keyframe = start.keyframe;
+        self.spread = Spread::symmetric(self.model.nv(), start.position_noise, start.velocity_noise);
         Ok(())
     }
 
@@ -102,13 +102,13 @@ impl Worlds {
     /// [`Error::Argument`] if a shape is wrong, or a pair of numbers is none that the law knows.
     pub fn set_spread(&mut self, spread: Spread) -> Result<()> {
         spread.check(&self.model)?;
-        self.spread = Some(spread);
+        self.spread = spread;
         Ok(())
     }
 
     /// What is wrong with the pose that worlds start from, noise left out, see [`pose_notes`].
     pub fn start_notes(&self) -> Vec<Note> {
-        let (q, pose) = match self.start.keyframe.map(|k| &self.model.keyframes[k]) {
+        let (q, pose) = match self.keyframe.map(|k| &self.model.keyframes[k]) {
             Some(key) => (&key.q, format!("in keyframe \"{}\"", key.name)),
             None => (&self.model.q0, "at rest".into()),
         };
@@ -124,19 +124,8 @@ impl Worlds {
     /// [`Error::Argument`] if the mask has not one entry a world, or there is no such world.
     pub fn reset(&mut self, mask: Mask<'_>, seed: u64) -> Result<()> {
         mask.check(self.world_count)?;
-        let (keyframe, nv) = (self.start.keyframe, self.model.nv());
-        let (mut displacement, mut change) = (vec![0.0; nv], vec![0.0; nv]);
-        for (_, world) in mask.rows(self.world_count) {
-            if let Some(spread) = &self.spread {
-                spread.draw(&mut Noise::of_world(seed, world), &mut displacement, &mut change);
-            } else {
-                let mut random = Random::new(seed, world as u64);
-                displacement.fill_with(|| random.symmetric() * self.start.position_noise);
-                change.fill_with(|| random.symmetric() * self.start.velocity_noise);
-            }
-            self.begin(world, keyframe, &displacement, &change);
-        }
-        Ok(())
+        let keyframe = self.keyframe;
+        self.begin(mask, |_, world| (keyframe, Noise::of_world(seed, world)))
     }
 
     /// As [`Worlds::reset`], every world from a keyframe and with a seed of its own, shapes \[row\]; none: from the rest position. A row is a world, or an entry of
@@ -146,7 +135,7 @@ impl Worlds {
     /// As [`Worlds::reset`]; [`Error::Argument`] if a shape is wrong or a keyframe does not exist.
     pub fn reset_each(&mut self, mask: Mask<'_>, keyframes: &[Option<usize>], seeds: &[u64]) -> Result<()> {
         mask.check(self.world_count)?;
-        let (row_count, nv) = (mask.row_count(self.world_count), self.model.nv());
+        let row_count = mask.row_count(self.world_count);
         for (name, found) in [("keyframes", keyframes.len()), ("seeds", seeds.len())] {
             if found != row_count {
                 return Err(Error::argument(name, format!("has {found} entries for {row_count} worlds")));
@@ -156,41 +145,45 @@ impl Worlds {
         if let Some(keyframe) = keyframes.iter().flatten().find(|keyframe| **keyframe >= known) {
             return Err(Error::argument("keyframes", format!("{keyframe}: the model has {known}")));
         }
-        let Start { position_noise, velocity_noise, .. } = self.start;
-        let spread = self.spread.clone().unwrap_or_else(|| Spread::symmetric(nv, position_noise, velocity_noise));
-        let (mut displacement, mut change) = (vec![0.0; nv], vec![0.0; nv]);
-        for (row, world) in mask.rows(self.world_count) {
-            spread.draw(&mut Noise::new(seeds[row]), &mut displacement, &mut change);
-            self.begin(world, keyframes[row], &displacement, &change);
-        }
-        Ok(())
+        self.begin(mask, |row, _| (keyframes[row], Noise::new(seeds[row])))
     }
 
-    /// Starts a world anew, displaced from a keyframe or the rest position.
-    fn begin(&mut self, world: usize, keyframe: Option<usize>, displacement: &[f64], change: &[f64]) {
-        let model = self.model.clone();
-        let (nv, nu) = (model.nv(), model.nu());
-        let keyframe = keyframe.map(|k| &model.keyframes[k]);
-        let mut q = keyframe.map_or(&model.q0, |key| &key.q).clone();
-        let mut v = keyframe.map_or_else(|| vec![0.0; nv], |key| key.v.clone());
-        v.iter_mut().zip(change).for_each(|(v, change)| *v += change);
-        crate::dynamics::integrate(&model, 1.0, displacement, &mut q);
-        self.engine.write(world, &q, &v);
-        self.engine.set_memory(world, &[]);
+    /// Starts the worlds of `mask` anew. `of`: the keyframe (none: the rest position) of a row and its world, and the stream that displaces it.
+    fn begin(&mut self, mask: Mask<'_>, of: impl Fn(usize, usize) -> (Option<usize>, Noise) + Sync) -> Result<()> {
+        let (model, spread) = (&*self.model, &self.spread);
+        self.engine.write(mask, &|row, world, q, v| {
+            let (keyframe, mut noise) = of(row, world);
+            let keyframe = keyframe.map(|k| &model.keyframes[k]);
+            q.copy_from_slice(keyframe.map_or(&model.q0, |key| &key.q));
+            // v holds the displacement before it holds the velocity
+            spread.draw(&spread.position, &mut noise, v);
+            integrate(model, 1.0, v, q);
+            spread.draw(&spread.velocity, &mut noise, v);
+            if let Some(key) = keyframe {
+                v.iter_mut().zip(&key.v).for_each(|(v, key)| *v += key);
+            }
+        })?;
         if !self.engine.is_shared(Parameter::Push) {
-            self.engine.set_parameter(Parameter::Push, world, &vec![0.0; Parameter::Push.len(&model)]);
+            let nobody = vec![0.0; Parameter::Push.len(model)];
+            mask.rows(self.world_count)
+                .for_each(|(_, world)| self.engine.set_parameter(Parameter::Push, world, &nobody));
         }
-        let own = &mut self.control[world * nu..(world + 1) * nu];
-        match keyframe {
-            Some(key) => own.copy_from_slice(&key.control),
-            None => own.fill(0.0),
+        let (nv, nu) = (model.nv(), model.nu());
+        for (row, world) in mask.rows(self.world_count) {
+            let keyframe = of(row, world).0.map(|k| &model.keyframes[k]);
+            let own = &mut self.control[world * nu..(world + 1) * nu];
+            match keyframe {
+                Some(key) => own.copy_from_slice(&key.control),
+                None => own.fill(0.0),
+            }
+            if let Some(delay) = &mut self.delay {
+                delay.restart(world, own);
+            }
+            let external = &mut self.external[world * nv..(world + 1) * nv];
+            self.external_is_new |= external.iter().any(|force| *force != 0.0);
+            external.fill(0.0);
+            self.time[world] = keyframe.map_or(0.0, |key| key.time);
         }
-        if let Some(delay) = &mut self.delay {
-            delay.restart(world, own);
-        }
-        let external = &mut self.external[world * nv..(world + 1) * nv];
-        self.external_is_new |= external.iter().any(|force| *force != 0.0);
-        external.fill(0.0);
-        self.time[world] = keyframe.map_or(0.0, |key| key.time);
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Arrays in either number type, worlds by list, and threads.
 
 use super::*;
-use delassus::worlds::Numbers;
+use delassus::worlds::{Law, Numbers, Spread};
 
 fn ants(world_count: usize, settings: Settings) -> Worlds {
     let mut worlds = Worlds::new(&example("ant"), world_count, settings).expect("worlds");
@@ -100,4 +100,64 @@ fn snapshots_as_bytes_keep_every_bit_and_say_when_they_are_damaged() {
     assert_eq!(bits(&worlds.observe()), bits(&other.observe()));
     assert!(message(Snapshot::from_bytes(&bytes[1..])).contains("do not begin"));
     assert!(message(Snapshot::from_bytes(&bytes[..bytes.len() - 1])).contains("damaged"));
+}
+
+/// Many worlds start on all threads: the same numbers as one by one, whichever mask names them.
+#[test]
+fn starts_and_states_do_not_depend_on_threads() {
+    const COUNT: usize = 2000;
+    let model = example("humanoid");
+    let some: Vec<bool> = (0..COUNT).map(|world| world % 3 != 0).collect();
+    // backwards, and the first thousand twice: the last row of a world counts
+    let list: Vec<usize> = (0..COUNT).rev().chain(0..1000).collect();
+    let seeds: Vec<u64> = (0..list.len() as u64).collect();
+    let v: Vec<f64> = (0..list.len() * model.nv()).map(|i| i as f64).collect();
+    let started = |threads: usize| {
+        let settings = Settings { threads: Some(threads), backend: Backend::Cpu, ..f64_settings() };
+        let mut w = worlds(&model, COUNT, settings);
+        w.set_start(Start { keyframe: None, position_noise: 0.1, velocity_noise: 0.2 }).expect("a start");
+        let mut seen = Vec::new();
+        w.reset(Mask::All, 1).expect("a reset");
+        seen.push(bits(&w.observe()));
+        w.reset(Mask::Only(&some), 2).expect("a reset");
+        seen.push(bits(&w.observe()));
+        w.reset_each(Mask::List(&list), &vec![None; list.len()], &seeds).expect("a reset");
+        seen.push(bits(&w.observe()));
+        w.set_state(Mask::List(&list), &model.q0.repeat(list.len()), &v).expect("a state");
+        seen.push(bits(&w.observe()));
+        seen
+    };
+    let alone = started(1);
+    for threads in [2, 5] {
+        assert!(started(threads) == alone, "{threads} threads");
+    }
+    // one by one
+    let mut w = worlds(&model, COUNT, f64_settings());
+    w.set_start(Start { keyframe: None, position_noise: 0.1, velocity_noise: 0.2 }).expect("a start");
+    (0..COUNT).for_each(|world| w.reset(Mask::List(&[world]), 1).expect("a reset"));
+    assert!(bits(&w.observe()) == alone[0]);
+    // the last row of world 7 is behind those of all
+    w.reset_each(Mask::List(&[7]), &[None], &[COUNT as u64 + 7]).expect("a reset");
+    let (row, nv) = (model.nq() + model.nv(), model.nv());
+    assert_eq!(bits(&w.observe()[7 * row..8 * row]), alone[2][7 * row..8 * row]);
+    assert_eq!(alone[3][8 * row - nv], ((COUNT + 7) as f64 * nv as f64).to_bits());
+}
+
+/// The noise of a start is that of a symmetric spread, and is drawn from `Noise`: displacements, then velocities.
+#[test]
+fn the_noise_of_a_start_is_a_spread() {
+    let model = example("ant");
+    let mut w = worlds(&model, 3, f64_settings());
+    w.set_start(Start { keyframe: None, position_noise: 0.1, velocity_noise: 0.2 }).expect("a start");
+    w.reset(Mask::All, 5 << 32 | 9).expect("a reset");
+    let noisy = bits(&w.observe());
+    let (position, velocity) = (vec![[-0.1, 0.1]; model.nv()], vec![[-0.2, 0.2]; model.nv()]);
+    w.set_spread(Spread { law: Law::Uniform, position, velocity }).expect("a spread");
+    w.reset(Mask::All, 5 << 32 | 9).expect("a reset");
+    assert_eq!(bits(&w.observe()), noisy);
+    let mut noise = Noise::of_world(5 << 32 | 9, 2);
+    let mut drawn = vec![0.0; model.nv()];
+    noise.unit(&mut drawn);
+    noise.uniform(-0.2, 0.2, &mut drawn);
+    assert_eq!(bits(&w.velocities()[2 * model.nv()..]), bits(&drawn));
 }

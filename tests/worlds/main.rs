@@ -3,7 +3,7 @@
 use delassus::lcp::natural_map_residual;
 use delassus::query::state_query;
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::worlds::{BlockRecord, Parameter, Random, Start};
+use delassus::worlds::{BlockRecord, Noise, Parameter, Start};
 use delassus::{
     Backend, Error, Integrator, Mask, Model, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
 };
@@ -18,6 +18,7 @@ mod observe;
 mod parameters;
 mod recording;
 mod sensors;
+mod sizes;
 mod snapshots;
 
 fn text(name: &str) -> String {
@@ -47,8 +48,7 @@ fn noisy(model: &Model, count: usize, settings: Settings) -> Worlds {
 
 /// Random controls, the same for the same step whatever the worlds did before.
 fn act(worlds: &mut Worlds, step: u64) {
-    let mut random = Random::new(step, 0);
-    worlds.control_mut().fill_with(|| random.symmetric());
+    Noise::new(step).uniform(-1.0, 1.0, worlds.control_mut());
 }
 
 fn roll(worlds: &mut Worlds, steps: u64) {
@@ -215,9 +215,9 @@ fn gains_scale_and_controls_are_clamped() {
     let gains = vec![2.0; 4 * model.nu()];
     w.set_parameter(Parameter::GainScale, Mask::Only(&[false, true, false, false]), &gains).expect("gains");
     for step in 0..40u64 {
-        let mut random = Random::new(step, 1);
-        for u in 0..model.nu() {
-            let sign = random.symmetric().signum();
+        let mut signs = vec![0.0; model.nu()];
+        Noise::of_world(step, 1).uniform(-1.0, 1.0, &mut signs);
+        for (u, sign) in signs.into_iter().map(f64::signum).enumerate() {
             for (world, size) in [1.0, 0.5, 7.0, f64::INFINITY].into_iter().enumerate() {
                 w.control_mut()[world * model.nu() + u] = sign * size;
             }
@@ -408,13 +408,16 @@ fn fallback_moves_as_many_sweeps_do() {
     /// A flat foot on its four corners is redundant, and Coulomb's law then has more than one exact answer: from one state two that leave
     /// residuals of 1e-14 m/s were seen 2e-5 m apart. Such steps are rare; any fault of a solver would show in all.
     const REDUNDANT: usize = 2;
+    /// Sweeps alone need not come to an end where there is friction: of the 240 problems of the ant one turns in a circle at 4e-5 m/s, one is at 7e-8 m/s after
+    /// all sweeps. The exact solver answers both; there is nothing to compare it with.
+    const UNSWEPT: usize = 2;
     // Not hopper and humanoid, some of whose blocks sweeps do not bring to 1e-10 m/s at all.
     for (name, most) in [("ant", 0), ("quadruped", 0), ("biped", REDUNDANT)] {
         let model = example(name);
         let many = Settings { algorithm: Algorithm::Pgs, fallback: false, iterations: 20_000, ..f64_settings() };
         let mut exact = noisy(&model, 4, Settings { fallback: true, iterations: 1, ..many.clone() });
         let mut swept = noisy(&model, 4, many);
-        let (mut repaired, mut apart) = (0, 0);
+        let (mut repaired, mut unswept, mut apart) = (0, 0, 0);
         for step in 0..60 {
             swept.load(&exact.save()).expect("the same worlds");
             act(&mut exact, step);
@@ -423,14 +426,19 @@ fn fallback_moves_as_many_sweeps_do() {
             assert!(reports.iter().all(WorldReport::solved), "{name}: {reports:?}");
             repaired += reports.iter().filter(|r| r.fallback).count();
             let reports = swept.step(1).expect("a step");
-            assert!(reports.iter().all(|r| r.solved() && !r.fallback), "{name}: {reports:?}");
+            assert!(reports.iter().all(|r| !r.fallback), "{name}: {reports:?}");
+            let solved: Vec<bool> = reports.iter().map(WorldReport::solved).collect();
+            unswept += solved.iter().filter(|solved| !**solved).count();
             let observed = [exact.observe(), swept.observe()];
             let differs = |(a, b): (&[f64], &[f64])| a.iter().zip(b).any(|(a, b)| (a - b).abs() > UNIQUE);
             let size = observed[0].len() / 4;
-            apart += observed[0].chunks(size).zip(observed[1].chunks(size)).filter(|&pair| differs(pair)).count();
+            let pairs = observed[0].chunks(size).zip(observed[1].chunks(size)).zip(solved);
+            apart += pairs.filter(|&(pair, solved)| solved && differs(pair)).count();
         }
-        println!("{name}: {repaired} repairs of 240 steps, {apart} of another answer");
-        assert!(apart <= most && repaired > 20, "{name}");
+        println!(
+            "{name}: {repaired} repairs of 240 steps, {apart} of another answer, {unswept} that sweeps do not solve"
+        );
+        assert!(apart <= most && unswept <= UNSWEPT && repaired > 20, "{name}");
     }
 }
 

@@ -84,9 +84,11 @@ fn momentum_is_kept_in_free_flight() {
 fn limits_hold() {
     /// The position problem is solved to 1e-10 m/s and the limit is linear in q: nothing but rounding may remain.
     const TOLERANCE: f64 = 1e-9;
+    /// A joint that meets its limit throws others: the hopper's knee by more than the 2 rad/s that the default foresees, past a limit that was not posed.
+    const THROWN: f64 = 20.0;
     for name in ["ant", "hopper", "humanoid"] {
         let model = example(name);
-        let mut w = noisy(&model, 4, f64_settings());
+        let mut w = noisy(&model, 4, Settings { contact_speed: THROWN, ..f64_settings() });
         let (mut worst, mut touched) = (f64::NEG_INFINITY, 0);
         // Starts within the limits, whatever the noise.
         let (mut q, v) = w.state();
@@ -98,8 +100,8 @@ fn limits_hold() {
         }
         w.set_state(Mask::All, &q, &v).expect("a state");
         for step in 0..100u64 {
-            let mut random = Random::new(step / 25, 2);
-            w.control_mut().fill_with(|| random.symmetric().signum());
+            Noise::of_world(step / 25, 2).uniform(-1.0, 1.0, w.control_mut());
+            w.control_mut().iter_mut().for_each(|u| *u = u.signum());
             w.step(1).expect("a step");
             for q in w.positions().chunks(model.nq()) {
                 for joint in &model.joints {

@@ -158,7 +158,7 @@ fn the_smallest_gap_is_the_distance_that_parry_finds() {
             if distance > 0.1 - 1e-6 {
                 continue;
             }
-            collide(&plan, &world, &[Drift::none(); 2], 0.1, None, &mut Vec::new(), &mut contacts);
+            collide(&plan, Geoms::new(&world, &[Drift::none(); 2]), 0.1, None, &mut Vec::new(), &mut contacts);
             let error = (gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min) - distance).abs();
             if inside {
                 worst_deep = worst_deep.max(error);
@@ -244,7 +244,7 @@ fn rounding_to_f32_keeps_the_points_of_bodies_at_rest() {
             let mut micro = || 1e-6 * noise.next();
             let pose = at([7.1 + micro(), -3.3, height + micro()], [micro(), micro(), 0.7]);
             let world: [Pose<f32>; 2] = [cast(&at([7.1, -3.3, 0.0], [0.0, 0.0, 0.7])), cast(&pose)];
-            collide(&plan, &world, &[Drift::none(); 2], 0.001, None, &mut Vec::new(), &mut contacts);
+            collide(&plan, Geoms::new(&world, &[Drift::none(); 2]), 0.001, None, &mut Vec::new(), &mut contacts);
             assert_eq!(contacts.count(0), count, "{} {}", a.name(), b.name());
             assert!(contacts.gap.iter().all(|g| g.abs() < 1e-5));
         }
