@@ -444,6 +444,17 @@ fn devices_names_the_cpu() {
 }
 
 #[test]
+#[cfg(feature = "gpu")]
+fn a_device_is_chosen_by_index_or_name() {
+    for o in json("devices --json")["gpus"].as_array().unwrap() {
+        let name = o["name"].as_str().unwrap();
+        assert!(good("devices").contains(name));
+    }
+    let error = refused("rollout m/pendulum.xml --worlds 1 --steps 1 --backend gpu --device 99 --json", 1);
+    assert!(error.contains("Index(99)") && error.contains("found: "), "{error}");
+}
+
+#[test]
 fn bench_prints_speed_beside_the_residual() {
     let arguments = "bench m/hopper.xml m/ant.xml --batches 16,32 --precisions f32,f64 --steps 5 --warm-up 5";
     let lines = json_lines(&good(&format!("{arguments} --json")));

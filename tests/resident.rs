@@ -342,6 +342,45 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
 }
 
 #[test]
+fn worlds_run_on_the_device_that_was_chosen() {
+    use delassus::DeviceChoice;
+    let all = delassus::gpu::list_devices();
+    if !adapter() {
+        return;
+    }
+    let model = example("pendulum");
+    let on = |device: DeviceChoice, backend: Backend| {
+        Worlds::new(&model, 70, Settings { backend, device, ..Settings::default() })
+    };
+    // a batch on each, all under way at a time; two on the first
+    let indices = || (0..all.len()).chain([0]);
+    let mut batches: Vec<Worlds> =
+        indices().map(|k| on(DeviceChoice::Index(k), Backend::Gpu).expect("worlds")).collect();
+    for (k, worlds) in indices().zip(&batches) {
+        assert_eq!(worlds.device(), all[k].name);
+    }
+    for _ in 0..3 {
+        let under_way: Vec<_> = batches.iter_mut().map(|worlds| worlds.step_async(10).expect("begun")).collect();
+        for stepping in under_way {
+            assert!(stepping.wait().expect("steps").iter().all(|report| report.solved() && report.steps == 10));
+        }
+    }
+    assert_eq!(bits(&batches[0]), bits(&batches[all.len()]), "two batches of one device");
+    let part = all[0].name.to_uppercase()[..4].to_owned();
+    assert_eq!(on(part.as_str().into(), Backend::Gpu).expect("by name").device(), all[0].name);
+    for (wrong, word) in [("17", "Index(17)"), ("no such card", "no such card")] {
+        for backend in [Backend::Gpu, Backend::Hybrid] {
+            match on(wrong.into(), backend) {
+                Err(Error::Device(text)) => {
+                    assert!(text.contains(word) && text.contains(&format!("0: {}", all[0].name)), "{text}");
+                }
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn what_cannot_run_there_is_an_error_that_says_what_to_do() {
     if !adapter() {
         return;

@@ -46,6 +46,9 @@ pub struct Arguments {
     /// Where the problems are solved.
     #[arg(long, default_value = "cpu")]
     backend: Backend,
+    /// Device of the backend gpu: its index in `delassus devices`, or part of its name [default: the best].
+    #[arg(long, value_name = "INDEX|NAME")]
+    device: Option<String>,
     /// Print one JSON object a problem and solver, a line each, and nothing else.
     #[arg(long)]
     json: bool,
@@ -180,7 +183,7 @@ fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answ
             return Err(Failure::Other(message));
         }
     };
-    let mut gpu = delassus::gpu::Gpu::new(&delassus::gpu::DeviceChoice::Any)?;
+    let mut gpu = delassus::gpu::Gpu::new(&super::options::device(a.device.as_deref()))?;
     let untreated = |record: &Record| Answered {
         solution: Solution {
             impulse: record.problem.bias.map(|_| 0.0),

@@ -35,7 +35,7 @@ mod volume;
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
-pub use crate::solver::DeviceWork;
+pub use crate::solver::{DeviceChoice, DeviceWork};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, Constraints, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage,

@@ -1,7 +1,7 @@
 //! The worlds on a device, and what the host knows of them.
 
 use crate::error::{Error, Result};
-use crate::gpu::{Device, DeviceChoice};
+use crate::gpu::Device;
 use crate::lane::Pack;
 use crate::resident::Resident;
 use crate::solver::DeviceWork;
@@ -61,7 +61,7 @@ impl<R: Pack> OnDevice<R> {
         if let Some(resident) = self.resident.take() {
             return Ok(resident);
         }
-        let device = Device::new(&DeviceChoice::Any)?;
+        let device = Device::new(&plan.settings.device)?;
         let resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
         resident.count_from(self.work);
         resident.device_name().clone_into(&mut self.name);
