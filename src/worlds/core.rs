@@ -261,7 +261,7 @@ impl<R: Pack> Engine for Core<R> {
             state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
-                chunk.load(model, call.control, call.external);
+                chunk.load(model, call.control.given(), call.external);
                 (chunk, past.cleared())
             });
         match &mut self.solver {
@@ -519,6 +519,7 @@ impl<R: Pack> Engine for Core<R> {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use super::super::control::Acting;
     use super::*;
     use crate::Precision;
     use crate::lane::{Level, Pair, Pair64, Wide, Wide64};
@@ -541,8 +542,14 @@ mod tests {
             let mut contacts = 0;
             for _ in 0..60 {
                 let control: Vec<f64> = (0..20 * nu).map(|_| random.symmetric()).collect();
-                let call =
-                    Call { substeps: 1, control: &control, external: &external, external_is_new: true, see: None };
+                let call = Call {
+                    substeps: 1,
+                    control: Acting::Given(&control),
+                    control_is_new: true,
+                    external: &external,
+                    external_is_new: true,
+                    see: None,
+                };
                 core.begin(&call).and_then(|()| core.finish(&call)).expect("a step");
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }

@@ -11,6 +11,8 @@ pub struct Noise {
 
 /// Keeps these streams apart from what else may be hashed.
 const OWN: u32 = 0x6465_6c61;
+/// Keeps those of control apart from them; the shader `draw` has it too.
+const CONTROL: u32 = 0x6374_726c;
 
 impl Noise {
     /// The stream of a seed; that of seed + 2³² start is `Noise(seed, start)` in Python.
@@ -22,12 +24,23 @@ impl Noise {
         Self { key: [world as u32, seed as u32, OWN ^ (seed >> 32) as u32], drawn: 0 }
     }
 
+    /// The stream that the control of a world is drawn from. Its twin is the shader `draw`.
+    pub(super) fn of_control(seed: u64, world: usize) -> Self {
+        Self { key: [world as u32, seed as u32, CONTROL ^ (seed >> 32) as u32], drawn: 0 }
+    }
+
+    /// The next four words.
+    pub(super) fn words(&mut self) -> [u32; 4] {
+        let [x, y, w] = self.key;
+        let words = pcg4d([x, y, self.drawn, w]);
+        self.drawn = self.drawn.wrapping_add(1);
+        words
+    }
+
     /// Uniform in [0, 1), multiples of 2⁻³². What is left of the last four is not used again.
     pub fn unit(&mut self, out: &mut [f64]) {
         for four in out.chunks_mut(4) {
-            let [x, y, w] = self.key;
-            let words = pcg4d([x, y, self.drawn, w]);
-            self.drawn = self.drawn.wrapping_add(1);
+            let words = self.words();
             four.iter_mut().zip(words).for_each(|(x, word)| *x = f64::from(word) / 4_294_967_296.0);
         }
     }

@@ -180,7 +180,7 @@ impl Worlds {
         if !self.engine.is_shared(Parameter::Push) {
             self.engine.set_parameter(Parameter::Push, world, &vec![0.0; Parameter::Push.len(&model)]);
         }
-        let own = &mut self.control[world * nu..(world + 1) * nu];
+        let own = &mut self.control.numbers_mut()[world * nu..(world + 1) * nu];
         match keyframe {
             Some(key) => own.copy_from_slice(&key.control),
             None => own.fill(0.0),
