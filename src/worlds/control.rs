@@ -74,6 +74,7 @@ pub(super) enum Acting<'a> {
     /// Shape `[world][nu]`.
     Given(&'a [f64]),
     /// What a device draws for itself; no other engine is given it.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device draws for itself"))]
     Drawn(Draw<'a>),
 }
 
