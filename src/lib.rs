@@ -34,5 +34,5 @@ pub mod recording;
 pub use error::{Error, Result};
 pub use model::{Integrator, Model, ModelBuilder};
 pub use worlds::{
-    Backend, Constraints, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
+    Backend, Constraints, DeviceChoice, Impacts, Mask, Precision, Settings, Snapshot, WorldReport, WorldStatus, Worlds,
 };

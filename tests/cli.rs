@@ -444,6 +444,35 @@ fn devices_names_the_cpu() {
 }
 
 #[test]
+#[cfg(feature = "gpu")]
+fn a_device_is_chosen_by_index_or_name() {
+    for o in json("devices --json")["gpus"].as_array().unwrap() {
+        let name = o["name"].as_str().unwrap();
+        assert!(good("devices").contains(name));
+    }
+    let error = refused("rollout m/pendulum.xml --worlds 1 --steps 1 --backend gpu --device 99 --json", 1);
+    assert!(error.contains("Index(99)") && error.contains("found: "), "{error}");
+}
+
+#[test]
+#[cfg(feature = "gpu")]
+fn compare_holds_a_device_against_the_cpu() {
+    if delassus::gpu::list_devices().is_empty() {
+        assert!(std::env::var("DELASSUS_REQUIRE_GPU").map_or(true, |v| v.is_empty() || v == "0"), "no device");
+        return;
+    }
+    let o = json("compare m/hopper.xml --worlds 5 --steps 40 --noise 0.02 --control random --json");
+    assert!(o["contacts_mean"].as_f64().unwrap() > 0.1 && o["world_steps"] == 200, "{o}");
+    for key in ["wrong", "uncertified", "halted_otherwise"] {
+        assert_eq!(o[key], 0, "{key}: {o}");
+    }
+    assert!(o["posed_otherwise"].as_u64().unwrap() <= 10, "{o}");
+    assert!(o["repeats"] == true && o["exact_residual"].as_f64().unwrap() > 0.0, "{o}");
+    let table = good("compare m/pendulum.xml --worlds 1 --steps 3 --impacts sequential");
+    assert!(table.contains("pendulum was not compared") && table.contains("impacts simultaneous"), "{table}");
+}
+
+#[test]
 fn bench_prints_speed_beside_the_residual() {
     let arguments = "bench m/hopper.xml m/ant.xml --batches 16,32 --precisions f32,f64 --steps 5 --warm-up 5";
     let lines = json_lines(&good(&format!("{arguments} --json")));

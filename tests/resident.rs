@@ -309,7 +309,9 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     let (model, count) = (example("ant"), 2048);
     let mut worlds = worlds(&model, count, Backend::Gpu);
     worlds.step(1).expect("a step");
+    let given = vec![0.5; count * model.nu()];
     let asked = |worlds: &mut Worlds| {
+        worlds.set_control(&given).expect("control");
         let before = worlds.device_work().expect("a device");
         assert!(worlds.step(3).expect("steps").iter().all(|r| !r.halted));
         let work = worlds.device_work().expect("a device").since(before);
@@ -318,6 +320,16 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     // numbers of 4 bytes: control up; q, v and the report down
     let (control, down) = (4 * (count * model.nu()) as u64, 4 * (count * (model.nq() + model.nv() + 11)) as u64);
     assert_eq!(asked(&mut worlds), (30, 1, control, down));
+    // what has not changed is there, and what is drawn is drawn there: a seed, the first world and the laws go up
+    for (draw, dispatches, up) in [(false, 10, 0), (true, 11, 4 * (6 + 3 * model.nu()) as u64), (false, 10, 0)] {
+        if draw {
+            worlds.draw_control(7);
+        }
+        let before = worlds.device_work().expect("a device");
+        assert!(worlds.step(1).expect("a step").iter().all(|r| !r.halted));
+        let work = worlds.device_work().expect("a device").since(before);
+        assert_eq!((work.dispatches, work.waits, work.bytes_up, work.bytes_down), (dispatches, 1, up, down));
+    }
     // worlds that start anew are moved together, 256 at a time, with their place in the list
     worlds.reset(Mask::List(&[7, 900, 2000]), 1).expect("a reset");
     let few = 4 * 256 * (1 + model.nq() + model.nv() + 11) as u64;
@@ -331,6 +343,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     worlds.feel_contacts(true);
     worlds.step(1).expect("a step");
     for _ in 0..2 {
+        worlds.set_control(&given).expect("control");
         let before = worlds.device_work().expect("a device");
         assert!(worlds.step(1).expect("a step").iter().all(|r| r.halted));
         let work = worlds.device_work().expect("a device").since(before);
@@ -339,6 +352,83 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     worlds.feel_contacts(false);
     assert!(asked(&mut worlds).2 > control + down);
     assert_eq!(asked(&mut worlds), (30, 1, control, down));
+}
+
+/// Drawn on the device or written down by the host, for worlds of several workgroups, for those that the CPU steps, late or not.
+#[test]
+fn control_that_the_device_draws_is_that_of_the_cpu() {
+    if !adapter() {
+        return;
+    }
+    let model = example("quadruped");
+    let count = 150;
+    for late in [false, true] {
+        let roll = |give: &dyn Fn(&mut Worlds, u64)| {
+            let mut worlds = worlds(&model, count, Backend::Gpu);
+            // these are the CPU's from the start
+            worlds.watch(70, true).expect("a world");
+            if late {
+                worlds.set_control_delay(Mask::List(&[3]), &[1]).expect("a delay");
+            }
+            for k in 0..4u64 {
+                give(&mut worlds, k << 32 | 5);
+                worlds.step(5).expect("steps");
+                worlds.step(1).expect("a step");
+                if k == 2 {
+                    worlds.reset(Mask::List(&[0, 149]), 1).expect("a reset");
+                    worlds.step(2).expect("steps");
+                }
+            }
+            (bits(&worlds), worlds.save())
+        };
+        let drawn = roll(&|worlds, seed| worlds.draw_control(seed));
+        let given = roll(&|worlds, seed| {
+            let mut other = self::worlds(&model, count, Backend::Cpu);
+            other.draw_control(seed);
+            worlds.set_control(&other.control()[..]).expect("control");
+        });
+        assert_eq!(drawn.0, given.0, "late {late}");
+        assert_eq!(drawn.1, given.1, "late {late}");
+    }
+}
+
+#[test]
+fn worlds_run_on_the_device_that_was_chosen() {
+    use delassus::DeviceChoice;
+    let all = delassus::gpu::list_devices();
+    if !adapter() {
+        return;
+    }
+    let model = example("pendulum");
+    let on = |device: DeviceChoice, backend: Backend| {
+        Worlds::new(&model, 70, Settings { backend, device, ..Settings::default() })
+    };
+    // a batch on each, all under way at a time; two on the first
+    let indices = || (0..all.len()).chain([0]);
+    let mut batches: Vec<Worlds> =
+        indices().map(|k| on(DeviceChoice::Index(k), Backend::Gpu).expect("worlds")).collect();
+    for (k, worlds) in indices().zip(&batches) {
+        assert_eq!(worlds.device(), all[k].name);
+    }
+    for _ in 0..3 {
+        let under_way: Vec<_> = batches.iter_mut().map(|worlds| worlds.step_async(10).expect("begun")).collect();
+        for stepping in under_way {
+            assert!(stepping.wait().expect("steps").iter().all(|report| report.solved() && report.steps == 10));
+        }
+    }
+    assert_eq!(bits(&batches[0]), bits(&batches[all.len()]), "two batches of one device");
+    let part = all[0].name.to_uppercase()[..4].to_owned();
+    assert_eq!(on(part.as_str().into(), Backend::Gpu).expect("by name").device(), all[0].name);
+    for (wrong, word) in [("17", "Index(17)"), ("no such card", "no such card")] {
+        for backend in [Backend::Gpu, Backend::Hybrid] {
+            match on(wrong.into(), backend) {
+                Err(Error::Device(text)) => {
+                    assert!(text.contains(word) && text.contains(&format!("0: {}", all[0].name)), "{text}");
+                }
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ class Settings:
     """Number type of state and stages."""
     backend: Literal["auto", "cpu", "hybrid", "gpu"] = "auto"
     """Where the stages run; auto takes the best for the machine, hybrid solves contacts on a GPU, gpu steps there."""
+    device: int | str | None = None
+    """Device of hybrid and gpu: its index in ``delassus devices``, or part of its name. None: the best."""
     threads: int | None = None
     """Threads that step the worlds. None: ``RAYON_NUM_THREADS``, or one a processor. Changes no bit of any world."""
     dt: float | None = None

@@ -194,6 +194,21 @@ class Worlds:
         """Replaces the control of all worlds, shape [world, nu]; kept until changed."""
         self._core.set_control(self._rows("control", control, self.count, self.model.nu))
 
+    def draw_control(self, seed: int) -> None:
+        """Draws the control of all worlds, uniform in the range of every actuator, or in [−1, 1] where it has none; kept until changed.
+
+        A world's numbers depend on the seed and on its index only, and are the same on every backend and in either precision. The backend gpu draws them on
+        the device: nothing of them is sent, unless control is late.
+
+        Args:
+            seed: integer from 0 to 2⁶⁴ − 1; another one for another draw.
+        """
+        self._core.draw_control(_seed(seed))
+
+    def control(self) -> Array:
+        """The control of all worlds, shape [world, nu]."""
+        return self._core.control().reshape(self.count, self.model.nu)
+
     def set_control_delay(self, calls: ArrayLike, worlds: ArrayLike | None = None) -> None:
         """Lets control act late, as it does on a robot.
 
@@ -312,9 +327,7 @@ class Worlds:
 
     def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
         """Starts the chosen worlds anew; time, control, outside force, pushes and warm start are cleared. Noise depends on seed and index only."""
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise ValueError(f"seed: {seed!r} must be an integer from 0 to 2⁶⁴ − 1")
-        self._core.reset(int(seed), self._chosen(worlds)[0])
+        self._core.reset(_seed(seed), self._chosen(worlds)[0])
 
     def parameter(self, name: ParameterName) -> NDArray[np.float64]:
         """The values of a parameter, shape [world, k]:
@@ -470,6 +483,13 @@ class Observer:
         for name in self._pairs:
             found[name] = found[name].reshape(len(array), -1, 6)
         return found
+
+
+def _seed(seed: int) -> int:
+    """A seed, checked."""
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed: {seed!r} must be an integer from 0 to 2⁶⁴ − 1")
+    return int(seed)
 
 
 def _writable(out: Array) -> Array:

@@ -2,15 +2,25 @@
 
 use crate::array::exception;
 use delassus::solver::{Algorithm, FrictionLaw};
-use delassus::{Backend, Constraints, Impacts, Integrator, Precision};
+use delassus::{Backend, Constraints, DeviceChoice, Impacts, Integrator, Precision};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+/// A device by its index or by its name.
+#[derive(FromPyObject)]
+enum Device {
+    #[pyo3(transparent)]
+    Index(usize),
+    #[pyo3(transparent)]
+    Name(String),
+}
 
 /// What Python says, field by field as [`delassus::Settings`].
 #[derive(FromPyObject)]
 pub struct Settings {
     precision: String,
     backend: String,
+    device: Option<Device>,
     threads: Option<usize>,
     dt: Option<f64>,
     integrator: Option<String>,
@@ -55,6 +65,11 @@ impl Settings {
         let settings = delassus::Settings {
             precision: named("precision", &self.precision, &[("f32", Precision::F32), ("f64", Precision::F64)])?,
             backend: named("backend", &self.backend, &backends)?,
+            device: match self.device {
+                None => DeviceChoice::Any,
+                Some(Device::Index(index)) => DeviceChoice::Index(index),
+                Some(Device::Name(name)) => DeviceChoice::Named(name),
+            },
             threads: self.threads,
             dt: self.dt,
             integrator: self.integrator.map(integrator).transpose()?,

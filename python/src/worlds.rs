@@ -139,6 +139,15 @@ impl Worlds {
             w.set_control(control).map_err(exception)
         })
     }
+    fn draw_control(&self, seed: u64) -> PyResult<()> {
+        self.with(|w| {
+            w.draw_control(seed);
+            Ok(())
+        })
+    }
+    fn control<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.with(|w| Ok(PyArray1::from_slice(py, &w.control())))
+    }
     #[pyo3(signature = (calls, chosen))]
     fn set_control_delay(&self, calls: Vec<u32>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
         self.with(|w| with_mask(chosen, |mask| w.set_control_delay(mask, &calls)))

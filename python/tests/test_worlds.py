@@ -91,6 +91,29 @@ def test_control_of_any_number_type_is_taken(ant):
     assert abs(states[0]).max() > 0.1
 
 
+def test_control_that_is_drawn(ant):
+    drawn = []
+    for precision in ("f32", "f64"):
+        worlds = delassus.Worlds(ant, 8, precision=precision)
+        worlds.draw_control(5)
+        drawn.append(worlds.control())
+        assert drawn[-1].shape == (8, ant.nu)
+        worlds.draw_control(6)
+        assert (worlds.control() != drawn[-1]).all()
+    np.testing.assert_array_equal(*drawn)
+    assert abs(drawn[0]).max() <= 1 and len(np.unique(drawn[0])) == drawn[0].size
+    with pytest.raises(ValueError, match="seed"):
+        worlds.draw_control(-1)
+
+
+def test_a_device_that_is_missing_is_an_error(ant):
+    for device in (99, "no such device"):
+        with pytest.raises(delassus.Error):
+            delassus.Worlds(ant, 1, backend="gpu", device=device)
+    with pytest.raises(ValueError, match="settings"):
+        delassus.Worlds(ant, 1, device=1.5)
+
+
 def test_starts_by_degree_of_freedom(ant):
     """Spread, seeds and keyframes of single worlds: the numbers are those of ``delassus.gym.Noise``."""
     gym = pytest.importorskip("delassus.gym")

@@ -1,7 +1,6 @@
 //! What drives the actuators during a rollout.
 
 use super::failure::{Failure, Outcome, json_reason};
-use delassus::worlds::Noise;
 use delassus::{Model, Worlds};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -9,8 +8,6 @@ use std::str::FromStr;
 
 /// Steps for which a random control is held.
 const HOLD: u64 = 5;
-/// Sets the stream of random control apart from that of the start noise.
-const CONTROL_STREAM: u64 = 0x636f_6e74_726f_6c00;
 
 /// The choice of the user.
 #[derive(Debug, Clone)]
@@ -40,13 +37,8 @@ impl FromStr for Control {
 pub enum Driver {
     /// As the worlds start.
     Held,
-    /// One stream a world.
-    Random {
-        /// Bounds of every actuator.
-        ranges: Vec<[f64; 2]>,
-        /// The streams.
-        streams: Vec<Noise>,
-    },
+    /// Drawn from this seed.
+    Random(u64),
     /// One row of nu numbers a step, for all worlds.
     Rows(Vec<Vec<f64>>),
 }
@@ -60,33 +52,28 @@ impl Driver {
                 worlds.control_mut().fill(0.0);
                 Ok(Self::Held)
             }
-            Some(Control::Random) => Ok(Self::Random {
-                ranges: worlds.model().actuators.iter().map(|a| a.control_range.unwrap_or([-1.0, 1.0])).collect(),
-                streams: (0..worlds.world_count()).map(|w| Noise::of_world(seed ^ CONTROL_STREAM, w)).collect(),
-            }),
+            Some(Control::Random) => Ok(Self::Random(seed)),
             Some(Control::File(path)) => Ok(Self::Rows(read(path, worlds.model())?)),
         }
     }
 
     /// Whether all worlds get the same control.
     pub fn is_shared(&self) -> bool {
-        !matches!(self, Self::Random { .. })
+        !matches!(self, Self::Random(_))
     }
 
     /// Sets the control before step `step`, counted from 0.
-    pub fn drive(&mut self, step: u64, worlds: &mut Worlds) {
+    pub fn drive(&self, step: u64, worlds: &mut Worlds) {
         let nu = worlds.model().nu();
         if nu == 0 {
             return;
         }
         match self {
             Self::Held => {}
-            Self::Random { ranges, streams } => {
+            Self::Random(seed) => {
                 if step.is_multiple_of(HOLD) {
-                    for (control, stream) in worlds.control_mut().chunks_mut(nu).zip(streams) {
-                        stream.unit(control);
-                        control.iter_mut().zip(&*ranges).for_each(|(u, [low, high])| *u = low + (high - low) * *u);
-                    }
+                    // seeds below 2³² share no draw
+                    worlds.draw_control(seed.wrapping_add((step / HOLD) << 32));
                 }
             }
             Self::Rows(rows) => {

@@ -44,19 +44,21 @@ impl Cpu {
     }
 }
 
-/// The GPUs of this machine, software drivers included: an object each, a row each, and whether one is hardware.
+/// The GPUs of this machine, software drivers included, in the order of their indices: an object each, a row each, and whether one is hardware.
 #[cfg(feature = "gpu")]
-fn gpus() -> (Vec<Value>, Vec<[String; 4]>, bool) {
+fn gpus() -> (Vec<Value>, Vec<[String; 5]>, bool) {
     let found = delassus::gpu::list_devices();
     let hardware = found.iter().any(|d| !d.is_software());
     let objects = found.iter().map(|d| serde_json::json!(d)).collect();
-    let row = |d: delassus::gpu::DeviceInfo| [d.name, d.backend, format!("{:?}", d.kind).to_lowercase(), d.driver];
-    (objects, found.into_iter().map(row).collect(), hardware)
+    let row = |(k, d): (usize, delassus::gpu::DeviceInfo)| {
+        [k.to_string(), d.name, d.backend, format!("{:?}", d.kind).to_lowercase(), d.driver]
+    };
+    (objects, found.into_iter().enumerate().map(row).collect(), hardware)
 }
 
 /// Without the feature `gpu` there is nothing to list.
 #[cfg(not(feature = "gpu"))]
-fn gpus() -> (Vec<Value>, Vec<[String; 4]>, bool) {
+fn gpus() -> (Vec<Value>, Vec<[String; 5]>, bool) {
     (Vec::new(), Vec::new(), false)
 }
 
@@ -77,12 +79,13 @@ pub fn run(a: &Arguments) -> Outcome {
         return say_json(&serde_json::json!({ "cpu": cpu, "gpus": objects }));
     }
     let processor = [
+        String::new(),
         "CPU".into(),
         "cpu".into(),
         format!("{} threads", cpu.threads),
         format!("{} lanes f32, {} lanes f64 ({})", cpu.lanes_f32, cpu.lanes_f64, cpu.level),
     ];
-    say(table(["device", "interface", "kind", "driver"], std::iter::once(processor).chain(rows)))?;
+    say(table(["index", "device", "interface", "kind", "driver"], std::iter::once(processor).chain(rows)))?;
     match (cfg!(feature = "gpu"), hardware) {
         (false, _) => say("This build has no GPU support; build with the feature `gpu` (on by default) for it."),
         (true, false) => say(HOW_TO_INSTALL),

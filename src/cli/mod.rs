@@ -1,8 +1,9 @@
-//! The command line: `rollout`, `inspect`, `verify`, `solve`, `bench`, `devices`.
+//! The command line: `rollout`, `inspect`, `verify`, `compare`, `solve`, `bench`, `devices`.
 //!
 //! Every command writes its results to stdout and nothing else; progress and errors go to stderr.
 
 mod bench;
+mod compare;
 mod control;
 mod devices;
 mod failure;
@@ -48,6 +49,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Roll out, solve every contact problem again by pivoting, and compare.
     Verify(verify::Arguments),
+    /// Step models on a device and on the CPU from the same states, and compare.
+    Compare(compare::Arguments),
     /// Solve contact problems from a file.
     Solve(solve::Arguments),
     /// Measure how fast models are stepped, and where the time goes.
@@ -62,6 +65,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Command::Rollout(a) => rollout::run(a),
         Command::Inspect(a) => inspect::run(a),
         Command::Verify(a) => verify::run(a),
+        Command::Compare(a) => compare::run(a),
         Command::Solve(a) => solve::run(a),
         Command::Bench(a) => bench::run(a),
         Command::Devices(a) => devices::run(a),

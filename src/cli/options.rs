@@ -10,7 +10,7 @@ use clap::Args;
 use delassus::model::ReadOptions;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::Start;
-use delassus::{Backend, Constraints, Impacts, Integrator, Model, Precision, Settings};
+use delassus::{Backend, Constraints, DeviceChoice, Impacts, Integrator, Model, Precision, Settings};
 use std::path::PathBuf;
 
 /// Which model, and how it is read.
@@ -69,6 +69,9 @@ pub struct Batch {
 /// How worlds are stepped. What is not given is as [`Settings::default`] has it.
 #[derive(Debug, Clone, Args)]
 pub struct StepOptions {
+    /// Device of the backends hybrid and gpu: its index in `delassus devices`, or part of its name [default: the best].
+    #[arg(long, value_name = "INDEX|NAME")]
+    pub device: Option<String>,
     /// Number of steps [default: 1000, verify: 200].
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub steps: Option<u64>,
@@ -127,6 +130,7 @@ impl StepOptions {
         Settings {
             precision: batch.precision,
             backend: batch.backend,
+            device: device(self.device.as_deref()),
             dt: self.dt,
             integrator: self.integrator,
             constraints: self.constraints,
@@ -150,6 +154,11 @@ impl StepOptions {
         };
         Ok(Start { keyframe, position_noise: self.noise, velocity_noise: self.noise })
     }
+}
+
+/// The device that was asked for, or else the best.
+pub fn device(named: Option<&str>) -> DeviceChoice {
+    named.map_or(DeviceChoice::Any, DeviceChoice::from)
 }
 
 fn no_keyframe(name: &str, model: &Model) -> Failure {

@@ -1,10 +1,12 @@
 //! `delassus solve`: contact problems from a file.
 
 use super::failure::{Failure, Outcome};
+use super::options::device;
 use super::parse::positive;
 use super::table::{short, table};
 use super::{progress, say, say_json};
 use clap::{Args, ValueEnum};
+use delassus::DeviceChoice;
 use delassus::lcp::file::Record;
 use delassus::lcp::{
     Solution, SolveSettings, SolveStatus, Solver, file, natural_map_residual, relative_residual, rounding_floor, solve,
@@ -46,6 +48,9 @@ pub struct Arguments {
     /// Where the problems are solved.
     #[arg(long, default_value = "cpu")]
     backend: Backend,
+    /// Device of the backend gpu: its index in `delassus devices`, or part of its name [default: the best].
+    #[arg(long, value_name = "INDEX|NAME")]
+    device: Option<String>,
     /// Print one JSON object a problem and solver, a line each, and nothing else.
     #[arg(long)]
     json: bool,
@@ -118,8 +123,9 @@ pub fn run(a: &Arguments) -> Outcome {
             }
         }
         Backend::Gpu => {
+            let device = device(a.device.as_deref());
             for (k, &solver) in a.solver.iter().enumerate() {
-                for (record, answered) in records.iter().zip(on_gpu(a, &records, solver)?) {
+                for (record, answered) in records.iter().zip(on_gpu(a, &device, &records, solver)?) {
                     report(a, record, k, &answered, &mut scores, &bar)?;
                 }
             }
@@ -169,7 +175,7 @@ fn on_cpu(a: &Arguments, record: &Record, solver: Solver) -> Answered {
 
 /// All problems that the batched solver treats, as one batch a friction law; every problem gets its share of the time.
 #[cfg(feature = "gpu")]
-fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answered>> {
+fn on_gpu(a: &Arguments, device: &DeviceChoice, records: &[Record], solver: Solver) -> Outcome<Vec<Answered>> {
     use delassus::lane::F32x16;
     use delassus::solver::{Algorithm, FrictionLaw, ProblemBatch, SolveSettings, solve_problems};
     let algorithm = match solver {
@@ -180,7 +186,7 @@ fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answ
             return Err(Failure::Other(message));
         }
     };
-    let mut gpu = delassus::gpu::Gpu::new(&delassus::gpu::DeviceChoice::Any)?;
+    let mut gpu = delassus::gpu::Gpu::new(device)?;
     let untreated = |record: &Record| Answered {
         solution: Solution {
             impulse: record.problem.bias.map(|_| 0.0),
@@ -223,7 +229,7 @@ fn on_gpu(a: &Arguments, records: &[Record], solver: Solver) -> Outcome<Vec<Answ
 
 /// Without the feature `gpu` there is no batch to send.
 #[cfg(not(feature = "gpu"))]
-fn on_gpu(_: &Arguments, _: &[Record], _: Solver) -> Outcome<Vec<Answered>> {
+fn on_gpu(_: &Arguments, _: &DeviceChoice, _: &[Record], _: Solver) -> Outcome<Vec<Answered>> {
     Err(Failure::Other("backend gpu: this build has no GPU support (feature `gpu`); use --backend cpu".into()))
 }
 

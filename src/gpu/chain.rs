@@ -188,6 +188,17 @@ impl Chain {
         self.submit(encoder)
     }
 
+    /// Copies the first numbers of a storage binding (counted from 1) of a set to another, after all that was submitted.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn copy(&mut self, set: usize, [from, to]: [usize; 2], count: usize) -> Result<()> {
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let (buffers, bytes) = (&self.sets[set].buffers, (count * size_of::<f32>()) as u64);
+        encoder.copy_buffer_to_buffer(&buffers[from - 1], 0, &buffers[to - 1], 0, bytes);
+        self.submit(encoder)
+    }
+
     /// Runs the kernels one after another, `times` times: a submission for each time, so that none lasts long. Does not wait, but where very many are on their way.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::buffers::{Chunk, Header, Slot};
 use super::shader::{Array, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
 use crate::error::{Error, Result};
-use crate::solver::{DeviceWork, FrictionLaw};
+use crate::solver::{DeviceChoice, DeviceWork, FrictionLaw};
 
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
@@ -82,18 +82,6 @@ impl DeviceInfo {
     }
 }
 
-/// Which device to open.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum DeviceChoice {
-    /// The best real GPU: discrete before integrated before virtual; never software.
-    #[default]
-    Hardware,
-    /// As [`DeviceChoice::Hardware`], and software where there is nothing else.
-    Any,
-    /// The best device whose name contains this text, whatever its case; software too.
-    Named(String),
-}
-
 /// All adapters, best first.
 fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
     let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
@@ -118,7 +106,7 @@ fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
     found
 }
 
-/// Every device of this machine, best first; software ones last and marked as such. Empty where no driver is installed.
+/// Every device of this machine, best first; software ones last and marked as such. Empty where no driver is installed. [`DeviceChoice::Index`] counts in this order.
 ///
 /// Mesa's drivers complain to stderr where `XDG_RUNTIME_DIR` is not set; the command sets it, a library must not.
 pub fn list_devices() -> Vec<DeviceInfo> {
@@ -191,13 +179,16 @@ impl Device {
     /// [`Error::Device`] where there is no such device, or it refuses; the text says what is there and what to do.
     pub fn new(choice: &DeviceChoice) -> Result<Self> {
         let found = adapters();
-        let names: Vec<_> = found.iter().map(|(_, i)| format!("{} ({}, {:?})", i.name, i.backend, i.kind)).collect();
-        let fits = |info: &DeviceInfo| match choice {
+        let name = |(k, (_, i)): (usize, &(_, DeviceInfo))| format!("{k}: {} ({}, {:?})", i.name, i.backend, i.kind);
+        let names: Vec<_> = found.iter().enumerate().map(name).collect();
+        let fits = |k: usize, info: &DeviceInfo| match choice {
             DeviceChoice::Hardware => !info.is_software(),
             DeviceChoice::Any => true,
+            DeviceChoice::Index(index) => k == *index,
             DeviceChoice::Named(text) => info.name.to_lowercase().contains(&text.to_lowercase()),
         };
-        let Some((adapter, info)) = found.into_iter().find(|(_, info)| fits(info)) else {
+        let chosen = found.into_iter().enumerate().find(|(k, (_, info))| fits(*k, info));
+        let Some((_, (adapter, info))) = chosen else {
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(Error::Device(format!(
                 "no device fits {choice:?}; found: {there}. Install a Vulkan driver (on Debian, mesa-vulkan-drivers), choose another \

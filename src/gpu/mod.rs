@@ -14,8 +14,9 @@ mod device;
 mod shader;
 mod solve;
 
+pub use crate::solver::DeviceChoice;
 pub use buffers::{Header, Tile};
 pub(crate) use chain::{Chain, Dispatch, Kernel};
-pub use device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Gpu, list_devices};
+pub use device::{Device, DeviceInfo, DeviceKind, Gpu, list_devices};
 pub use shader::{Array, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
 pub use solve::GpuReport;

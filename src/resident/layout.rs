@@ -408,7 +408,8 @@ impl Layout {
         self.scalar() + self.scalar_len() * self.scalar_rows()
     }
     pub fn motion_len(&self) -> usize {
-        self.passed() + self.passed
+        // drawn control is on its way here
+        (self.passed() + self.passed).max(self.nu)
     }
 
     // Buffer `contact`: [`CONTACT_HEAD`] numbers of the step at hand, then [`Layout::contact_len`] numbers a contact.

@@ -28,7 +28,7 @@ use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::Layout;
-use shaders::{Shader, Stage, movers, shaders, stages};
+use shaders::{Shader, Stage, draw, movers, shaders, stages};
 use std::ops::Range;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
@@ -44,12 +44,15 @@ const MOST_WORLDS: usize = 65_535 * WORKGROUP;
 
 /// Worlds that are moved at a time, whole workgroups of them.
 const MOVED: usize = 4 * WORKGROUP;
+/// Numbers that `draw` is told beside the laws.
+const DRAWN: usize = 6;
 /// Moving a world is as much work as writing so many.
 const MOVING: usize = 2;
 
 /// Storage bindings, in their order.
 const STATE: usize = 1;
 const GIVEN: usize = 2;
+const MOTION: usize = 3;
 const TABLES: usize = 6;
 const COLUMNS: usize = 7;
 
@@ -60,7 +63,7 @@ pub(crate) struct Resident {
     chain: Chain,
     /// The shaders of a step, in flow order.
     stages: Vec<Stage>,
-    /// Index of the shader `gather`; `scatter` is the next.
+    /// Index of the shader `gather`; `scatter` is the next, then `draw`.
     gather: usize,
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
@@ -166,8 +169,8 @@ impl Resident {
         let mut layout = Layout::new(plan, capacity);
         let formulas = Formulas::new(plan, &layout);
         let all = shaders(plan, &formulas, &mut layout);
-        let movers = movers(plan, &layout);
-        let kernels = all.iter().chain(&movers).map(|Shader { name, source }| Kernel { name, source });
+        let others = movers(plan, &layout).into_iter().chain([draw(plan, &layout)]).collect::<Vec<_>>();
+        let kernels = all.iter().chain(&others).map(|Shader { name, source }| Kernel { name, source });
         let kernels: Vec<_> = kernels.collect();
         let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true])?;
         let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
@@ -200,7 +203,8 @@ impl Resident {
             let header = |problem| [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem];
             let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
-            bytes.extend([tables.len(), (1 + self.layout.state_len()) * MOVED].map(|numbers| 4 * numbers as u64));
+            let columns = ((1 + self.layout.state_len()) * MOVED).max(DRAWN + 3 * self.layout.nu);
+            bytes.extend([tables.len(), columns].map(|numbers| 4 * numbers as u64));
             let back = (4 * self.layout.scalar_memory() * stride) as u64;
             let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
             if !self.chain.add_set(&headers, &bytes, back)? {
@@ -253,6 +257,28 @@ impl Resident {
             let stride = stride(worlds);
             self.chain.write(set, GIVEN, first * stride, &columns(end - first, stride, worlds, &number));
         }
+    }
+
+    /// Lets the device draw the control of all worlds from a seed and the laws of the actuators, least, count and unit, shape `[nu][3]`; does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before.
+    pub fn draw_control(&mut self, seed: u64, laws: &[f32]) -> Result<()> {
+        // halves of words are exact in f32
+        let halves = |x: u64, count: u32| (0..count).map(move |k| f32::from((x >> (16 * k)) as u16));
+        if laws.is_empty() {
+            return Ok(());
+        }
+        for (set, worlds) in self.sets.iter().enumerate() {
+            let told: Vec<f32> =
+                halves(seed, 4).chain(halves(worlds.start as u64, 2)).chain(laws.iter().copied()).collect();
+            self.chain.write(set, COLUMNS, 0, &told);
+            let fours = (laws.len() / 3).div_ceil(4) as u32;
+            let workgroups = [worlds.len().div_ceil(WORKGROUP) as u32, fours];
+            self.chain.run(set, &[Dispatch { kernel: self.gather + 2, header: 0, workgroups }], 1)?;
+            self.chain.copy(set, [MOTION, GIVEN], laws.len() / 3 * stride(worlds))?;
+        }
+        Ok(())
     }
 
     /// Begins a call of `step`: of the worlds that are `told`, q and v are what `number` of component (q, then v) and world says, those that `stay` are not stepped, and those that

@@ -5,7 +5,7 @@ use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, GUARD, Layout
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
 use super::templates::filled;
-use super::{MOST_CAPACITY, MOVED};
+use super::{DRAWN, MOST_CAPACITY, MOVED};
 use crate::gpu::LOOP_BUDGET;
 use crate::lcp::patch::ellipsoid::SECULAR_STEPS;
 use crate::solver::{DISC_STEPS, TRUSTED_FLOOR};
@@ -65,6 +65,7 @@ template!(SWEEPS, "sweeps");
 template!(NEWTON, "newton");
 template!(FINISH, "finish");
 template!(COLUMNS, "columns");
+template!(DRAW, "draw");
 
 /// Newton steps on a problem at most.
 const NEWTON_LIMIT: usize = 20;
@@ -117,6 +118,12 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
 pub(super) fn movers(plan: &Plan, layout: &Layout) -> [Shader; 2] {
     let source = format!("{}\nconst MOVED = {MOVED}u;\n{COLUMNS}", common(plan, layout));
     ["gather", "scatter"].map(|name| Shader { name: name.into(), source: source.clone() })
+}
+
+/// What draws the control of all worlds.
+pub(super) fn draw(plan: &Plan, layout: &Layout) -> Shader {
+    let constants = format!("const NU = {}u;\nconst DRAWN = {DRAWN}u;\n", layout.nu);
+    Shader { name: "draw".into(), source: format!("{}\n{constants}{DRAW}", common(plan, layout)) }
 }
 
 /// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers, which of patches are four a contact, and settled.

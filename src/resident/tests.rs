@@ -1,7 +1,7 @@
 use super::formulas::{self, Formulas};
 use super::layout::Layout;
 use super::patch_formulas::{self, PatchFormulas};
-use super::shaders::{movers, shaders, stages};
+use super::shaders::{draw, movers, shaders, stages};
 use crate::gpu::LOOP_BUDGET;
 use crate::lane::Real;
 use crate::model::{Integrator, Model};
@@ -117,8 +117,9 @@ fn every_shader_is_valid_and_goes_to_every_language() {
         let mut layout = Layout::new(&plan, 16);
         let formulas = Formulas::new(&plan, &layout);
         let all = shaders(&plan, &formulas, &mut layout);
-        let movers = movers(&plan, &layout);
-        let entry_points = all.iter().map(|shader| (shader, 1)).chain(movers.iter().map(|mover| (mover, movers.len())));
+        let (movers, draw) = (movers(&plan, &layout), draw(&plan, &layout));
+        let entry_points =
+            all.iter().chain([&draw]).map(|shader| (shader, 1)).chain(movers.iter().map(|mover| (mover, movers.len())));
         for (shader, entry_points) in entry_points {
             let module = naga::front::wgsl::parse_str(&shader.source)
                 .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string_with_path(&shader.source, &shader.name)));
@@ -182,7 +183,7 @@ fn every_shader_is_valid_for_a_second_compiler() {
         let mut layout = Layout::new(&plan, 16);
         let formulas = Formulas::new(&plan, &layout);
         let all = shaders(&plan, &formulas, &mut layout);
-        for shader in all.iter().chain(&movers(&plan, &layout)) {
+        for shader in all.iter().chain(&movers(&plan, &layout)).chain([&draw(&plan, &layout)]) {
             valid(&format!("{k}-{name}-{}", shader.name), &shader.source);
         }
     }

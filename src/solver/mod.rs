@@ -48,7 +48,9 @@ pub use patch::DISC_STEPS;
 #[cfg(feature = "gpu")]
 pub(crate) use patch::patch_sweeps;
 pub use problems::{ProblemBatch, solve_problems};
-pub use settings::{ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings};
+pub use settings::{
+    ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, DeviceChoice, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings,
+};
 pub use size::BlockSize;
 pub use sweeps::sweeps;
 pub use tiles::{Tiles, Which};

@@ -29,6 +29,27 @@ pub enum Algorithm {
     Jacobi,
 }
 
+/// Which device to open, of those that [`crate::gpu::list_devices`] lists.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The best real GPU: discrete before integrated before virtual; never software.
+    #[default]
+    Hardware,
+    /// As [`DeviceChoice::Hardware`], and software where there is nothing else.
+    Any,
+    /// The one at this place of the list, counted from 0; software too.
+    Index(usize),
+    /// The best device whose name contains this text, whatever its case; software too.
+    Named(String),
+}
+
+impl From<&str> for DeviceChoice {
+    /// A number is a place in the list; any other text is part of a name.
+    fn from(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Named(text.into()), Self::Index)
+    }
+}
+
 /// When a block counts as solved, and how long to try.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SolveSettings {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Integrator;
-use crate::solver::{Algorithm, FrictionLaw, SolveSettings};
+use crate::solver::{Algorithm, DeviceChoice, FrictionLaw, SolveSettings};
 
 /// The number type of the state and of every stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,6 +61,9 @@ pub struct Settings {
     pub precision: Precision,
     /// Where the stages run. Default auto.
     pub backend: Backend,
+    /// Which device the backends hybrid and gpu run on; the others look at none. Default any: the best, software where there is nothing else. Worlds of one device may be many
+    /// batches, and every device may have its own.
+    pub device: DeviceChoice,
     /// Threads that step the worlds; a thread is started when there is work for two. Default: `RAYON_NUM_THREADS`, or one a processor. Changes no bit of
     /// any world.
     pub threads: Option<usize>,
@@ -113,6 +116,7 @@ impl Default for Settings {
         Self {
             precision: Precision::F32,
             backend: Backend::Auto,
+            device: DeviceChoice::Any,
             threads: None,
             dt: None,
             integrator: None,

@@ -56,10 +56,10 @@ pub(super) fn choose_solver<R: Pack>(
     }
 }
 
-/// Whoever asks for it by name gets a software driver too, with a note.
+/// A software driver comes with a note.
 #[cfg(feature = "gpu")]
 fn hybrid<R: Pack>(plan: &Plan, tile_count: usize, threads: &Threads, notes: &mut Vec<String>) -> Result<Solver<R>> {
-    let gpu = crate::gpu::Gpu::new(&crate::gpu::DeviceChoice::Any)?;
+    let gpu = crate::gpu::Gpu::new(&plan.settings.device)?;
     notes.extend(gpu.info().warning());
     let tiles_per_chunk = tile_count.div_ceil(threads.count());
     let chunk_count = tile_count.div_ceil(tiles_per_chunk);
@@ -77,8 +77,7 @@ fn on_device<R: Pack>(plan: &Plan, world_count: usize, notes: &mut Vec<String>) 
     if let Some(obstacle) = crate::resident::obstacle(plan) {
         return Err(Error::Unsupported(format!("backend gpu: {obstacle}")));
     }
-    // software too, for whoever asks for it by name
-    let device = crate::gpu::Device::new(&crate::gpu::DeviceChoice::Any)?;
+    let device = crate::gpu::Device::new(&plan.settings.device)?;
     notes.extend(device.info().warning());
     Ok(Solver::Gpu(Box::new(OnDevice::new(plan, device, world_count)?)))
 }

@@ -2,6 +2,7 @@
 //!
 //! Until the last number of a call has been read, nothing that the host has is changed: a device that fails before takes nothing with it, and after that has nothing to say.
 
+use super::control::Acting;
 use super::core::{Core, parameters_of};
 use super::on_device::OnDevice;
 use super::past::{Past, carry};
@@ -78,7 +79,7 @@ impl<R: Pack> Core<R> {
         if halted.crowded {
             on.here.fill(true);
             on.news.fill(true);
-            (on.parameters_are_new, on.external_is_new) = (true, true);
+            on.tell_anew(true);
             match resident.grow(&self.plan) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -97,9 +98,15 @@ impl<R: Pack> Core<R> {
 
     fn begin_there(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
         let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
+        on.control_is_new |= call.control_is_new;
         on.external_is_new |= call.external_is_new;
         let mut resident = on.take(&self.plan)?;
-        resident.give(Given::Control, |u, world| call.control[world * nu + u] as f32);
+        if on.control_is_new {
+            match call.control {
+                Acting::Given(control) => resident.give(Given::Control, |u, world| control[world * nu + u] as f32),
+                Acting::Drawn(draw) => resident.draw_control(draw.seed, &draw.laws())?,
+            }
+        }
         if on.external_is_new {
             resident.give(Given::External, |d, world| call.external[world * nv + d] as f32);
         }
@@ -207,7 +214,7 @@ impl<R: Pack> Core<R> {
             }
             (on.news[world], on.here[world]) = (true, true);
         }
-        (on.parameters_are_new, on.external_is_new) = (false, false);
+        on.tell_anew(false);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         Ok((resident, halted))
     }
@@ -260,13 +267,16 @@ impl<R: Pack> Core<R> {
             past: self.past.alike(worlds.len()),
             worlds,
         };
+        let mut control = vec![0.0; nu];
         for (at, &world) in some.worlds.iter().enumerate() {
             let (tile, lane) = (at / R::LANES, at % R::LANES);
             carry(&self.q, world, &mut some.q, at, nq);
             carry(&self.v, world, &mut some.v, at, nv);
-            for (from, to, len) in [(call.control, &mut some.control, nu), (call.external, &mut some.external, nv)] {
-                for i in 0..len {
-                    to[tile * len + i].set(lane, R::Scalar::from_f64(from[world * len + i]));
+            call.control.of(world, &mut control);
+            let external = &call.external[world * nv..(world + 1) * nv];
+            for (from, to) in [(&control[..], &mut some.control), (external, &mut some.external)] {
+                for (i, x) in from.iter().enumerate() {
+                    to[tile * from.len() + i].set(lane, R::Scalar::from_f64(*x));
                 }
             }
             let own = parameters_of(&self.fields, world / R::LANES);

@@ -266,7 +266,7 @@ impl<R: Pack> Engine for Core<R> {
             state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
-                chunk.load(model, call.control, call.external);
+                chunk.load(model, call.control.given(), call.external);
                 (chunk, past.cleared())
             });
         match &mut self.solver {
@@ -548,6 +548,7 @@ impl<R: Pack> Engine for Core<R> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::super::Noise;
+    use super::super::control::Acting;
     use super::*;
     use crate::Precision;
     use crate::lane::{Level, Pair, Pair64, Wide, Wide64};
@@ -572,8 +573,14 @@ mod tests {
             for _ in 0..60 {
                 let mut control = vec![0.0; 20 * nu];
                 noise.uniform(-1.0, 1.0, &mut control);
-                let call =
-                    Call { substeps: 1, control: &control, external: &external, external_is_new: true, see: None };
+                let call = Call {
+                    substeps: 1,
+                    control: Acting::Given(&control),
+                    control_is_new: true,
+                    external: &external,
+                    external_is_new: true,
+                    see: None,
+                };
                 core.begin(&call).and_then(|()| core.finish(&call)).expect("a step");
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }

@@ -2,6 +2,7 @@
 
 use super::{Mask, Worlds, any_number};
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 
 /// Most calls of `step` that control may be late.
 pub const LONGEST_DELAY: u32 = 256;
@@ -108,6 +109,8 @@ impl Worlds {
         let mut all = self.control_delay();
         mask.rows(self.world_count).for_each(|(row, world)| all[world] = calls[row]);
         let acting = self.acting_control().to_vec();
+        // what a device draws for itself is not late
+        self.control.numbers_mut();
         self.delay = all.iter().any(|calls| *calls > 0).then(|| Delay::new(all, acting));
         Ok(())
     }
@@ -116,7 +119,7 @@ impl Worlds {
         self.delay.as_ref().map_or_else(|| vec![0; self.world_count], |delay| delay.calls.clone())
     }
     /// The control that acts, shape `[world][nu]`.
-    pub(super) fn acting_control(&self) -> &[f64] {
-        self.delay.as_ref().map_or(&self.control, |delay| &delay.acting)
+    pub(super) fn acting_control(&self) -> Cow<'_, [f64]> {
+        self.delay.as_ref().map_or_else(|| self.control.numbers(), |delay| Cow::Borrowed(&delay.acting))
     }
 }

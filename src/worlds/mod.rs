@@ -8,6 +8,7 @@ mod any_number;
 mod backends;
 #[cfg(feature = "gpu")]
 mod catch_up;
+mod control;
 mod core;
 mod delay;
 mod loads;
@@ -34,8 +35,7 @@ mod volume;
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
-pub use crate::solver::DeviceWork;
-
+pub use crate::solver::{DeviceChoice, DeviceWork};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
     Backend, BlockRecord, Constraints, ContactRecord, IMPACT_PASSES, Impacts, PatchRecord, Precision, Settings, Stage,
@@ -51,6 +51,7 @@ pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
 pub use stepping::Stepping;
 
+use self::control::Control;
 use self::core::Core;
 use self::delay::Delay;
 use self::stepping::Call;
@@ -155,8 +156,7 @@ pub struct Worlds {
     keyframe: Option<usize>,
     /// How far starts differ.
     spread: Spread,
-    /// Control, shape `[world][nu]`.
-    control: Vec<f64>,
+    control: Control,
     /// Generalized force from outside, shape `[world][nv]`.
     external: Vec<f64>,
     /// Whether it may have changed since the last call of `step`.
@@ -229,7 +229,7 @@ impl Worlds {
         let model = Arc::new(model.clone());
         let engine = engine(&model, world_count, &settings)?;
         let mut worlds = Self {
-            control: vec![0.0; world_count * model.nu()],
+            control: Control::new(&model, world_count),
             external: vec![0.0; world_count * model.nv()],
             external_is_new: true,
             under_way: None,
@@ -309,24 +309,6 @@ impl Worlds {
         self.engine.device_work()
     }
 
-    /// The control of all worlds, shape `[world][nu]`; kept until changed.
-    pub fn control_mut(&mut self) -> &mut [f64] {
-        &mut self.control
-    }
-    /// Replaces the control of all worlds, shape `[world][nu]`.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the shape is wrong.
-    pub fn set_control<'a>(&mut self, control: impl Into<Numbers<'a>>) -> Result<()> {
-        let (control, nu) = (control.into(), self.model.nu());
-        if control.len() != self.control.len() {
-            let (found, wanted, worlds) = (control.len(), self.control.len(), self.world_count);
-            let message = format!("has {found} numbers, needs {wanted} ({worlds} worlds × {nu} actuators)");
-            return Err(Error::argument("control", message));
-        }
-        control.copy_to(0, &mut self.control);
-        Ok(())
-    }
     /// Generalized force from outside on all worlds, N or N·m, shape `[world][nv]`; kept until changed.
     pub fn external_force_mut(&mut self) -> &mut [f64] {
         self.external_is_new = true;
@@ -396,7 +378,14 @@ impl Worlds {
         }
         let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
         out.check(self.world_count * size)?;
-        if size == 0 { Ok(()) } else { self.engine.observe(quantities, self.acting_control(), out) }
+        if size == 0 {
+            return Ok(());
+        }
+        if quantities.iter().any(|quantity| quantity.is_of_actuators()) {
+            self.engine.observe(quantities, &self.acting_control(), out)
+        } else {
+            self.engine.observe(quantities, self.control.last_given(), out)
+        }
     }
     /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
     /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every

@@ -11,6 +11,8 @@ pub struct Noise {
 
 /// Keeps these streams apart from what else may be hashed.
 const OWN: u32 = 0x6465_6c61;
+/// Keeps those of control apart from them; the shader `draw` has it too.
+const CONTROL: u32 = 0x6374_726c;
 
 impl Noise {
     /// The stream of a seed; that of seed + 2³² start is `Noise(seed, start)` in Python.
@@ -20,6 +22,19 @@ impl Noise {
     /// The stream of a world under a seed.
     pub fn of_world(seed: u64, world: usize) -> Self {
         Self { key: [world as u32, seed as u32, OWN ^ (seed >> 32) as u32], drawn: 0 }
+    }
+
+    /// The stream that the control of a world is drawn from. Its twin is the shader `draw`.
+    pub(super) fn of_control(seed: u64, world: usize) -> Self {
+        Self { key: [world as u32, seed as u32, CONTROL ^ (seed >> 32) as u32], drawn: 0 }
+    }
+
+    /// The next four words.
+    pub(super) fn words(&mut self) -> [u32; 4] {
+        let [x, y, w] = self.key;
+        let words = pcg4d([x, y, self.drawn, w]);
+        self.drawn = self.drawn.wrapping_add(1);
+        words
     }
 
     /// Uniform in [0, 1), multiples of 2⁻³². What is left of the last four is not used again.
@@ -48,10 +63,7 @@ impl Noise {
     /// Draws `count` numbers, uniform in [0, 1), and hands out each with its place.
     fn each(&mut self, count: usize, mut take: impl FnMut(usize, f64)) {
         for start in (0..count).step_by(4) {
-            let [x, y, w] = self.key;
-            let words = pcg4d([x, y, self.drawn, w]);
-            self.drawn = self.drawn.wrapping_add(1);
-            for (i, word) in (start..count).zip(words) {
+            for (i, word) in (start..count).zip(self.words()) {
                 take(i, f64::from(word) / 4_294_967_296.0);
             }
         }

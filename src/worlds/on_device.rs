@@ -1,7 +1,7 @@
 //! The worlds on a device, and what the host knows of them.
 
 use crate::error::{Error, Result};
-use crate::gpu::{Device, DeviceChoice};
+use crate::gpu::Device;
 use crate::lane::Pack;
 use crate::resident::Resident;
 use crate::solver::DeviceWork;
@@ -22,6 +22,8 @@ pub(super) struct OnDevice<R: Pack> {
     pub(super) workers: Mutex<Vec<Worker<R>>>,
     /// The worlds of which the device has to be told q and v before it steps, shape \[world\].
     pub(super) news: Vec<bool>,
+    /// Whether it has to be told the control.
+    pub(super) control_is_new: bool,
     /// Whether it has to be told the parameters.
     pub(super) parameters_are_new: bool,
     /// Whether it has to be told the force from outside.
@@ -47,6 +49,7 @@ impl<R: Pack> OnDevice<R> {
             resident: Some(Box::new(resident)),
             workers: Mutex::new(Vec::new()),
             news: vec![true; world_count],
+            control_is_new: true,
             parameters_are_new: true,
             external_is_new: true,
             here: vec![true; world_count],
@@ -61,7 +64,7 @@ impl<R: Pack> OnDevice<R> {
         if let Some(resident) = self.resident.take() {
             return Ok(resident);
         }
-        let device = Device::new(&DeviceChoice::Any)?;
+        let device = Device::new(&plan.settings.device)?;
         let resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
         resident.count_from(self.work);
         resident.device_name().clone_into(&mut self.name);
@@ -78,7 +81,12 @@ impl<R: Pack> OnDevice<R> {
     pub fn lose(&mut self, memory: &mut [Memory<R>]) {
         self.resident = None;
         self.take_memory(memory);
-        (self.parameters_are_new, self.external_is_new) = (true, true);
+        self.tell_anew(true);
+    }
+
+    /// Whether it has to be told anew what the host gives beside the state.
+    pub fn tell_anew(&mut self, anew: bool) {
+        (self.control_is_new, self.parameters_are_new, self.external_is_new) = (anew, anew, anew);
     }
 
     /// What the user is told of a device that failed in a call of `step`.

@@ -77,6 +77,10 @@ impl Quantity {
     pub fn is_felt(self, model: &Model) -> bool {
         matches!(self, Self::CentralContact(_) | Self::Contact(_) | Self::ContactBetween(..)) || self.looks_back(model)
     }
+    /// Whether it may depend on control.
+    pub(super) fn is_of_actuators(self) -> bool {
+        matches!(self, Self::ActuatorForce | Self::JointActuatorForce | Self::Sensor(_))
+    }
     /// Whether it is of a sensor that looks back at the last substep.
     pub(super) fn looks_back(self, model: &Model) -> bool {
         let Self::Sensor(i) = self else { return false };

@@ -54,6 +54,12 @@ impl Snapshot {
             bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("the bytes do not begin as a snapshot does".into()))?;
         serde_json::from_slice(text).map_err(|e| wrong(format!("damaged: {e}")))
     }
+
+    /// The same state, with what the worlds of another snapshot remember: the first guess of a step may be what some step came to.
+    #[must_use]
+    pub fn remembering(&self, other: &Self) -> Self {
+        Self { memory: other.memory.clone(), ..self.clone() }
+    }
 }
 
 fn fingerprint(model: &Model) -> Vec<String> {
@@ -75,7 +81,7 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         world_count: worlds.world_count,
         q,
         v,
-        control: worlds.control.clone(),
+        control: worlds.control.numbers().into_owned(),
         external: worlds.external.clone(),
         delay: worlds.delay.clone(),
         time: worlds.time.clone(),
@@ -108,7 +114,7 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
             worlds.engine.set_parameter(p, world, own);
         }
     }
-    worlds.control.clone_from(&s.control);
+    worlds.control.numbers_mut().copy_from_slice(&s.control);
     worlds.external.clone_from(&s.external);
     worlds.external_is_new = true;
     worlds.delay.clone_from(&s.delay);

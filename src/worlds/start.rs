@@ -171,7 +171,7 @@ impl Worlds {
         let (nv, nu) = (model.nv(), model.nu());
         for (row, world) in mask.rows(self.world_count) {
             let keyframe = of(row, world).0.map(|k| &model.keyframes[k]);
-            let own = &mut self.control[world * nu..(world + 1) * nu];
+            let own = &mut self.control.numbers_mut()[world * nu..(world + 1) * nu];
             match keyframe {
                 Some(key) => own.copy_from_slice(&key.control),
                 None => own.fill(0.0),

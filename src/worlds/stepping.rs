@@ -1,13 +1,17 @@
 //! Stepping the worlds: at once, or begun now and waited for later.
 
+use super::control::Acting;
 use super::{BlockRecord, WorldReport, Worlds};
 use crate::error::Result;
 
 /// One call of `step`.
 pub(super) struct Call<'a> {
     pub substeps: u32,
-    /// Control that acts, shape `[world][nu]`.
-    pub control: &'a [f64],
+    /// Control that acts.
+    pub control: Acting<'a>,
+    /// Whether that may have changed since the last call.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device keeps what it was sent"))]
+    pub control_is_new: bool,
     /// Generalized force from outside, shape `[world][nv]`.
     pub external: &'a [f64],
     /// Whether that may have changed since the last call.
@@ -100,12 +104,14 @@ impl Worlds {
         if let Some(error) = self.unseen.take() {
             return Err(error);
         }
-        let control = match &mut self.delay {
-            Some(delay) => delay.pass(&self.control, self.model.nu()),
-            None => &self.control,
-        };
+        let control_is_new = std::mem::take(&mut self.control.is_new) || self.delay.is_some();
         let external_is_new = std::mem::take(&mut self.external_is_new);
-        let begun = self.engine.begin(&Call { substeps, control, external: &self.external, external_is_new, see });
+        let control = match &mut self.delay {
+            Some(delay) => Acting::Given(delay.pass(self.control.last_given(), self.model.nu())),
+            None => self.control.acting(),
+        };
+        let external = &self.external;
+        let begun = self.engine.begin(&Call { substeps, control, control_is_new, external, external_is_new, see });
         self.under_way = Some(substeps);
         if begun.is_err() {
             self.came_to_nothing();
@@ -115,8 +121,12 @@ impl Worlds {
 
     fn finish_call(&mut self, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) -> Result<()> {
         let Some(substeps) = self.under_way else { return Ok(()) };
-        let control = self.delay.as_ref().map_or(&self.control, |delay| &delay.acting);
-        let call = Call { substeps, control, external: &self.external, external_is_new: false, see };
+        let control = match &self.delay {
+            Some(delay) => Acting::Given(&delay.acting),
+            None => self.control.acting(),
+        };
+        let (control_is_new, external_is_new) = (false, false);
+        let call = Call { substeps, control, control_is_new, external: &self.external, external_is_new, see };
         let finished = self.engine.finish(&call);
         if finished.is_err() {
             self.came_to_nothing();

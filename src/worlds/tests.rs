@@ -207,6 +207,7 @@ fn worlds_in_several_sets_of_buffers_are_those_of_one() {
             let v: Vec<f64> = (0..list.len() * model.nv()).map(|i| (i as f64).cos()).collect();
             worlds.set_state(Mask::List(&list), &model.q0.repeat(list.len()), &v).expect("a state");
             worlds.watch(5, k == 4).expect("a world");
+            worlds.draw_control(k as u64);
             worlds.step(4).expect("steps");
         }
         seen(&worlds)
