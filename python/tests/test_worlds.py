@@ -106,6 +106,19 @@ def test_control_that_is_drawn(ant):
         worlds.draw_control(-1)
 
 
+def test_a_world_has_geoms_of_its_own_size(ball):
+    worlds = delassus.Worlds(ball, 2, precision="f64")
+    sizes = worlds.parameter("geom_size").reshape(2, -1, 3)
+    np.testing.assert_array_equal(sizes[0], ball.geom_size)
+    (geom,) = np.flatnonzero(ball.geom_size[:, 0] == 0.1)
+    sizes[1, geom, 0] = 0.15
+    worlds.set_parameter("geom_size", sizes.reshape(2, -1))
+    worlds.step(substeps=1000)
+    np.testing.assert_allclose(worlds.positions()[:, 2], [0.1, 0.15], atol=1e-5)
+    with pytest.raises(ValueError, match="it has a radius, then two zeros"):
+        worlds.set_parameter("geom_size", -sizes.reshape(2, -1))
+
+
 def test_a_device_that_is_missing_is_an_error(ant):
     for device in (99, "no such device"):
         with pytest.raises(delassus.Error):
