@@ -115,8 +115,9 @@ def test_a_world_has_geoms_of_its_own_size(ball):
     worlds.set_parameter("geom_size", sizes.reshape(2, -1))
     worlds.step(substeps=1000)
     np.testing.assert_allclose(worlds.positions()[:, 2], [0.1, 0.15], atol=1e-5)
+    sizes[1, geom, 1] = 0.2
     with pytest.raises(ValueError, match="it has a radius, then two zeros"):
-        worlds.set_parameter("geom_size", -sizes.reshape(2, -1))
+        worlds.set_parameter("geom_size", sizes.reshape(2, -1))
 
 
 def test_a_device_that_is_missing_is_an_error(ant):
