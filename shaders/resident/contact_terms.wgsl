@@ -4,6 +4,11 @@
 @compute @workgroup_size(64)
 fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
     let w = id.x;
+    if (w == 0u) {
+        // nobody is listed yet
+        atomicStore(&listed[0], 0u);
+        atomicStore(&listed[1], 0u);
+    }
     if (!runs(w)) {
         return;
     }

@@ -1,142 +1,393 @@
-// Stages `velocity_newton` and `position_newton`: Newton on contact modes, for the worlds that sweeps left. With the law of every row as lambda' = h - M u',
-// (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
+// Stages `velocity_newton` and `position_newton`: Newton on contact modes, for the worlds that sweeps listed, a workgroup each. With the law of every row as
+// lambda' = h - M u', (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
+//
+// A world's rows are those of its contacts, three each, and then the scalar rows. Y of TILE_ROWS of them, a tile, lies in workgroup memory: of all of them, where they are no more.
+// A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
 const SOFTEST = 1.0;
-var<private> right: array<f32, NV>;
+// which number of a law stands on the right-hand side
+const RIGHT = vec4<f32>(0.0, 0.0, 0.0, 1.0);
+// beyond any residual, m/s
+const UNSOLVABLE = 1e30f;
 
-fn system(i: u32, j: u32, w: u32) -> u32 {
-    return (SYSTEM + NV * i + j) * header.stride + w;
+var<workgroup> z: array<f32, NV>;
+// sums of the magnitudes of z's terms
+var<workgroup> m: array<f32, NV>;
+// Y, shape [row][NV], zero where a row does not act
+var<workgroup> tile: array<f32, TILE_ROWS * NV>;
+// of every row M and g = h - M u - lambda, what the law lacks at u; of a scalar row M is the first number
+var<workgroup> laws: array<vec4<f32>, TILE_ROWS>;
+// what the first invocation tells the others
+var<workgroup> told: vec2<u32>;
+
+// What lies in a tile that begins with a row: which contacts, and which scalar rows.
+struct Tile {
+    first: u32,
+    count: u32,
+    contacts: vec2<u32>,
+    scalars: vec2<u32>,
 }
 
-// Forms the system of all rows at z, and keeps their velocities. Returns the sum of squares of the natural map.
-fn form(count: u32, delta: f32, w: u32) -> f32 {
-    for (var i = 0u; i < NV; i++) {
-        //{clear_system_row}
-        rows[system(i, i, w)] = 1.0;
-        right[i] = 0.0;
-    }
-    var merit = 0.0;
-    for (var c = 0u; c < count; c++) {
-        let row = ROW_LEN * c;
-        var law: array<f32, 14>;
-        //{contact_law}
-        merit += law[12];
-        //{add_contact_law}
-    }
-    for (var s = 0u; s < SCALAR_COUNT; s++) {
-        let scalar = SCALAR + SCALAR_LEN * s;
-        if (motion[scalar * header.stride + w] != 0.0) {
-            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
-            var law: array<f32, 4>;
-            //{scalar_law}
-            merit += law[2];
-            //{add_scalar_law}
-        }
-    }
-    return merit;
+fn tile_of(first: u32, count: u32) -> Tile {
+    let bounds = vec2<u32>(first, first + TILE_ROWS);
+    let contact_rows = vec2<u32>(3u * count);
+    let scalars = clamp(bounds, contact_rows, contact_rows + SCALAR_COUNT) - contact_rows;
+    return Tile(first, count, min(bounds, contact_rows) / 3u, scalars);
 }
 
-// Gauss without pivots: 1 + Y M Y^T is far from singular. Rows are taken whole, which leaves zeros where they are.
-fn eliminate(w: u32) {
-    for (var k = 0u; k + 1u < NV; k++) {
-        let inverse = 1.0 / rows[system(k, k, w)];
-        //{pivot_row}
-        for (var i = k + 1u; i < NV; i++) {
-            let factor = -rows[system(i, k, w)] * inverse;
-            //{eliminate_row}
-            right[i] = fma(factor, right[k], right[i]);
-        }
-    }
-    for (var n = 0u; n < NV; n++) {
-        let k = NV - 1u - n;
-        var sum = right[k];
-        for (var j = k + 1u; j < NV; j++) {
-            sum = fma(-rows[system(k, j, w)], right[j], sum);
-        }
-        right[k] = sum / rows[system(k, k, w)];
-    }
+// The rows of a contact and of a scalar row in their tile.
+fn contact_row(t: Tile, c: u32) -> u32 {
+    return 3u * c - t.first;
 }
 
-@compute @workgroup_size(64)
-fn newton(@builtin(global_invocation_id) id: vec3<u32>) {
-    let w = id.x;
-    if (!runs(w)) {
+fn scalar_row(t: Tile, s: u32) -> u32 {
+    return 3u * t.count + s - t.first;
+}
+
+fn acts(s: u32, w: u32) -> bool {
+    return motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0;
+}
+
+// Brings Y of the rows of a tile.
+fn load(t: Tile, lane: u32, w: u32) {
+    workgroupBarrier();
+    for (var k = 3u * NV * t.contacts.x + lane; k < 3u * NV * t.contacts.y; k += LANES) {
+        tile[k - NV * t.first] = rows[(ROW_LEN * (k / (3u * NV)) + ROW_Y + k % (3u * NV)) * header.stride + w];
+    }
+    for (var k = NV * t.scalars.x + lane; k < NV * t.scalars.y; k += LANES) {
+        let s = k / NV;
+        var y = 0.0;
+        if (acts(s, w)) {
+            y = motion[(SCALAR + SCALAR_LEN * s + SCALAR_HEAD + k % NV) * header.stride + w];
+        }
+        tile[NV * scalar_row(t, s) + k % NV] = y;
+    }
+    workgroupBarrier();
+}
+
+// Y of a contact in its tile, column d.
+fn contact_y(at: u32, d: u32) -> vec3<f32> {
+    return vec3<f32>(tile[NV * at + d], tile[NV * (at + 1u) + d], tile[NV * (at + 2u) + d]);
+}
+
+// system + Y M Y^T and right-hand side + Y g, of the rows of a tile: a column is an invocation's.
+fn add_laws(t: Tile, lane: u32) {
+    if (lane >= COLUMNS) {
         return;
     }
-    if (contact[7u * header.stride + w] == 0.0) {
-        return;
+    let right = lane == NV;
+    let column = min(lane, NV - 1u);
+    //{newton_sums}
+    for (var c = t.contacts.x; c < t.contacts.y; c++) {
+        let at = contact_row(t, c);
+        // M Y, or g
+        let y = vec4<f32>(contact_y(at, column), 0.0);
+        let pushed = vec3<f32>(
+            dot(laws[at], select(y, RIGHT, right)),
+            dot(laws[at + 1u], select(y, RIGHT, right)),
+            dot(laws[at + 2u], select(y, RIGHT, right))
+        );
+        //{newton_add_contact_column}
     }
-    let count = u32(contact[w]);
-    var solved = certify(count, w);
-    var delta = FIRST_DELTA;
-    var steps = 0u;
-    for (; steps < NEWTON_LIMIT && !solved; steps++) {
-        let merit = form(count, delta, w);
-        eliminate(w);
-        // the step of every row, and the merit that steps of several lengths lead to
-        var merits: array<f32, 5>;
-        for (var c = 0u; c < count; c++) {
-            let row = ROW_LEN * c;
-            var law: array<f32, 14>;
-            //{contact_law}
-            //{contact_step}
-            //{contact_merits}
+    for (var s = t.scalars.x; s < t.scalars.y; s++) {
+        let at = scalar_row(t, s);
+        let pushed = select(laws[at].x * tile[NV * at + column], laws[at].w, right);
+        //{newton_add_scalar_column}
+    }
+    //{newton_keep_sums}
+}
+
+// z from the impulses themselves. `loaded`: first row of the tile in workgroup memory.
+fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
+    var z_own = 0.0;
+    var m_own = 0.0;
+    for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+        let t = tile_of(first, count);
+        if (*loaded != first) {
+            load(t, lane, w);
+            *loaded = first;
         }
-        for (var s = 0u; s < SCALAR_COUNT; s++) {
-            let scalar = SCALAR + SCALAR_LEN * s;
-            if (motion[scalar * header.stride + w] != 0.0) {
-                let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
-                var law: array<f32, 4>;
-                //{scalar_law}
-                //{scalar_step}
-                //{scalar_merits}
+        if (lane < NV) {
+            for (var c = t.contacts.x; c < t.contacts.y; c++) {
+                let row = ROW_LEN * c;
+                let y = contact_y(contact_row(t, c), lane);
+                //{newton_add_contact}
+            }
+            for (var s = t.scalars.x; s < t.scalars.y; s++) {
+                let y = tile[NV * scalar_row(t, s) + lane];
+                //{newton_add_scalar}
             }
         }
+    }
+    if (lane < NV) {
+        z[lane] = z_own;
+        m[lane] = m_own;
+    }
+    workgroupBarrier();
+}
+
+// The residual and its rounding floor: whether the problem is solved.
+fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
+    var worst = 0.0;
+    var magnitude = 0.0;
+    for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+        let t = tile_of(first, count);
+        if (*loaded != first) {
+            load(t, lane, w);
+            *loaded = first;
+        }
+        for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
+            let row = ROW_LEN * c;
+            let at = NV * contact_row(t, c);
+            var error = 0.0;
+            var size = 0.0;
+            //{newton_check_contact}
+            worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(size)));
+            magnitude = max(magnitude, size);
+        }
+        for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
+            if (acts(s, w)) {
+                let scalar = SCALAR + SCALAR_LEN * s;
+                let at = NV * scalar_row(t, s);
+                let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
+                var error = 0.0;
+                var size = 0.0;
+                //{newton_check_scalar}
+                worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(size)));
+                magnitude = max(magnitude, size);
+            }
+        }
+    }
+    system[lane] = worst;
+    system[LANES + lane] = magnitude;
+    workgroupBarrier();
+    if (lane == 0u) {
+        for (var k = 1u; k < LANES; k++) {
+            worst = max(worst, system[k]);
+            magnitude = max(magnitude, system[LANES + k]);
+        }
+        residual = worst;
+        rounding = 4.0 * EPSILON * magnitude;
+        told = vec2<u32>(select(0u, 1u, is_solved()));
+    }
+    return workgroupUniformLoad(&told).x == 1u;
+}
+
+// A step from z, if one gets anything. Returns delta of the next one.
+fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
+    for (var k = lane; k < NV * COLUMNS; k += LANES) {
+        system[k] = select(0.0, 1.0, k % (COLUMNS + 1u) == 0u);
+    }
+    // merits after steps of several lengths, and before
+    var merits: array<f32, SUMS>;
+    // the laws of all rows twice, which one place in the code has: for the system, and for the step that its answer is for each of them
+    for (var phase = 0u; phase < 2u; phase++) {
+        if (phase == 1u) {
+            eliminate(lane);
+        }
+        for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+            let t = tile_of(first, count);
+            if (*loaded != first) {
+                load(t, lane, w);
+                *loaded = first;
+            }
+            for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
+                let row = ROW_LEN * c;
+                let at = contact_row(t, c);
+                let impulse = vec3<f32>(
+                    rows[(row + ROW_IMPULSE + 3u * header.problem) * header.stride + w],
+                    rows[(row + ROW_IMPULSE + 3u * header.problem + 1u) * header.stride + w],
+                    rows[(row + ROW_IMPULSE + 3u * header.problem + 2u) * header.stride + w]
+                );
+                // u = b + Y^T z, and its change Y^T dz
+                var u = vec3<f32>(
+                    rows[(row + ROW_BIAS + 3u * header.problem) * header.stride + w],
+                    rows[(row + ROW_BIAS + 3u * header.problem + 1u) * header.stride + w],
+                    rows[(row + ROW_BIAS + 3u * header.problem + 2u) * header.stride + w]
+                );
+                var u_step = vec3<f32>(0.0);
+                for (var d = 0u; d < NV; d++) {
+                    u = fma(contact_y(at, d), vec3<f32>(z[d]), u);
+                    u_step = fma(contact_y(at, d), vec3<f32>(answer[d]), u_step);
+                }
+                var law: array<f32, 14>;
+                //{newton_contact_law}
+                // g = h - M u - lambda, and the step g - M Y^T dz
+                var lack = vec3<f32>(law[9], law[10], law[11]) - impulse;
+                let columns = mat3x3<f32>(law[0], law[3], law[6], law[1], law[4], law[7], law[2], law[5], law[8]);
+                lack -= columns * u;
+                if (phase == 0u) {
+                    merits[MERIT_NOW] += law[12];
+                    laws[at] = vec4<f32>(law[0], law[1], law[2], lack.x);
+                    laws[at + 1u] = vec4<f32>(law[3], law[4], law[5], lack.y);
+                    laws[at + 2u] = vec4<f32>(law[6], law[7], law[8], lack.z);
+                } else {
+                    let step = lack - columns * u_step;
+                    for (var i = 0u; i < 3u; i++) {
+                        rows[(row + ROW_NEWTON + i) * header.stride + w] = step[i];
+                    }
+                    //{newton_contact_merits}
+                }
+            }
+            for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
+                let at = scalar_row(t, s);
+                var law: array<f32, 4>;
+                var lack = 0.0;
+                if (acts(s, w)) {
+                    let scalar = SCALAR + SCALAR_LEN * s;
+                    let impulse = rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w];
+                    var u = motion[(scalar + 2u + header.problem) * header.stride + w];
+                    var u_step = 0.0;
+                    for (var d = 0u; d < NV; d++) {
+                        u = fma(tile[NV * at + d], z[d], u);
+                        u_step = fma(tile[NV * at + d], answer[d], u_step);
+                    }
+                    //{newton_scalar_law}
+                    lack = fma(-law[0], u, law[1] - impulse);
+                    if (phase == 0u) {
+                        merits[MERIT_NOW] += law[2];
+                    } else {
+                        let step = fma(-law[0], u_step, lack);
+                        rows[(SCALAR_NEWTON + s) * header.stride + w] = step;
+                        //{newton_scalar_merits}
+                    }
+                }
+                if (phase == 0u) {
+                    laws[at] = vec4<f32>(law[0], 0.0, 0.0, lack);
+                }
+            }
+            if (phase == 0u) {
+                workgroupBarrier();
+                add_laws(t, lane);
+                workgroupBarrier();
+            }
+        }
+    }
+    // the system's answer is all that is needed of it any more
+    for (var k = 0u; k < SUMS; k++) {
+        system[LANES * k + lane] = merits[k];
+    }
+    workgroupBarrier();
+    if (lane < SUMS) {
+        add_up(lane);
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
         var best = 0u;
-        if (!(merits[0] < 0.1 * merit)) {
-            for (var k = 1u; k < 5u; k++) {
-                if (merits[k] < merits[best] || !finite(merits[best])) {
+        let merit = system[LANES * MERIT_NOW];
+        if (!(system[0] < 0.1 * merit)) {
+            for (var k = 1u; k < MERIT_NOW; k++) {
+                if (system[LANES * k] < system[LANES * best] || !finite(system[LANES * best])) {
                     best = k;
                 }
             }
         }
-        // one that got nothing regularizes more, and sweeps
-        if (merits[best] < merit) {
-            var length = 1.0;
-            //{length}
-            for (var c = 0u; c < count; c++) {
-                let row = ROW_LEN * c;
-                for (var i = 0u; i < 3u; i++) {
-                    let step = rows[(row + ROW_NEWTON + i) * header.stride + w];
-                    rows[(row + ROW_IMPULSE + 3u * header.problem + i) * header.stride + w] += length * step;
-                }
-            }
-            for (var s = 0u; s < SCALAR_COUNT; s++) {
-                let scalar = SCALAR + SCALAR_LEN * s;
-                if (motion[scalar * header.stride + w] != 0.0) {
-                    let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
-                    var law: array<f32, 4>;
-                    //{scalar_law}
-                    //{scalar_step}
-                    rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w] += length * step0;
-                }
-            }
-            delta = select(min(2.0 * delta, SOFTEST), max(0.1 * delta, LEAST_DELTA), best == 0u);
-        } else {
-            delta = min(10.0 * delta, SOFTEST);
-            for (var k = 0u; k < 5u; k++) {
-                sweep(count, w);
+        told = vec2<u32>(best, select(0u, 1u, system[LANES * best] < merit));
+    }
+    let choice = workgroupUniformLoad(&told);
+    let best = choice.x;
+    let took = choice.y == 1u;
+    if (took) {
+        var length = 1.0;
+        //{newton_length}
+        for (var c = lane; c < count; c += LANES) {
+            let row = ROW_LEN * c;
+            for (var i = 0u; i < 3u; i++) {
+                let step = rows[(row + ROW_NEWTON + i) * header.stride + w];
+                rows[(row + ROW_IMPULSE + 3u * header.problem + i) * header.stride + w] += length * step;
             }
         }
-        solved = certify(count, w);
+        for (var s = lane; s < SCALAR_COUNT; s += LANES) {
+            if (acts(s, w)) {
+                let step = rows[(SCALAR_NEWTON + s) * header.stride + w];
+                rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w] += length * step;
+            }
+        }
     }
-    if (header.problem == 0u) {
-        contact[6u * header.stride + w] = 0.0;
+    // impulses are read by other invocations than those that wrote them
+    storageBarrier();
+    return select(min(10.0 * delta, SOFTEST), select(min(2.0 * delta, SOFTEST), max(0.1 * delta, LEAST_DELTA), best == 0u), took);
+}
+
+// Sweeps of Gauss-Seidel from z, by the first invocation: they find which rows act.
+fn sweep(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
+    //{newton_take_z}
+    for (var k = 0u; k < STEP_SWEEPS; k++) {
+        for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+            let t = tile_of(first, count);
+            if (*loaded != first) {
+                load(t, lane, w);
+                *loaded = first;
+            }
+            if (lane == 0u) {
+                for (var c = t.contacts.x; c < t.contacts.y; c++) {
+                    let row = ROW_LEN * c;
+                    let at = NV * contact_row(t, c);
+                    //{newton_sweep_contact}
+                }
+                for (var s = t.scalars.x; s < t.scalars.y; s++) {
+                    if (acts(s, w)) {
+                        let scalar = SCALAR + SCALAR_LEN * s;
+                        let at = NV * scalar_row(t, s);
+                        let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
+                        //{newton_sweep_scalar}
+                    }
+                }
+            }
+        }
     }
-    contact[6u * header.stride + w] += f32(steps);
-    if (solved) {
-        keep_answer(w);
-    } else {
-        halt(w, NOT_SOLVED);
+    storageBarrier();
+}
+
+fn solve(count: u32, lane: u32, w: u32) {
+    // none
+    var loaded = 3u * count + SCALAR_COUNT;
+    var delta = FIRST_DELTA;
+    var solved = false;
+    // the first turn has the certificate only: a second one elsewhere would be compiled once more
+    var steps = 0u;
+    for (var turn = 0u; turn <= NEWTON_LIMIT && !solved; turn++) {
+        if (turn > 0u) {
+            delta = newton_step(count, delta, &loaded, lane, w);
+            steps++;
+            add_impulses(count, &loaded, lane, w);
+            sweep(count, &loaded, lane, w);
+        }
+        add_impulses(count, &loaded, lane, w);
+        solved = certify(count, &loaded, lane, w);
+    }
+    if (solved && lane < NV) {
+        rows[(Z + header.problem * NV + lane) * header.stride + w] = z[lane];
+    }
+    if (lane == 0u) {
+        if (header.problem == 0u) {
+            contact[6u * header.stride + w] = 0.0;
+        }
+        contact[6u * header.stride + w] += f32(steps);
+        if (solved) {
+            keep_certificate(w);
+        } else {
+            halt(w, NOT_SOLVED);
+        }
+    }
+}
+
+@compute @workgroup_size(LANES)
+fn newton(
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>
+) {
+    if (lane == 0u) {
+        told = vec2<u32>(atomicLoad(&listed[header.problem]));
+    }
+    let all = workgroupUniformLoad(&told).x;
+    for (var k = group.x; k < all; k += groups.x) {
+        if (lane == 0u) {
+            let w = u32(contact[LIST * header.stride + k]);
+            told = vec2<u32>(u32(contact[w]), w);
+        }
+        let world = workgroupUniformLoad(&told);
+        solve(world.x, lane, world.y);
     }
 }

@@ -1,4 +1,62 @@
-// Stages `velocity_sweeps` and `position_sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; where it does not contract, Newton goes on.
+// Stages `velocity_sweeps` and `position_sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; a world where it does not contract is listed, and Newton goes on.
+
+// z from the impulses themselves, and the residual and its rounding floor: of that what counts as solved.
+fn certify(count: u32, w: u32) -> bool {
+    //{clear}
+    for (var c = 0u; c < count; c++) {
+        let row = ROW_LEN * c;
+        //{patch_ask_add}
+        //{add_contact}
+    }
+    for (var s = 0u; s < SCALAR_COUNT; s++) {
+        let scalar = SCALAR + SCALAR_LEN * s;
+        if (motion[scalar * header.stride + w] != 0.0) {
+            //{add_scalar}
+        }
+    }
+    residual = 0.0;
+    var magnitude = 0.0;
+    var ok = true;
+    for (var c = 0u; c < count; c++) {
+        let row = ROW_LEN * c;
+        //{patch_ask_check}
+        var error = 0.0;
+        var size = 0.0;
+        //{check_contact}
+        ok = ok && finite(error) && finite(size);
+        residual = max(residual, error);
+        magnitude = max(magnitude, size);
+    }
+    for (var s = 0u; s < SCALAR_COUNT; s++) {
+        let scalar = SCALAR + SCALAR_LEN * s;
+        if (motion[scalar * header.stride + w] != 0.0) {
+            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
+            var error = 0.0;
+            var size = 0.0;
+            //{check_scalar}
+            ok = ok && finite(error) && finite(size);
+            residual = max(residual, error);
+            magnitude = max(magnitude, size);
+        }
+    }
+    rounding = 4.0 * EPSILON * magnitude;
+    return ok && is_solved();
+}
+
+fn sweep(count: u32, w: u32) {
+    for (var c = 0u; c < count; c++) {
+        let row = ROW_LEN * c;
+        //{patch_ask_sweep}
+        //{sweep_contact}
+    }
+    for (var s = 0u; s < SCALAR_COUNT; s++) {
+        let scalar = SCALAR + SCALAR_LEN * s;
+        if (motion[scalar * header.stride + w] != 0.0) {
+            let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
+            //{sweep_scalar}
+        }
+    }
+}
 
 @compute @workgroup_size(64)
 fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -43,11 +101,13 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         contact[5u * header.stride + w] = 0.0;
     }
     contact[5u * header.stride + w] += f32(swept);
-    contact[7u * header.stride + w] = 0.0;
     if (solved) {
-        keep_answer(w);
+        //{keep_z}
+        keep_certificate(w);
     } else if (newton) {
-        contact[7u * header.stride + w] = 1.0;
+        // in any order: where a world stands in the list changes no bit of it
+        let place = atomicAdd(&listed[header.problem], 1u);
+        contact[LIST * header.stride + place] = f32(w);
     } else {
         halt(w, NOT_SOLVED);
     }

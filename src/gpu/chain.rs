@@ -88,7 +88,11 @@ impl Chain {
                 layout: Some(&pipeline_layout),
                 module: &module,
                 entry_point: Some(kernel.name),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                // shaders write what they read of it
+                compilation_options: wgpu::PipelineCompilationOptions {
+                    zero_initialize_workgroup_memory: false,
+                    ..Default::default()
+                },
                 cache: None,
             })
         };

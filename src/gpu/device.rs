@@ -11,6 +11,9 @@ use crate::solver::{DeviceChoice, DeviceWork, FrictionLaw};
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
 
+/// As many workgroups as the largest GPUs run at a time.
+const WORKGROUPS: usize = 4096;
+
 /// A device that has not done one submission after so long is taken for lost.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -129,6 +132,8 @@ pub(crate) struct Limits {
     pub binding_bytes: u64,
     /// All buffers of a [`super::Chain`], bytes. How much a device has, no interface tells: it shows when it refuses.
     pub memory_bytes: u64,
+    /// Workgroups for what shaders list: one takes on what is listed after another. More where they would be too long over it.
+    pub workgroups: usize,
     /// Longest time that a submission may take. With none at all, nothing that is waited for has answered.
     pub patience: Duration,
 }
@@ -226,8 +231,22 @@ impl Device {
             faults.lost = Some(format!("{reason:?} {message}"));
         });
         let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
-        let limits = Limits { binding_bytes, memory_bytes: u64::MAX, patience: PATIENCE };
+        let limits = Limits { binding_bytes, memory_bytes: u64::MAX, workgroups: WORKGROUPS, patience: PATIENCE };
         Ok(Self { device, queue, info, limits, faults })
+    }
+
+    /// A device of its own, if this machine has one; where `DELASSUS_REQUIRE_GPU` is set it must.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Option<Self> {
+        let required = std::env::var("DELASSUS_REQUIRE_GPU").is_ok_and(|value| !value.is_empty() && value != "0");
+        match Self::new(&DeviceChoice::Any) {
+            Ok(device) => Some(device),
+            Err(error) => {
+                assert!(!required, "DELASSUS_REQUIRE_GPU is set: {error}");
+                eprintln!("NOT CHECKED: {error}");
+                None
+            }
+        }
     }
 
     /// Makes it as lost as a driver that was reset.

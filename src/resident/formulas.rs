@@ -42,6 +42,9 @@ pub(super) struct Formulas {
     /// z ← z + Y λ, and the sum of the terms' magnitudes.
     pub add_contact: Program,
     pub add_scalar: Program,
+    /// The same of one component of z.
+    pub add_contact_to_one: Program,
+    pub add_scalar_to_one: Program,
     /// Residual of a row, and the largest sum of the magnitudes of its terms.
     pub check_contact: Program,
     pub check_scalar: Program,
@@ -76,6 +79,8 @@ impl Formulas {
             sweep_scalar: record(2 * nv + 5, |x| sweep_scalar(nv, x)),
             add_contact: record(5 * nv + 3, |x| add_rows(nv, 3, x)),
             add_scalar: record(3 * nv + 1, |x| add_rows(nv, 1, x)),
+            add_contact_to_one: record(2 + 3 + 3, |x| add_rows(1, 3, x)),
+            add_scalar_to_one: record(2 + 1 + 1, |x| add_rows(1, 1, x)),
             check_contact: record(5 * nv + 10, |x| check_contact(law, compliance, nv, x)),
             check_scalar: record(3 * nv + 5, |x| check_scalar(nv, x)),
             contact_law: record(11, |x| contact_law(compliance, x)),

@@ -81,9 +81,10 @@ pub(super) const CONTACT_LEN: usize = 10;
 pub(super) const CONTACT_KIND: usize = CONTACT_LEN;
 /// What else it has then begins here: three further vertices, each with the numbers of a contact, and whether it is there in the place of the pair.
 pub(super) const VERTEX: usize = CONTACT_KIND + 3;
-/// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and whether the problem at
-/// hand is still unsolved.
+/// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and [`LIST`].
 pub(super) const CONTACT_HEAD: usize = 8;
+/// Of those the list of the worlds that sweeps left to Newton, one after another, wherever the worlds stand. The others are told of the world itself.
+pub(super) const LIST: usize = 7;
 /// Numbers of a scalar row in the `motion` buffer before its Y: whether it acts, W, both biases.
 pub(super) const SCALAR_HEAD: usize = 4;
 /// Numbers that a world remembers of a contact: pair, feature, impulse in world axes. Of a patch the feature is −1, and the impulse that of its friction.
@@ -489,12 +490,29 @@ impl Layout {
     pub fn z(&self) -> usize {
         self.scalar_impulse() + 2 * self.scalar_rows()
     }
-    /// Newton's system, shape \[nv\]\[nv\].
-    pub fn system(&self) -> usize {
+    /// Change of the impulses of the scalar rows by Newton's step.
+    pub fn scalar_newton(&self) -> usize {
         self.z() + 2 * self.nv
     }
     pub fn rows_buffer_len(&self) -> usize {
-        self.system() + self.nv * self.nv
+        self.scalar_newton() + self.scalar_rows()
+    }
+
+    // In the memory of the workgroup, while Newton solves a world.
+
+    /// Its system with the right-hand side, shape \[nv\]\[nv + 1\], or sums of the invocations.
+    pub fn newton_system_len(&self) -> usize {
+        (self.nv * (self.nv + 1)).max(NEWTON_SUMS * newton_lanes(self.nv))
+    }
+    /// Rows of a tile of Y, which are whole contacts: as many as a world has at most, if there is room for so many beside the system, its answer, z and the magnitudes; none where there is no room for
+    /// one contact, and so no Newton.
+    pub fn newton_tile_rows(&self) -> usize {
+        // every array begins at a multiple of four numbers
+        let padded = |len: usize| len.next_multiple_of(4);
+        let others = padded(self.newton_system_len()) + 3 * padded(self.nv) + padded(2) + padded(1);
+        // Y of a row, and its law
+        let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4);
+        (room / 3 * 3).min((3 * self.capacity + self.scalar_rows()).next_multiple_of(3))
     }
 
     /// The tables: pairs, signs, bounds.
@@ -512,6 +530,16 @@ impl Layout {
     pub fn bound_table(&self) -> usize {
         self.sign_table() + self.signs.len()
     }
+}
+
+/// Numbers that a workgroup has memory for, on every device.
+const WORKGROUP_NUMBERS: usize = 16_384 / size_of::<f32>();
+/// Sums that the invocations of Newton add up.
+pub(super) const NEWTON_SUMS: usize = 6;
+
+/// Invocations of a workgroup of Newton: a column of the system with its right-hand side is one's.
+pub(super) fn newton_lanes(nv: usize) -> usize {
+    if nv < 32 { 32 } else { 64 }
 }
 
 /// What became of a world in this call: [`HALT`], substeps done, then the worst of them, as [`crate::WorldReport`] has it: residual, floor, overlap, sweeps; contacts and rows of the

@@ -11,9 +11,12 @@
 //! A world that the chain cannot step halts: it is not solved, has more contacts than there is room for, a pair near that has no formula here, or would leave
 //! all bounds. It keeps its state from before the step, and the CPU steps it from there through what it missed.
 
+#[cfg(test)]
+mod elimination;
 mod formulas;
 mod layout;
 mod memory;
+mod newton_templates;
 mod patch_formulas;
 mod patch_templates;
 mod shaders;
@@ -28,7 +31,7 @@ use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::Layout;
-use shaders::{Shader, Stage, draw, movers, shaders, stages};
+use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages, worlds_of_a_workgroup};
 use std::ops::Range;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
@@ -39,8 +42,8 @@ const FIRST_CAPACITY: usize = 16;
 const MOST_CAPACITY: usize = 128;
 /// Invocations of a workgroup.
 const WORKGROUP: usize = 64;
-/// Most worlds of a dispatch.
-const MOST_WORLDS: usize = 65_535 * WORKGROUP;
+/// Most workgroups of a dispatch.
+const MOST_WORKGROUPS: usize = 65_535;
 
 /// Worlds that are moved at a time, whole workgroups of them.
 const MOVED: usize = 4 * WORKGROUP;
@@ -70,6 +73,8 @@ pub(crate) struct Resident {
     world_count: usize,
     /// Most contacts of a world that there is memory for, as far as is known.
     most_capacity: usize,
+    /// How many worlds a workgroup of Newton may have to take on.
+    worlds_of_a_workgroup: usize,
 }
 
 /// What the device answers of the worlds of a set of buffers, see [`Resident::answers`].
@@ -172,10 +177,12 @@ impl Resident {
         let others = movers(plan, &layout).into_iter().chain([draw(plan, &layout)]).collect::<Vec<_>>();
         let kernels = all.iter().chain(&others).map(|Shader { name, source }| Kernel { name, source });
         let kernels: Vec<_> = kernels.collect();
-        let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true])?;
+        let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true, true])?;
         let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
         let (stages, gather) = (stages(&names), all.len());
-        Ok(Self { layout, chain, stages, gather, sets: Vec::new(), world_count, most_capacity: MOST_CAPACITY })
+        let worlds_of_a_workgroup = worlds_of_a_workgroup(plan, &layout).min(WORKGROUP);
+        let (sets, most_capacity) = (Vec::new(), MOST_CAPACITY);
+        Ok(Self { layout, chain, stages, gather, sets, world_count, most_capacity, worlds_of_a_workgroup })
     }
 
     /// Components of the storage bindings that have one for every world, in their order.
@@ -193,7 +200,7 @@ impl Resident {
             let name = &self.chain.device().info().name;
             return Err(Error::Device(format!("{name} binds too little for one workgroup of worlds; use backend cpu")));
         }
-        let most = most.min(MOST_WORLDS);
+        let most = most.min(MOST_WORKGROUPS * self.worlds_of_a_workgroup);
         let tables = self.layout.tables();
         self.chain.clear();
         self.sets.clear();
@@ -204,7 +211,8 @@ impl Resident {
             let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
             let columns = ((1 + self.layout.state_len()) * MOVED).max(DRAWN + 3 * self.layout.nu);
-            bytes.extend([tables.len(), columns].map(|numbers| 4 * numbers as u64));
+            // and how many worlds of either problem are listed
+            bytes.extend([tables.len(), columns, 2].map(|numbers| 4 * numbers as u64));
             let back = (4 * self.layout.scalar_memory() * stride) as u64;
             let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
             if !self.chain.add_set(&headers, &bytes, back)? {
@@ -321,9 +329,17 @@ impl Resident {
     /// The shaders of a step over one set of worlds.
     fn dispatches(&self, worlds: &Range<usize>) -> Vec<Dispatch> {
         let groups = worlds.len().div_ceil(WORKGROUP) as u32;
-        let contacts = |stage: &Stage| if stage.by_contact { self.layout.capacity as u32 } else { 1 };
-        let stages = self.stages.iter();
-        stages.map(|s| Dispatch { kernel: s.shader, header: s.problem, workgroups: [groups, contacts(s)] }).collect()
+        let workgroups = self.chain.device().limits.workgroups;
+        let listed = worlds.len().min(workgroups).max(worlds.len().div_ceil(self.worlds_of_a_workgroup));
+        let stages = self.stages.iter().map(|stage| {
+            let workgroups = match stage.spread {
+                Spread::Worlds => [groups, 1],
+                Spread::Contacts => [groups, self.layout.capacity as u32],
+                Spread::Listed => [listed as u32, 1],
+            };
+            Dispatch { kernel: stage.shader, header: stage.problem, workgroups }
+        });
+        stages.collect()
     }
 
     /// Steps all worlds, and asks what came of it; does not wait.

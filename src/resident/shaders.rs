@@ -1,7 +1,11 @@
 //! The shaders of a model: the loops of `shaders/resident/`, and between them the recorded formulas.
 
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
-use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, GUARD, Layout, PointFormula, SCALAR_HEAD, VERTEX};
+use super::layout::{
+    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula, SCALAR_HEAD, VERTEX,
+    newton_lanes,
+};
+use super::newton_templates::with_newton;
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
 use super::templates::filled;
@@ -30,15 +34,30 @@ pub(super) struct Stage {
     pub shader: usize,
     /// 0 for the velocity problem, 1 for the position problem.
     pub problem: usize,
-    /// Whether there is an invocation for every contact of a world, rather than for every world.
-    pub by_contact: bool,
+    pub spread: Spread,
+}
+
+/// What a stage has its invocations for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spread {
+    /// One for every world.
+    Worlds,
+    /// One for every contact of a world.
+    Contacts,
+    /// A workgroup for a world that is listed, and then for the next.
+    Listed,
 }
 
 /// The stages of a step, in flow order: every shader once, those that solve once a problem, one problem after the other.
 pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
     let stage = |shader: usize, problem: usize, prefix: &str| {
         let name = format!("{prefix}{}", shaders[shader]);
-        Stage { name, shader, problem, by_contact: ["contact_rows", "patch_rows"].contains(&shaders[shader]) }
+        let spread = match shaders[shader] {
+            "contact_rows" | "patch_rows" => Spread::Contacts,
+            "newton" => Spread::Listed,
+            _ => Spread::Worlds,
+        };
+        Stage { name, shader, problem, spread }
     };
     let solves = |k: &usize| matches!(shaders[*k], "sweeps" | "newton");
     let last = shaders.len() - 1;
@@ -52,7 +71,7 @@ pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
 
 macro_rules! template {
     ($name:ident, $file:literal) => {
-        const $name: &str = include_str!(concat!("../../shaders/resident/", $file, ".wgsl"));
+        pub(super) const $name: &str = include_str!(concat!("../../shaders/resident/", $file, ".wgsl"));
     };
 }
 template!(COMMON, "common");
@@ -62,6 +81,7 @@ template!(PATCH_ROWS, "patch_rows");
 template!(CONTACT_TERMS, "contact_terms");
 template!(PROBLEM, "problem");
 template!(SWEEPS, "sweeps");
+template!(ELIMINATION, "elimination");
 template!(NEWTON, "newton");
 template!(FINISH, "finish");
 template!(COLUMNS, "columns");
@@ -69,6 +89,8 @@ template!(DRAW, "draw");
 
 /// Newton steps on a problem at most.
 const NEWTON_LIMIT: usize = 20;
+/// Sweeps after each of them: they find which rows act.
+const STEP_SWEEPS: usize = 5;
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
 const CONTRACTS: f64 = 0.1;
 /// Operations of the free motion in one shader: compilers take long over more.
@@ -92,7 +114,7 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
         let source = format!("{common}\n{}\n{statements}}}\n", entry(&name));
         all.push(Shader { name, source });
     }
-    let newton = plan.settings.solve().uses_newton();
+    let newton = plan.settings.solve().uses_newton() && layout.newton_tile_rows() > 0;
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let mut template = |name: &str, text: &str| {
         // worlds with patches are swept only
@@ -108,7 +130,7 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     template("contact_terms", CONTACT_TERMS);
     template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
     if newton {
-        template("newton", &format!("{PROBLEM}{NEWTON}"));
+        template("newton", &with_newton(&format!("{PROBLEM}{ELIMINATION}{NEWTON}"), formulas, layout));
     }
     template("finish", FINISH);
     all
@@ -146,18 +168,39 @@ pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
     1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows())
 }
 
-/// Iterations of all loops of one step of Newton.
-pub(super) fn loops_of_a_newton_step(nv: usize, units: usize) -> usize {
-    // system, elimination, both passes over the rows, line search, taking the step with its tangents, sweeps, certificate
-    1 + nv + nv * nv + nv + (2 + nv) * units + 5 + 4 * units + 5 * (1 + units) + 2 * units
+/// Iterations of all loops of an invocation of Newton: of what it does once a world, and of a step.
+pub(super) fn loops_of_newton(l: &Layout) -> (usize, usize) {
+    let (nv, lanes, scalars, units) = (l.nv, newton_lanes(l.nv), l.scalar_rows(), l.capacity + l.scalar_rows());
+    let tile_rows = l.newton_tile_rows().max(3);
+    let tiles = (3 * l.capacity + scalars).div_ceil(tile_rows);
+    // contacts and scalar rows of an invocation; rows and columns of the system, of those from k on
+    let own = units / lanes + 2 * tiles;
+    let (own_rows, own_columns) = (|k: usize| (nv - k).div_ceil(lanes / 8), |k: usize| (nv + 1 - k).div_ceil(8));
+    let load = tiles * (2 + tile_rows * nv / lanes);
+    let reload = if tiles > 1 { load } else { 0 };
+    // z, the residuals, and the largest of all invocations
+    let certificate = 2 * (tiles + reload) + units + own + lanes;
+    let add = tiles + units;
+    let elimination = 3 * nv + (1..nv).map(|k| own_rows(k) * (1 + own_columns(k))).sum::<usize>();
+    let step = 3 + nv * (nv + 1) / lanes + 2 * (tiles + reload + own * (1 + nv)) + add + elimination;
+    let choice = 2 * NEWTON_SUMS + lanes + 4 * own;
+    // with z before them
+    let sweeps = tiles + reload + units + STEP_SWEEPS * (1 + tiles + reload + units);
+    (2 + load + certificate, 1 + step + choice + sweeps + certificate)
+}
+
+/// How many worlds a workgroup of Newton may have to take on, one after another.
+pub(super) fn worlds_of_a_workgroup(plan: &Plan, l: &Layout) -> usize {
+    let ((once, step), (_, steps)) = (loops_of_newton(l), loop_limits(plan, l));
+    (LOOP_BUDGET / (once + steps * step)).max(1)
 }
 
 /// Rounds of sweeps and steps of Newton at most: as many as the settings ask for, and loops may turn ([`LOOP_BUDGET`]).
 pub(super) fn loop_limits(plan: &Plan, l: &Layout) -> (usize, usize) {
-    let units = l.capacity + l.scalar_rows();
-    let left = LOOP_BUDGET.saturating_sub(4 * units);
+    let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows()));
     let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
-    (rounds.min(left / loops_of_a_round(plan, l)), NEWTON_LIMIT.min(left / loops_of_a_newton_step(l.nv, units)))
+    let (once, step) = loops_of_newton(l);
+    (rounds.min(left / loops_of_a_round(plan, l)), NEWTON_LIMIT.min(LOOP_BUDGET.saturating_sub(once) / step))
 }
 
 /// The head of an entry point whose invocations are worlds.
@@ -189,6 +232,7 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("SCALAR_HEAD", SCALAR_HEAD),
         ("SCALAR_IMPULSE", l.scalar_impulse()),
         ("ROW_LEN", l.row_len()),
+        ("ROW_Y", Layout::ROW_Y),
         ("ROW_OWN", l.row_own()),
         ("ROW_FREE", l.row_free()),
         ("ROW_PREVIOUS", l.row_previous()),
@@ -198,7 +242,15 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("ROW_FRICTION", l.row_friction()),
         ("ROW_NEWTON", l.row_newton()),
         ("Z", l.z()),
-        ("SYSTEM", l.system()),
+        ("SCALAR_NEWTON", l.scalar_newton()),
+        ("STEP_SWEEPS", STEP_SWEEPS),
+        ("LIST", LIST),
+        ("LANES", newton_lanes(l.nv)),
+        ("SYSTEM_LEN", l.newton_system_len()),
+        ("TILE_ROWS", l.newton_tile_rows()),
+        ("SUMS", NEWTON_SUMS),
+        // the last of the sums
+        ("MERIT_NOW", NEWTON_SUMS - 1),
         ("NEWTON_LIMIT", newton_steps),
         ("Q", Layout::Q),
         ("V", l.v()),

@@ -5,7 +5,7 @@
     reason = "texts that are made once for a model read best in one piece"
 )]
 
-use super::formulas::{Formulas, LENGTHS, POINT_INPUTS};
+use super::formulas::{Formulas, POINT_INPUTS};
 use super::layout::{Layout, PointFormula, SCALAR_HEAD};
 use crate::lane::Program;
 use std::fmt::Write;
@@ -64,25 +64,6 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
     let impulse = |k: usize| format!("rows[(row + ROW_IMPULSE + 3u * header.problem + {k}u) * header.stride + w]");
     let scalar_impulse = || "rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w]".to_owned();
     let bound = |k: usize| format!("tables[BOUND_TABLE + 2u * s + {k}u]");
-    let contact_y = |i: usize, d: usize| row(Layout::ROW_Y + nv * i + d);
-    let scalar_y = |_: usize, d: usize| scalar(SCALAR_HEAD + d);
-    let scalar_bias = |_: usize| "bias".to_owned();
-    let of_contact = NewtonRows {
-        rows: 3,
-        nv,
-        y: &contact_y,
-        column: &|i| format!("rows[(row + {}u + NV * {i}u + d) * header.stride + w]", Layout::ROW_Y),
-        bias: &bias,
-        impulse: &impulse,
-    };
-    let of_scalar = NewtonRows {
-        rows: 1,
-        nv,
-        y: &scalar_y,
-        column: &|_| format!("motion[(scalar + {SCALAR_HEAD}u + d) * header.stride + w]"),
-        bias: &scalar_bias,
-        impulse: &|_| scalar_impulse(),
-    };
     let named = |list: &'static [&'static str]| from(list.len(), move |k| list[k].to_owned());
     let mut out = String::new();
     for line in text.lines() {
@@ -97,81 +78,6 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
             "keep_z" => (0..nv)
                 .map(|k| format!("rows[(Z + header.problem * NV + {k}u) * header.stride + w] = z{k};\n"))
                 .collect::<String>(),
-            "clear_system_row" => (0..nv).map(|j| format!("rows[system(i, {j}u, w)] = 0.0;\n")).collect::<String>(),
-            "pivot_row" => (0..nv).map(|j| format!("let pivot{j} = rows[system(k, {j}u, w)];\n")).collect(),
-            "eliminate_row" => {
-                let entry = |j: usize| format!("rows[system(i, {j}u, w)]");
-                (0..nv).map(|j| format!("{} = fma(factor, pivot{j}, {});\n", entry(j), entry(j))).collect()
-            }
-            "contact_law" => {
-                of_contact.velocity()
-                    + &told(
-                        &f.contact_law,
-                        "law_",
-                        &inputs(&[
-                            from(3, |k| format!("u{k}")),
-                            from(3, impulse),
-                            from(3, |k| row(l.row_own() + k)),
-                            from(1, |k| row(l.row_friction() + k)),
-                            named(&["delta"]),
-                        ]),
-                        |i, x| format!("law[{i}] = {x};"),
-                    )
-            }
-            "add_contact_law" => of_contact.add_law(),
-            "contact_step" => {
-                let mut text = of_contact.step();
-                for i in 0..3 {
-                    let _ = writeln!(text, "{} = step{i};", row(l.row_newton() + i));
-                }
-                text
-            }
-            "contact_merits" => told(
-                &f.contact_merits,
-                "merits_",
-                &inputs(&[
-                    from(3, |k| format!("u{k}")),
-                    from(3, impulse),
-                    from(3, |k| format!("u_step{k}")),
-                    from(3, |k| format!("step{k}")),
-                    from(3, |k| row(l.row_own() + k)),
-                    from(1, |k| row(l.row_friction() + k)),
-                ]),
-                |i, x| format!("merits[{i}] += {x};"),
-            ),
-            "scalar_law" => {
-                of_scalar.velocity()
-                    + &told(
-                        &f.scalar_law,
-                        "law_",
-                        &inputs(&[
-                            named(&["u0"]),
-                            from(1, |_| scalar_impulse()),
-                            from(1, |_| scalar(1)),
-                            from(2, bound),
-                            named(&["delta"]),
-                        ]),
-                        |i, x| format!("law[{i}] = {x};"),
-                    )
-            }
-            "add_scalar_law" => of_scalar.add_law(),
-            "scalar_step" => of_scalar.step(),
-            "scalar_merits" => told(
-                &f.scalar_merits,
-                "merits_",
-                &inputs(&[
-                    named(&["u0"]),
-                    from(1, |_| scalar_impulse()),
-                    named(&["u_step0", "step0"]),
-                    from(1, |_| scalar(1)),
-                    from(2, bound),
-                ]),
-                |i, x| format!("merits[{i}] += {x};"),
-            ),
-            "length" => {
-                let lengths = LENGTHS.iter().enumerate();
-                lengths.map(|(k, a)| format!("if (best == {k}u) {{ length = {a:e}f; }}\n")).collect()
-            }
             "points" => points(f),
             "choose_points" => choose_points(f),
             "contact_rows" => told(
@@ -285,88 +191,6 @@ pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
         });
     }
     out
-}
-
-/// The rows of a contact, or one scalar row, as Newton takes them: its law is in `law`, M row by row and then h.
-struct NewtonRows<'a> {
-    rows: usize,
-    nv: usize,
-    /// Expression of Y_id, and of b_i.
-    y: &'a dyn Fn(usize, usize) -> String,
-    bias: &'a dyn Fn(usize) -> String,
-    /// Expression of Y_id for a variable d.
-    column: &'a dyn Fn(usize) -> String,
-    /// Expression of λ_i.
-    impulse: &'a dyn Fn(usize) -> String,
-}
-
-impl NewtonRows<'_> {
-    /// u = b + Yᵀ z
-    fn velocity(&self) -> String {
-        let mut out = String::new();
-        for i in 0..self.rows {
-            let sum = (0..self.nv).fold((self.bias)(i), |sum, d| format!("fma({}, z{d}, {sum})", (self.y)(i, d)));
-            let _ = writeln!(out, "let u{i} = {sum};");
-        }
-        out
-    }
-
-    /// g = h − M u − λ, what the law lacks at u.
-    fn lack(&self) -> String {
-        let n = self.rows;
-        let mut out = String::new();
-        for i in 0..n {
-            let lack = format!("law[{}] - {}", n * n + i, (self.impulse)(i));
-            let lack = (0..n).fold(lack, |sum, j| format!("fma(-law[{}], u{j}, {sum})", n * i + j));
-            let _ = writeln!(out, "let g{i} = {lack};");
-        }
-        out
-    }
-
-    /// right ← right + Y g,  system ← system + Y M Yᵀ
-    fn add_law(&self) -> String {
-        let (n, nv) = (self.rows, self.nv);
-        let mut out = self.lack();
-        for i in 0..n {
-            for d in 0..nv {
-                let _ = writeln!(out, "let y{i}_{d} = {};", (self.y)(i, d));
-            }
-        }
-        // row d of the system: t_j = Σ_i Y_id M_ij
-        let _ = writeln!(out, "for (var d = 0u; d < NV; d++) {{");
-        for i in 0..n {
-            let _ = writeln!(out, "let own{i} = {};", (self.column)(i));
-        }
-        let right = (0..n).fold("right[d]".to_owned(), |sum, i| format!("fma(own{i}, g{i}, {sum})"));
-        let _ = writeln!(out, "right[d] = {right};");
-        for j in 0..n {
-            let terms: Vec<_> = (0..n).map(|i| format!("own{i} * law[{}]", n * i + j)).collect();
-            let _ = writeln!(out, "let t{j} = {};", terms.join(" + "));
-        }
-        for e in 0..nv {
-            let at = format!("rows[system(d, {e}u, w)]");
-            let sum = (0..n).fold(at.clone(), |sum, j| format!("fma(t{j}, y{j}_{e}, {sum})"));
-            let _ = writeln!(out, "{at} = {sum};");
-        }
-        out.push_str("}\n");
-        out
-    }
-
-    /// The changes of velocity Yᵀ Δz and of impulse Δλ = g − M Yᵀ Δz that the system's answer gives.
-    fn step(&self) -> String {
-        let n = self.rows;
-        let mut out = self.lack();
-        for i in 0..n {
-            let sum =
-                (0..self.nv).fold("0.0".to_owned(), |sum, d| format!("fma({}, right[{d}], {sum})", (self.y)(i, d)));
-            let _ = writeln!(out, "let u_step{i} = {sum};");
-        }
-        for i in 0..n {
-            let step = (0..n).fold(format!("g{i}"), |sum, j| format!("fma(-law[{}], u_step{j}, {sum})", n * i + j));
-            let _ = writeln!(out, "let step{i} = {step};");
-        }
-        out
-    }
 }
 
 /// A function for the points of every kind of pair.

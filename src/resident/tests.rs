@@ -45,7 +45,7 @@ fn patch_plans() -> Vec<(&'static str, Plan)> {
 }
 
 /// Numbers of order 1, the same in every run.
-fn samples(random: &mut u32, count: usize) -> Vec<f32> {
+pub(super) fn samples(random: &mut u32, count: usize) -> Vec<f32> {
     let mut next = || {
         *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (*random >> 8) as f32 / (1 << 23) as f32 - 1.0
@@ -219,7 +219,40 @@ fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
         layout.contact_buffer_len(),
         layout.rows_buffer_len(),
     ];
-    assert!(4 * components.iter().sum::<usize>() < 12_000, "{components:?}");
+    assert!(4 * components.iter().sum::<usize>() < 11_200, "{components:?}");
+}
+
+/// A ball in every corner of a chain of so many hinges.
+fn chain(nv: usize) -> Model {
+    let open = "<body pos='.2 0 0'><joint axis='0 1 0'/><geom type='sphere' size='.05'/>".repeat(nv);
+    let text = format!(
+        "<mujoco><worldbody><geom type='plane' size='5 5 .1'/>{open}{}</worldbody></mujoco>",
+        "</body>".repeat(nv)
+    );
+    Model::from_mjcf_str(&text).expect("a model")
+}
+
+#[test]
+fn newton_keeps_to_the_memory_that_a_workgroup_has_everywhere() {
+    for nv in [1, 14, 27, 31, 32, 48, 60, 61] {
+        let plan = plan_of(chain(nv), Settings::default());
+        for capacity in [1, 16, super::MOST_CAPACITY] {
+            let mut layout = Layout::new(&plan, capacity);
+            let formulas = Formulas::new(&plan, &layout);
+            let all = shaders(&plan, &formulas, &mut layout);
+            let Some(newton) = all.iter().find(|shader| shader.name == "newton") else {
+                assert!(nv > 60, "{nv} degrees of freedom");
+                continue;
+            };
+            assert!(nv <= 60 && layout.newton_tile_rows() >= 3, "{nv} degrees of freedom");
+            let module = naga::front::wgsl::parse_str(&newton.source).expect("WGSL");
+            let shared = module.global_variables.iter().filter(|(_, v)| v.space == naga::AddressSpace::WorkGroup);
+            // as WebGPU counts
+            let bytes: u32 =
+                shared.map(|(_, v)| module.types[v.ty].inner.size(module.to_ctx()).next_multiple_of(16)).sum();
+            assert!(bytes <= 16_384, "{nv} degrees of freedom: {bytes} bytes");
+        }
+    }
 }
 
 #[test]
@@ -248,7 +281,11 @@ fn no_shader_may_exceed_what_lavapipe_loops() {
             let units = layout.capacity + layout.scalar_rows();
             let (rounds, newton_steps) = super::shaders::loop_limits(&plan, &layout);
             assert!(rounds * super::shaders::loops_of_a_round(&plan, &layout) + 4 * units <= LOOP_BUDGET);
-            assert!(newton_steps * super::shaders::loops_of_a_newton_step(layout.nv, units) + 4 * units <= LOOP_BUDGET);
+            let (once, step) = super::shaders::loops_of_newton(&layout);
+            assert!(once + newton_steps * step <= LOOP_BUDGET);
+            assert!(
+                super::shaders::worlds_of_a_workgroup(&plan, &layout) * (once + newton_steps * step) <= LOOP_BUDGET
+            );
             assert!(rounds >= 5 && (capacity > 16 || rounds >= 20), "{name}: {rounds} rounds");
             assert!(newton_steps >= 5 && (capacity > 16 || newton_steps >= 16), "{name}: {newton_steps}");
         }

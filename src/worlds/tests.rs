@@ -7,23 +7,10 @@ use super::core::Core;
 use super::on_device::OnDevice;
 use super::{Backend, Settings, WorldReport, Worlds};
 use crate::error::{Error, Result};
-use crate::gpu::{Device, DeviceChoice};
+use crate::gpu::Device;
 use crate::lane::Counted;
 use crate::{Mask, Model};
 use std::time::Duration;
-
-/// A device of its own.
-fn device() -> Option<Device> {
-    let required = std::env::var("DELASSUS_REQUIRE_GPU").is_ok_and(|value| !value.is_empty() && value != "0");
-    match Device::new(&DeviceChoice::Any) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            assert!(!required, "DELASSUS_REQUIRE_GPU is set: {error}");
-            eprintln!("NOT CHECKED: {error}");
-            None
-        }
-    }
-}
 
 /// Worlds on this very device.
 fn on(device: &Device, model: &Model, count: usize) -> Result<Worlds> {
@@ -77,7 +64,7 @@ fn go_on_after(fault: impl FnOnce(&mut Worlds), device: &Device) {
     let before = seen(&worlds);
     fault(&mut worlds);
     assert_eq!(before, seen(&worlds), "a call that fails changes nothing");
-    let mut other = stepped(&self::device().expect("a second device"));
+    let mut other = stepped(&Device::for_tests().expect("a second device"));
     let (q, v) = other.state();
     other.set_state(Mask::All, &q, &v).expect("a state");
     for worlds in [&mut worlds, &mut other] {
@@ -96,7 +83,7 @@ fn fails(result: Result<&[WorldReport]>, word: &str) {
 
 #[test]
 fn a_device_that_is_lost_takes_nothing_with_it() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     go_on_after(
         |worlds| {
             device.destroy();
@@ -108,7 +95,7 @@ fn a_device_that_is_lost_takes_nothing_with_it() {
 
 #[test]
 fn a_device_that_is_lost_while_it_steps_takes_nothing_with_it() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     go_on_after(
         |worlds| {
             let stepping = worlds.step_async(40).expect("begun");
@@ -121,7 +108,7 @@ fn a_device_that_is_lost_while_it_steps_takes_nothing_with_it() {
 
 #[test]
 fn what_nobody_waits_for_is_told_by_the_next_call() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     go_on_after(
         |worlds| {
             let stepping = worlds.step_async(40).expect("begun");
@@ -135,7 +122,7 @@ fn what_nobody_waits_for_is_told_by_the_next_call() {
 
 #[test]
 fn a_device_that_does_not_answer_is_not_waited_for_without_end() {
-    let Some(mut device) = device() else { return };
+    let Some(mut device) = Device::for_tests() else { return };
     device.limits.patience = Duration::ZERO;
     let model = ant();
     let mut worlds = on(&device, &model, 64).expect("worlds");
@@ -157,7 +144,7 @@ fn world_bytes(device: &Device, model: &Model) -> u64 {
 
 #[test]
 fn who_has_too_little_memory_is_told_how_many_worlds_fit() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     let model = ant();
     let mut small = device.clone();
     small.limits.memory_bytes = 400 * world_bytes(&device, &model);
@@ -172,7 +159,7 @@ fn who_has_too_little_memory_is_told_how_many_worlds_fit() {
 
 #[test]
 fn contacts_that_there_is_no_memory_for_are_the_cpus() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     let model = plate();
     // a quarter more than it takes; for twice the contacts it would be nearly twice as much
     let mut small = device.clone();
@@ -193,8 +180,30 @@ fn contacts_that_there_is_no_memory_for_are_the_cpus() {
 }
 
 #[test]
+fn worlds_that_share_a_workgroup_are_those_that_have_one_each() {
+    let Some(device) = Device::for_tests() else { return };
+    let (model, count) = (ant(), 100);
+    let mut few = device.clone();
+    few.limits.workgroups = 1;
+    let roll = |device: &Device| {
+        let mut worlds = on(device, &model, count).expect("worlds");
+        let v: Vec<f64> = (0..count * model.nv()).map(|i| (i as f64).cos()).collect();
+        worlds.set_state(Mask::All, &model.q0.repeat(count), &v).expect("a state");
+        let mut newton_steps = 0;
+        for k in 0..4 {
+            worlds.draw_control(k);
+            let reports = worlds.step(10).expect("steps");
+            newton_steps += reports.iter().filter(|report| !report.halted && report.newton_steps > 0).count();
+        }
+        assert!(newton_steps > count / 2, "{newton_steps} of {count}");
+        seen(&worlds)
+    };
+    assert_eq!(roll(&few), roll(&device));
+}
+
+#[test]
 fn worlds_in_several_sets_of_buffers_are_those_of_one() {
-    let Some(device) = device() else { return };
+    let Some(device) = Device::for_tests() else { return };
     let (model, count) = (ant(), 700);
     // no array of a world is all of it: at least two workgroups fit, and far from all
     let mut small = device.clone();

@@ -1,0 +1,221 @@
+//! The twin of `shaders/resident/elimination.wgsl`, whose invocations share a system: what each does from barrier to barrier is told here lane by lane, and lanes run in any order.
+//!
+//! Bits must not depend on that order, and no lane may touch what another one writes before the next barrier; who reads what nobody has written is found too.
+
+use super::layout::{NEWTON_SUMS, newton_lanes};
+use super::shaders::ELIMINATION;
+use super::tests::samples;
+use crate::gpu::{Chain, Device, Dispatch, Kernel};
+
+/// Memory of a workgroup, and who touched what since the last barrier.
+struct Memory {
+    numbers: Vec<Option<f32>>,
+    writer: Vec<Option<usize>>,
+    readers: Vec<Vec<usize>>,
+    lane: usize,
+    races: usize,
+}
+
+impl Memory {
+    fn new(numbers: &[f32], len: usize) -> Self {
+        let mut all: Vec<Option<f32>> = numbers.iter().copied().map(Some).collect();
+        all.resize(len, None);
+        Self { numbers: all, writer: vec![None; len], readers: vec![Vec::new(); len], lane: 0, races: 0 }
+    }
+    fn get(&mut self, at: usize) -> f32 {
+        self.races += usize::from(self.writer[at].is_some_and(|lane| lane != self.lane));
+        self.readers[at].push(self.lane);
+        self.numbers[at].expect("written before it is read")
+    }
+    fn set(&mut self, at: usize, x: f32) {
+        let others = self.writer[at].iter().chain(&self.readers[at]).any(|lane| *lane != self.lane);
+        self.races += usize::from(others);
+        (self.numbers[at], self.writer[at]) = (Some(x), Some(self.lane));
+    }
+    fn barrier(&mut self) {
+        self.writer.fill(None);
+        self.readers.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// What a lane does in one of so many phases, which barriers divide.
+type Phase<'a> = &'a dyn Fn(usize, usize, &mut Memory);
+
+/// An order of the lanes.
+fn shuffled(count: usize, random: &mut u32) -> Vec<usize> {
+    let mut lanes: Vec<usize> = (0..count).collect();
+    for k in (1..count).rev() {
+        *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        lanes.swap(k, (*random >> 8) as usize % (k + 1));
+    }
+    lanes
+}
+
+/// Runs all phases, every one in another order of the lanes.
+fn run([phases, lanes]: [usize; 2], phase: Phase<'_>, random: &mut u32, memory: &mut Memory) {
+    for k in 0..phases {
+        for lane in shuffled(lanes, random) {
+            memory.lane = lane;
+            phase(k, lane, memory);
+        }
+        memory.barrier();
+    }
+}
+
+/// The same as if the shader had no barriers: every lane as fast as it can.
+fn run_without_barriers([phases, lanes]: [usize; 2], phase: Phase<'_>, random: &mut u32, memory: &mut Memory) {
+    for lane in shuffled(lanes, random) {
+        memory.lane = lane;
+        (0..phases).for_each(|k| phase(k, lane, memory));
+    }
+}
+
+/// Where the answer lies, behind the system with its right-hand side.
+fn answer(nv: usize) -> usize {
+    nv * (nv + 1)
+}
+
+/// Phases and lanes.
+fn size_of_eliminate(nv: usize) -> [usize; 2] {
+    [nv - 1 + nv, newton_lanes(nv)]
+}
+
+fn eliminate(nv: usize, phase: usize, lane: usize, memory: &mut Memory) {
+    let (columns, lanes) = (nv + 1, newton_lanes(nv));
+    if phase + 1 < nv {
+        let k = phase;
+        let inverse = 1.0 / memory.get(columns * k + k);
+        for i in (k + 1 + lane / 8..nv).step_by(lanes / 8) {
+            let factor = -memory.get(columns * i + k) * inverse;
+            for j in (k + 1 + lane % 8..columns).step_by(8) {
+                let sum = factor.mul_add(memory.get(columns * k + j), memory.get(columns * i + j));
+                memory.set(columns * i + j, sum);
+            }
+        }
+        return;
+    }
+    let k = nv - 1 - (phase + 1 - nv);
+    let x = memory.get(columns * k + nv) / memory.get(columns * k + k);
+    for i in (lane..k).step_by(lanes) {
+        let sum = (-memory.get(columns * i + k)).mul_add(x, memory.get(columns * i + nv));
+        memory.set(columns * i + nv, sum);
+    }
+    if lane == 0 {
+        memory.set(answer(nv) + k, x);
+    }
+}
+
+fn add_up(lanes: usize, which: usize, memory: &mut Memory) {
+    let mut sum = 0.0;
+    for k in 0..lanes {
+        sum += memory.get(lanes * which + k);
+    }
+    memory.set(lanes * which, sum);
+}
+
+/// 1 + Y M Yᵀ with M positive semidefinite and not symmetric, and a right-hand side, shape \[nv\]\[nv + 1\].
+fn system(nv: usize, random: &mut u32) -> Vec<f32> {
+    let y = samples(random, nv * nv);
+    let m = samples(random, nv);
+    let mut all = vec![0.0; nv * (nv + 1)];
+    for i in 0..nv {
+        for j in 0..nv {
+            let sum: f32 =
+                (0..nv).map(|k| y[nv * i + k] * (m[k].abs() * y[nv * j + k] + 0.3 * y[nv * j + (k + 1) % nv])).sum();
+            all[(nv + 1) * i + j] = sum + if i == j { 2.0 } else { 0.0 };
+        }
+    }
+    (0..nv).zip(samples(random, nv)).for_each(|(i, x)| all[(nv + 1) * i + nv] = x);
+    all
+}
+
+fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
+    let mut memory = Memory::new(numbers, answer(nv) + nv);
+    run(size_of_eliminate(nv), &|k, lane, memory| eliminate(nv, k, lane, memory), random, &mut memory);
+    (memory.numbers[answer(nv)..].iter().map(|x| x.expect("an answer")).collect(), memory.races)
+}
+
+const SIZES: [usize; 7] = [1, 2, 7, 14, 27, 48, 60];
+
+#[test]
+fn a_system_is_solved_to_the_same_bits_in_whatever_order_the_lanes_run() {
+    let mut random = 3u32;
+    for nv in SIZES {
+        let numbers = system(nv, &mut random);
+        let (x, races) = solved(nv, &numbers, &mut random);
+        assert_eq!(races, 0, "nv {nv}");
+        for _ in 0..5 {
+            assert_eq!(x, solved(nv, &numbers, &mut random).0, "nv {nv}");
+        }
+        for i in 0..nv {
+            let row: Vec<f64> = numbers[(nv + 1) * i..(nv + 1) * (i + 1)].iter().map(|x| f64::from(*x)).collect();
+            let left = row[nv] - (0..nv).map(|j| row[j] * f64::from(x[j])).sum::<f64>();
+            assert!(left.abs() < 2e-3, "nv {nv}, row {i}: {left:e}");
+        }
+        // without barriers lanes take what others have not done yet
+        if nv > 1 {
+            let mut memory = Memory::new(&numbers, answer(nv) + nv);
+            let phase = |k: usize, lane: usize, memory: &mut Memory| eliminate(nv, k, lane, memory);
+            run_without_barriers(size_of_eliminate(nv), &phase, &mut random, &mut memory);
+            assert!(memory.races > 0, "nv {nv}");
+        }
+    }
+}
+
+#[test]
+fn sums_are_those_of_the_lanes_one_after_another() {
+    let mut random = 5u32;
+    for lanes in [32, 64] {
+        let each = samples(&mut random, NEWTON_SUMS * lanes);
+        let all = |random: &mut u32| {
+            let mut memory = Memory::new(&[], NEWTON_SUMS * lanes);
+            let phase = |k: usize, lane: usize, memory: &mut Memory| match k {
+                0 => (0..NEWTON_SUMS).for_each(|i| memory.set(lanes * i + lane, each[lanes * i + lane])),
+                _ if lane < NEWTON_SUMS => add_up(lanes, lane, memory),
+                _ => {}
+            };
+            run([2, lanes], &phase, random, &mut memory);
+            assert_eq!(memory.races, 0);
+            (0..NEWTON_SUMS).map(|i| memory.numbers[lanes * i].expect("a sum")).collect::<Vec<_>>()
+        };
+        let sums = all(&mut random);
+        for (i, sum) in sums.iter().enumerate() {
+            assert_eq!(*sum, each[lanes * i..lanes * (i + 1)].iter().fold(0.0, |sum, x| sum + x));
+        }
+        assert_eq!(sums, all(&mut random));
+    }
+}
+
+/// Drivers may round a division or a sum of products otherwise.
+const SAME: f32 = 1e-4;
+
+#[test]
+fn the_shader_solves_a_system_as_its_twin_does() {
+    let Some(device) = Device::for_tests() else { return };
+    let mut random = 9u32;
+    for nv in SIZES {
+        let (len, lanes) = (nv * (nv + 1), newton_lanes(nv));
+        let source = format!(
+            "@group(0) @binding(0) var<uniform> header: vec4<u32>;
+            @group(0) @binding(1) var<storage, read_write> numbers: array<f32>;
+            const NV = {nv}u;\nconst LANES = {lanes}u;\nconst SYSTEM_LEN = {len}u;\n{ELIMINATION}
+            @compute @workgroup_size(LANES) fn solve(@builtin(local_invocation_index) lane: u32) {{
+                for (var k = lane; k < SYSTEM_LEN; k += LANES) {{ system[k] = numbers[k]; }}
+                eliminate(lane);
+                if (lane < NV) {{ numbers[lane] = answer[lane]; }}
+            }}"
+        );
+        let kernel = Kernel { name: "solve", source: &source };
+        let mut chain = Chain::new(device.clone(), &[kernel], &[true]).expect("a shader");
+        assert!(chain.add_set(&[&[0; 16]], &[4 * len.max(nv) as u64], 4).expect("buffers"));
+        let numbers = system(nv, &mut random);
+        chain.write(0, 1, 0, &numbers);
+        chain.run(0, &[Dispatch { kernel: 0, header: 0, workgroups: [1, 1] }], 1).expect("a run");
+        let told = chain.read(0, 1, 0..nv).expect("an answer");
+        let (x, _) = solved(nv, &numbers, &mut random);
+        let largest = x.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+        for (a, b) in told.iter().zip(&x) {
+            assert!((a - b).abs() <= SAME * largest, "nv {nv}: {a:e} and {b:e}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What stands in the template of Newton, whose invocations share a world: Y and z lie in workgroup memory.
+#![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
+
+use super::formulas::{Formulas, LENGTHS};
+use super::layout::{Layout, NEWTON_SUMS};
+use super::templates::{from, inputs, told};
+
+/// The template with its formulas: `//{newton_name}` lines become statements.
+pub(super) fn with_newton(text: &str, f: &Formulas, l: &Layout) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let name = line.trim().strip_prefix("//{newton_").and_then(|rest| rest.strip_suffix('}'));
+        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, l)));
+    }
+    out
+}
+
+fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
+    let nv = l.nv;
+    // of a contact at component `row` of `rows`, and of a scalar row at component `scalar` of `motion`; both in the tile at `at`
+    let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
+    let bias = |k: usize| format!("rows[(row + ROW_BIAS + 3u * header.problem + {k}u) * header.stride + w]");
+    let impulse = |k: usize| format!("rows[(row + ROW_IMPULSE + 3u * header.problem + {k}u) * header.stride + w]");
+    let scalar_impulse = || "rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w]".to_owned();
+    let scalar_weight = || "motion[(scalar + 1u) * header.stride + w]".to_owned();
+    let bound = |k: usize| format!("tables[BOUND_TABLE + 2u * s + {k}u]");
+    let own = |k: usize| row(l.row_own() + k);
+    let friction = |_: usize| row(l.row_friction());
+    let shared = |array: &'static str| move |k: usize| format!("{array}[{k}u]");
+    let y = |k: usize| format!("tile[at + {k}u]");
+    // of the invocation that sweeps
+    let z = |k: usize| format!("z{k}");
+    let axis = |vector: &'static str| from(3, move |k| format!("{vector}.{}", ["x", "y", "z"][k]));
+    let named = |list: &'static [&'static str]| from(list.len(), move |k| list[k].to_owned());
+    let law = |i: usize, x: &str| format!("law[{i}] = {x};");
+    let merits = |i: usize, x: &str| format!("merits[{i}] += {x};");
+    let each = |line: &dyn Fn(usize) -> String| (0..nv).map(|d| line(d) + "\n").collect::<String>();
+    match name {
+        "add_contact" => {
+            let all = inputs(&[named(&["z_own", "m_own"]), axis("y"), from(3, impulse)]);
+            told(&f.add_contact_to_one, "add_", &all, |i, x| format!("{} = {x};", ["z_own", "m_own"][i]))
+        }
+        "add_scalar" => {
+            let all = inputs(&[named(&["z_own", "m_own", "y"]), from(1, |_| scalar_impulse())]);
+            told(&f.add_scalar_to_one, "add_", &all, |i, x| format!("{} = {x};", ["z_own", "m_own"][i]))
+        }
+        "check_contact" => {
+            let of_row = [from(3, bias), from(3, impulse), from(3, own), from(1, friction)];
+            let shared = [from(nv, shared("z")), from(nv, shared("m")), from(3 * nv, y)];
+            let all = [inputs(&shared), inputs(&of_row)].concat();
+            told(&f.check_contact, "check_", &all, |i, x| format!("{} = {x};", ["error", "size"][i]))
+        }
+        "check_scalar" => {
+            let all = inputs(&[
+                from(nv, shared("z")),
+                from(nv, shared("m")),
+                from(nv, y),
+                named(&["bias"]),
+                from(1, |_| scalar_impulse()),
+                from(1, |_| scalar_weight()),
+                from(2, bound),
+            ]);
+            told(&f.check_scalar, "check_", &all, |i, x| format!("{} = {x};", ["error", "size"][i]))
+        }
+        "sweep_contact" => {
+            let of_row = [from(3, bias), from(3, impulse), from(6, own), from(1, friction)];
+            let all = [inputs(&[from(nv, z), from(3 * nv, y)]), inputs(&of_row)].concat();
+            told(&f.sweep_contact, "sweep_", &all, |i, x| match i.checked_sub(3) {
+                None => format!("{} = {x};", impulse(i)),
+                Some(d) => format!("z{d} = {x};"),
+            })
+        }
+        "sweep_scalar" => {
+            let of_row =
+                [named(&["bias"]), from(1, |_| scalar_impulse()), from(1, |_| scalar_weight()), from(2, bound)];
+            let all = [inputs(&[from(nv, z), from(nv, y)]), inputs(&of_row)].concat();
+            told(&f.sweep_scalar, "sweep_", &all, |i, x| match i.checked_sub(1) {
+                None => format!("{} = {x};", scalar_impulse()),
+                Some(d) => format!("z{d} = {x};"),
+            })
+        }
+        "contact_law" => {
+            let all = inputs(&[axis("u"), axis("impulse"), from(3, own), from(1, friction), named(&["delta"])]);
+            told(&f.contact_law, "law_", &all, law)
+        }
+        "contact_merits" => {
+            let moved = [axis("u"), axis("impulse"), axis("u_step"), axis("step")];
+            let all = [inputs(&moved), inputs(&[from(3, own), from(1, friction)])].concat();
+            told(&f.contact_merits, "merits_", &all, merits)
+        }
+        "scalar_law" => {
+            let own = [named(&["u", "impulse"]), from(1, |_| scalar_weight()), from(2, bound), named(&["delta"])];
+            told(&f.scalar_law, "law_", &inputs(&own), law)
+        }
+        "scalar_merits" => {
+            let own = [named(&["u", "impulse", "u_step", "step"]), from(1, |_| scalar_weight()), from(2, bound)];
+            told(&f.scalar_merits, "merits_", &inputs(&own), merits)
+        }
+        // a column of the system
+        "sums" => each(&|d| format!("var sum{d} = system[COLUMNS * {d}u + lane];")),
+        "keep_sums" => each(&|d| format!("system[COLUMNS * {d}u + lane] = sum{d};")),
+        "add_contact_column" => each(&|d| {
+            let y = |i: usize| format!("tile[NV * at + {}u]", nv * i + d);
+            let sum = (0..3).fold(format!("sum{d}"), |sum, i| format!("fma({}, pushed[{i}], {sum})", y(i)));
+            format!("sum{d} = {sum};")
+        }),
+        "add_scalar_column" => each(&|d| format!("sum{d} = fma(tile[NV * at + {d}u], pushed, sum{d});")),
+        "length" => {
+            let lengths = LENGTHS.iter().enumerate();
+            lengths.map(|(k, a)| format!("if (best == {k}u) {{ length = {a:e}f; }}\n")).collect()
+        }
+        "take_z" => each(&|k| format!("z{k} = z[{k}u];")),
+        // a template that names what is not there does not compile as a shader
+        other => format!("unknown formula of Newton {other}\n"),
+    }
+}
+
+const _: () = assert!(NEWTON_SUMS == LENGTHS.len() + 1, "a merit of every length, and that before the step");
