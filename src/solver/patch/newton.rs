@@ -103,7 +103,7 @@ fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Ca
     };
     make_feasible(&mut tile);
     carried.start(&tile);
-    carried.sweep(count, &mut tile);
+    carried.sweep(count, count, &mut tile);
     block.unknowns(&p.z, &mut p.x);
 }
 

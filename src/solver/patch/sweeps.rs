@@ -5,6 +5,7 @@
 //! ```
 
 use super::super::batch::{REPORT_LIVE, REPORT_SWEEPS};
+use super::super::past::Past;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
 use super::super::residual::{contact_residual, row_residual};
@@ -29,6 +30,8 @@ pub(super) struct Carried<R> {
     scaled: Vec<[R; 3]>,
     /// Multiplier of the ball of every patch, 1/kg, shape \[patch\].
     multiplier: Vec<R>,
+    /// The sweeps before.
+    past: Past<R>,
     /// The answer before, N·s, shape \[row\].
     answer: Vec<R>,
     /// Room of the certificate.
@@ -42,6 +45,7 @@ impl<R: Pack> Carried<R> {
             step: Vec::new(),
             scaled: Vec::new(),
             multiplier: Vec::new(),
+            past: Past::new(),
             answer: Vec::new(),
             sums: Vec::new(),
         }
@@ -58,6 +62,7 @@ impl<R: Pack> Carried<R> {
         self.scaled.clear();
         self.multiplier.clear();
         self.multiplier.resize(tile.patches, R::zero());
+        self.past.forget();
         for i in 0..n {
             self.step[i] = inverse(tile.diagonal(i));
         }
@@ -100,12 +105,15 @@ impl<R: Pack> Carried<R> {
         }
     }
 
-    /// `count` sweeps over the live blocks; the others stay as they are.
+    /// `count` sweeps over the live blocks; the others stay as they are. `ahead`: how many of them, the last ones, may start ahead of where the one before ended.
     #[inline(always)]
-    pub fn sweep(&mut self, count: u32, tile: &mut PatchTile<'_, R>) {
+    pub fn sweep(&mut self, count: u32, ahead: u32, tile: &mut PatchTile<'_, R>) {
         let (n, zero) = (tile.row_count(), R::zero());
         let live = zero.lt(tile.one.report[REPORT_LIVE]);
-        for _ in 0..count {
+        for k in 0..count {
+            if k + ahead >= count {
+                self.past.lead(tile.one.delassus, live, tile.one.impulse, &mut self.velocity);
+            }
             for c in 0..tile.patches {
                 self.sweep_patch(c, live, tile);
             }
@@ -303,7 +311,7 @@ pub(super) fn sweep_carrying<R: Pack>(
     let mut now = carried.residual(tile);
     let mut before = R::constant(f64::INFINITY);
     let mut live = tolerance.lt(now).and(answered.not());
-    for sweep_count in settings.rounds() {
+    for (round, sweep_count) in settings.rounds().enumerate() {
         if settings.uses_newton() {
             // Where Gauss-Seidel does not contract, Newton is the better way.
             live = live.and(now.lt(before * R::constant(CONTRACTS)));
@@ -313,7 +321,7 @@ pub(super) fn sweep_carrying<R: Pack>(
             break;
         }
         tile.one.report[REPORT_LIVE] = R::select(live, R::one(), R::zero());
-        carried.sweep(sweep_count, tile);
+        carried.sweep(sweep_count, if round == 0 { 1 } else { sweep_count }, tile);
         now = carried.residual(tile);
         live = live.and(tolerance.lt(now));
     }

@@ -35,7 +35,7 @@ pub(crate) fn patch_sweeps<R: Pack>(header: &Header, tiles: Tiles<'_, R>, which:
             break;
         }
         tile.one.report[REPORT_LIVE] = R::select(swept, R::one(), R::zero());
-        carried.sweep(1, &mut tile);
+        carried.sweep(1, 0, &mut tile);
         done += 1;
         if done.is_multiple_of(header.check_every) || done == header.iterations {
             let before = tile.one.report[REPORT_RESIDUAL];
