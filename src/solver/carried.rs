@@ -14,9 +14,9 @@ use crate::lane::{Mask, Pack, PackMask};
 
 /// Sweeps go on while as many of them as there are between two looks leave less than this share of what the last of them corrects: where Gauss-Seidel does not contract,
 /// Newton is the better way.
-const CONTRACTS: f64 = 0.2;
+pub(super) const CONTRACTS: f64 = 0.2;
 /// The first sweeps, of which nothing is remembered: many blocks need no more.
-const PLAIN: u32 = 2;
+pub(super) const PLAIN: u32 = 2;
 
 /// What is carried from row to row, for one tile.
 #[derive(Debug, Clone)]
