@@ -46,26 +46,22 @@ impl<R: Pack> Past<R> {
         }
         let (start, change) = (&mut self.start[..n], &mut self.change[..n]);
         let (last, last_velocity) = (&mut self.impulse[..n], &mut self.velocity[..n]);
-        let mut gamma = R::zero();
-        if self.count > 0 {
-            let (mut along, mut square) = (R::zero(), R::zero());
-            for i in 0..n {
-                let f = impulse[i] - start[i];
-                let difference = f - change[i];
-                let weighted = delassus[i * n + i] * difference;
-                (along, square) = (weighted.mul_add(f, along), weighted.mul_add(difference, square));
-                change[i] = f;
-            }
-            if self.count > 1 {
-                gamma = along / square;
-                let trusted = live.and(gamma.abs().lt(R::constant(FARTHEST)));
-                gamma = R::select(trusted, gamma, R::zero());
-            }
+        let (mut along, mut square) = (R::zero(), R::zero());
+        for i in 0..n {
+            let f = impulse[i] - start[i];
+            let difference = f - change[i];
+            let weighted = delassus[i * n + i] * difference;
+            (along, square) = (weighted.mul_add(f, along), weighted.mul_add(difference, square));
+            change[i] = f;
         }
+        // what stands in place of a sweep that is not remembered may be anything
+        let known = R::Mask::splat(self.count > 1);
+        let gamma = along / square;
+        let moves = known.and(live).and(gamma.abs().lt(R::constant(FARTHEST)));
         for i in 0..n {
             let (x, u) = (impulse[i], velocity[i]);
-            impulse[i] = (-gamma).mul_add(x - last[i], x);
-            velocity[i] = (-gamma).mul_add(u - last_velocity[i], u);
+            impulse[i] = R::select(moves, (-gamma).mul_add(x - last[i], x), x);
+            velocity[i] = R::select(moves, (-gamma).mul_add(u - last_velocity[i], u), u);
             (start[i], last[i], last_velocity[i]) = (impulse[i], x, u);
         }
         self.count = (self.count + 1).min(2);
@@ -119,6 +115,10 @@ mod tests {
         }
         past.lead(&[1.0], false, &mut x, &mut u);
         assert_eq!((x, u), ([1.875], [2.0]));
+        // what is not finite in one tile is forgotten with it
+        for _ in 0..3 {
+            past.lead(&[1.0], true, &mut [f64::NAN], &mut [f64::INFINITY]);
+        }
         past.forget();
         for _ in 0..4 {
             past.lead(&[1.0], true, &mut x, &mut u);

@@ -129,7 +129,7 @@ fn a_spoilt_snapshot_is_refused() {
     };
     assert_eq!(
         spoil("/parameters/1/12", (-1.0).into()),
-        "snapshot: -1 is no MassScale: entry 12 must be above 0 (world 1)"
+        "snapshot: -1 is no MassScale: entry 2 must be above 0 (world 1)"
     );
     assert_eq!(
         spoil("/parameters/2/0", (-0.5).into()),

@@ -9,6 +9,7 @@ use super::super::carried::{CONTRACTS, PLAIN};
 use super::super::past::Past;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
+use super::super::residual::{contact_residual, row_residual};
 use super::super::settings::{Header, LAW_CONE, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
@@ -220,6 +221,30 @@ impl<R: Pack> Carried<R> {
         }
         self.push_three(tile, friction, change, shape.ellipsoid[2]);
     }
+
+    /// The largest natural-map residual by what is carried, m/s; not a number where any part of it is not.
+    #[inline(always)]
+    fn residual(&self, tile: &PatchTile<'_, R>) -> R {
+        let (n, w, z) = (tile.row_count(), &self.velocity, &*tile.one.impulse);
+        let (mut largest, mut sum) = (R::zero(), R::zero());
+        for c in 0..tile.contacts {
+            let rows = Rows::new(c, tile.contacts, tile.patches);
+            let (i, mu) = (3 * c, tile.one.friction[c]);
+            let error = if rows.is_patch {
+                tile.patch_residual(&rows, &Shape::new(tile.shapes, c, true), w, mu)
+            } else {
+                let diagonal = [tile.diagonal(i), tile.diagonal(i + 1), tile.diagonal(i + 2)];
+                contact_residual(LAW_CONE, [w[i], w[i + 1], w[i + 2]], [z[i], z[i + 1], z[i + 2]], diagonal, mu)
+            };
+            (largest, sum) = (error.max(largest), sum + error);
+        }
+        for i in tile.first_scalar()..n {
+            let s = 2 * (i - 3 * tile.contacts);
+            let error = row_residual(w[i], z[i], tile.diagonal(i), tile.one.bounds[s], tile.one.bounds[s + 1]);
+            (largest, sum) = (error.max(largest), sum + error);
+        }
+        sum.mul_add(R::zero(), largest)
+    }
 }
 
 /// The 3 × 3 block of W of some rows.
@@ -300,8 +325,12 @@ pub(super) fn sweep_carrying<R: Pack>(
     tile.one.report.fill(R::zero());
     carried.start(tile);
     let tolerance = R::constant(f64::from(header.tolerance));
-    let (mut before, mut live, mut swept) = (R::constant(f64::INFINITY), answered.not(), R::zero());
+    let (mut before, mut swept) = (R::constant(f64::INFINITY), R::zero());
+    let mut live = answered.not().and(tolerance.lt(carried.residual(tile)));
     for k in 0..settings.iterations {
+        if !live.any() {
+            break;
+        }
         if k >= PLAIN {
             carried.lead(tile, live);
         }
@@ -311,9 +340,6 @@ pub(super) fn sweep_carrying<R: Pack>(
         if settings.uses_newton() && (k + 1).is_multiple_of(header.check_every) {
             live = live.and(farthest.lt(before * R::constant(CONTRACTS)));
             before = farthest;
-        }
-        if !live.any() {
-            break;
         }
     }
     tile.one.report[REPORT_SWEEPS] = swept;
