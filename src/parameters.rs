@@ -146,8 +146,14 @@ impl Parameter {
                     _ => x >= 0.0,
                 }
         };
-        if let Some(x) = values.iter().find(|x| !allows(**x)) {
-            return Some(format!("{x} is no {self:?}"));
+        if let Some((k, x)) = values.iter().enumerate().find(|(_, x)| !allows(**x)) {
+            let needs = match self {
+                _ if !x.is_finite() => "is not finite",
+                Self::MassScale => "must be above 0",
+                Self::Restitution => "must be from 0 to 1",
+                _ => "must not be negative",
+            };
+            return Some(format!("{x} is no {self:?}: entry {k} {needs}"));
         }
         let range_of = |u: usize| match self {
             Self::ControlRange => model.actuators[u].control_range,

@@ -451,7 +451,7 @@ fn a_device_is_chosen_by_index_or_name() {
         assert!(good("devices").contains(name));
     }
     let error = refused("rollout m/pendulum.xml --worlds 1 --steps 1 --backend gpu --device 99 --json", 1);
-    assert!(error.contains("Index(99)") && error.contains("found: "), "{error}");
+    assert!(error.contains("there is no device 99") && error.contains("found: "), "{error}");
 }
 
 #[test]

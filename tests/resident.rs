@@ -419,7 +419,7 @@ fn worlds_run_on_the_device_that_was_chosen() {
     assert_eq!(bits(&batches[0]), bits(&batches[all.len()]), "two batches of one device");
     let part = all[0].name.to_uppercase()[..4].to_owned();
     assert_eq!(on(part.as_str().into(), Backend::Gpu).expect("by name").device(), all[0].name);
-    for (wrong, word) in [("17", "Index(17)"), ("no such card", "no such card")] {
+    for (wrong, word) in [("17", "no device 17"), ("no such card", "no such card")] {
         for backend in [Backend::Gpu, Backend::Hybrid] {
             match on(wrong.into(), backend) {
                 Err(Error::Device(text)) => {

@@ -313,38 +313,41 @@ fn print(all: &[Compared]) -> Outcome {
     say(table(
         [
             "model",
-            "world-steps",
+            "steps",
             "contacts",
-            "difference",
-            "differing",
+            "differ",
             "wrong",
-            "residual told, in f64, of the CPU, m/s",
-            "posed otherwise, of the CPU",
-            "not confirmed, of the CPU",
-            "solved, by CPU",
             "halted",
-            "otherwise",
-            "repeats",
+            "solved",
+            "told",
+            "in f64",
+            "posed",
+            "uncertain",
+            "again",
         ],
         compared.map(|c| {
             let f = &c.findings;
             let share = |count: u64| percent(count as f64 / f.world_steps as f64);
+            let exact = |k: u64| if k == 0 { String::new() } else { format!(", {} otherwise", grouped(k)) };
             [
                 c.model.clone(),
                 grouped(f.world_steps),
                 short(f.contacts_mean),
-                format!("{:.1e}", f.difference),
-                grouped(f.differing),
+                format!("{} ({:.0e})", grouped(f.differing), f.difference),
                 grouped(f.wrong),
-                format!("{:.1e}, {:.1e}, {:.1e}", f.residual, f.exact_residual, f.exact_residual_of_cpu),
-                format!("{}, {}", grouped(f.posed_otherwise), grouped(f.posed_otherwise_of_cpu)),
-                format!("{}, {}", grouped(f.uncertified), grouped(f.uncertified_of_cpu)),
-                format!("{}, {}", share(f.solved), share(f.solved_by_cpu)),
-                share(f.halted),
-                grouped(f.halted_otherwise),
-                if f.repeats { "yes" } else { "no" }.into(),
+                share(f.halted) + &exact(f.halted_otherwise),
+                format!("{} ({})", share(f.solved), share(f.solved_by_cpu)),
+                format!("{:.0e}", f.residual),
+                format!("{:.0e} ({:.0e})", f.exact_residual, f.exact_residual_of_cpu),
+                format!("{} ({})", grouped(f.posed_otherwise), grouped(f.posed_otherwise_of_cpu)),
+                format!("{} ({})", grouped(f.uncertified), grouped(f.uncertified_of_cpu)),
+                if f.repeats { "same" } else { "other" }.into(),
             ]
         }),
+    ))?;
+    say(format!(
+        "steps: of worlds, and so all counts. differ: by more than {SAME:.0e} (largest of the others). wrong: of those, not both answers solve the problem. halted: left to the CPU. told: largest residual, m/s; \
+         in f64: of the same impulses. posed: f64 has other contacts. uncertain: certificates that f64 does not confirm. again: bits of a second run. In brackets: the CPU."
     ))?;
     for c in all {
         if let Some(reason) = &c.refused {

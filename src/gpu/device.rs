@@ -196,7 +196,7 @@ impl Device {
         let Some((_, (adapter, info))) = chosen else {
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(Error::Device(format!(
-                "no device fits {choice:?}; found: {there}. Install a Vulkan driver (on Debian, mesa-vulkan-drivers), choose another \
+                "there is no {choice}; found: {there}. Install a Vulkan driver (on Debian, mesa-vulkan-drivers), choose another \
                  device, or use the cpu backend"
             )));
         };

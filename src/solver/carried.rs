@@ -1,27 +1,39 @@
-//! Sweeps of Gauss-Seidel that carry u = W λ + b along: a change of λ_i adds its column of W to all of u, so that no row waits for a sum, and a look at the
-//! residual costs no product. What is carried is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
+//! Sweeps of Gauss-Seidel that carry u = W λ + b along: a change of λ_i adds its column of W to all of u, so that no row waits for a sum. Every contact gets what the law asks
+//! of it while the others are held (`coulomb`), and after the first sweeps each starts ahead of where the last one ended (`past`). What a sweep corrects tells when to stop. It is
+//! judged by what is carried, which is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
 
-use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_SWEEPS};
-use super::pgs::{contact_steps, update_contact};
+use super::batch::{REPORT_LEN, REPORT_SWEEPS};
+use super::coulomb::Contact;
+use super::past::Past;
 use super::project::{inverse, project_interval};
 use super::residual::{contact_residual, residual, row_residual};
-use super::settings::{CONTRACTS, Header, SolveSettings};
+use super::settings::{Header, SolveSettings};
 use super::tiles::OneTile;
 use super::warm_start::warm_start;
 use crate::lane::{Mask, Pack, PackMask};
+
+/// Sweeps go on while as many of them as there are between two looks leave less than this share of what the last of them corrects: where Gauss-Seidel does not contract,
+/// Newton is the better way.
+pub(super) const CONTRACTS: f64 = 0.2;
+/// The first sweeps, of which nothing is remembered: many blocks need no more.
+pub(super) const PLAIN: u32 = 2;
 
 /// What is carried from row to row, for one tile.
 #[derive(Debug, Clone)]
 pub(super) struct Carried<R> {
     /// u, m/s, shape \[row\].
     velocity: Vec<R>,
-    /// Change of λ per velocity of every row, see [`contact_steps`], shape \[row\].
+    /// What every contact has of its own, shape \[contact\].
+    contacts: Vec<Contact<R>>,
+    /// Change of λ per velocity of every scalar row, shape \[scalar row\].
     step: Vec<R>,
+    /// The sweeps before.
+    past: Past<R>,
 }
 
 impl<R: Pack> Carried<R> {
     pub fn new() -> Self {
-        Self { velocity: Vec::new(), step: Vec::new() }
+        Self { velocity: Vec::new(), contacts: Vec::new(), step: Vec::new(), past: Past::new() }
     }
 
     /// u = b + W λ, and the steps of all rows.
@@ -30,61 +42,70 @@ impl<R: Pack> Carried<R> {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
         self.velocity.clear();
         self.velocity.extend_from_slice(&tile.bias[..n]);
-        self.step.resize(n, R::zero());
         for (i, x) in tile.impulse[..n].iter().enumerate() {
             push(&mut self.velocity, tile.delassus, i, *x);
         }
+        self.contacts.clear();
         for i in (0..contacts).step_by(3) {
+            let (x, u) = (&tile.impulse[i..i + 3], &self.velocity[i..i + 3]);
             let own = block(tile.delassus, n, i);
-            self.step[i..i + 3].copy_from_slice(&contact_steps(header.law, &own));
+            self.contacts.push(Contact::new(&own, [x[0], x[1], x[2]], [u[0], u[1], u[2]]));
         }
+        self.step.clear();
         for i in contacts..n {
-            self.step[i] = inverse(tile.delassus[i * n + i]);
+            self.step.push(inverse(tile.delassus[i * n + i]));
         }
+        self.past.forget();
     }
 
-    /// `header.sweep_count` sweeps over the live blocks; the others stay as they are.
+    /// A sweep over the blocks in the lanes `live`; the others stay as they are. Returns max_i W_ii |Δλ_i|, m/s: how far rows were from what the law asks of them.
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>) {
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, live: R::Mask) -> R {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
-        let live = R::zero().lt(tile.report[REPORT_LIVE]);
         let OneTile { delassus, friction, bounds, impulse, .. } = tile;
-        let (velocity, step) = (&mut self.velocity[..n], &self.step[..n]);
-        for _ in 0..header.sweep_count {
-            for i in (0..contacts).step_by(3) {
-                let own = block(delassus, n, i);
-                let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
-                let u = [velocity[i], velocity[i + 1], velocity[i + 2]];
-                let steps = [step[i], step[i + 1], step[i + 2]];
-                let new = update_contact(header.law, u, old, &own, steps, friction[i / 3]);
-                let mut change = [R::zero(); 3];
-                for k in 0..3 {
-                    change[k] = R::select(live, new[k] - old[k], R::zero());
-                    impulse[i + k] = R::select(live, new[k], old[k]);
-                }
-                let most = change[0].abs().max(change[1].abs()).max(change[2].abs());
-                if !R::zero().lt(most).any() {
-                    continue;
-                }
-                // u ← u + W Δλ, by the symmetry of W
-                let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
-                let (row1, row2) = rest.split_at(n);
-                for j in 0..n {
-                    let u = row0[j].mul_add(change[0], velocity[j]);
-                    velocity[j] = row2[j].mul_add(change[2], row1[j].mul_add(change[1], u));
-                }
+        let impulse = &mut impulse[..n];
+        let Self { velocity, contacts: own, step, .. } = self;
+        let (velocity, own, step) = (&mut velocity[..n], &mut own[..contacts / 3], &step[..n - contacts]);
+        let mut farthest = R::zero();
+        for i in (0..contacts).step_by(3) {
+            let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
+            let acts = R::zero().lt(old[0].abs().max(old[1].abs()).max(old[2].abs()));
+            // an open contact that nothing closes stays open
+            let pressed = live.and(acts.or(velocity[i].lt(R::zero())));
+            if !pressed.any() {
+                continue;
             }
-            for i in contacts..n {
-                let s = 2 * (i - contacts);
-                let old = impulse[i];
-                // λ ← clamp(λ − w/W_ii, lower, upper)
-                let new = project_interval((-velocity[i]).mul_add(step[i], old), bounds[s], bounds[s + 1]);
-                impulse[i] = R::select(live, new, old);
-                push(velocity, delassus, i, R::select(live, new - old, R::zero()));
+            let u = [velocity[i], velocity[i + 1], velocity[i + 2]];
+            let block = block(delassus, n, i);
+            let new = own[i / 3].solve(&block, friction[i / 3], pressed, u, old);
+            let mut change = [R::zero(); 3];
+            for k in 0..3 {
+                change[k] = new[k] - old[k];
+                impulse[i + k] = new[k];
+                farthest = (block[k][k] * change[k].abs()).max(farthest);
+            }
+            if !R::zero().lt(change[0].abs().max(change[1].abs()).max(change[2].abs())).any() {
+                continue;
+            }
+            // u ← u + W Δλ, by the symmetry of W
+            let (row0, rest) = delassus[n * i..n * (i + 3)].split_at(n);
+            let (row1, row2) = rest.split_at(n);
+            for j in 0..n {
+                let u = row0[j].mul_add(change[0], velocity[j]);
+                velocity[j] = row2[j].mul_add(change[2], row1[j].mul_add(change[1], u));
             }
         }
-        let swept = tile.report[REPORT_SWEEPS] + R::constant(f64::from(header.sweep_count));
-        tile.report[REPORT_SWEEPS] = R::select(live, swept, tile.report[REPORT_SWEEPS]);
+        for i in contacts..n {
+            let s = 2 * (i - contacts);
+            let old = impulse[i];
+            // λ ← clamp(λ − w/W_ii, lower, upper)
+            let new = project_interval((-velocity[i]).mul_add(step[i - contacts], old), bounds[s], bounds[s + 1]);
+            let change = R::select(live, new - old, R::zero());
+            impulse[i] = R::select(live, new, old);
+            farthest = (delassus[i * n + i] * change.abs()).max(farthest);
+            push(velocity, delassus, i, change);
+        }
+        farthest
     }
 
     /// The largest natural-map residual by what is carried, m/s; not a number where any part of it is not.
@@ -132,11 +153,11 @@ fn block<R: Pack>(delassus: &[R], n: usize, i: usize) -> [[R; 3]; 3] {
     own
 }
 
-/// One problem of one tile: `warm_start`, then sweeps while a lane is live, and contracts; and the certificate. The lanes `answered` keep answer and certificate
+/// One problem of one tile: `warm_start`, then sweeps of every lane while they correct more than the tolerance, and contract; and the certificate. The lanes `answered` keep answer and certificate
 /// as they are.
 #[inline(always)]
 pub(super) fn sweep_carrying<R: Pack>(
-    mut header: Header,
+    header: Header,
     settings: &SolveSettings,
     tile: &mut OneTile<'_, R>,
     answered: R::Mask,
@@ -151,24 +172,24 @@ pub(super) fn sweep_carrying<R: Pack>(
     warm_start(&header, tile.friction, tile.bounds, answered.not(), tile.impulse);
     carried.start(&header, tile);
     let tolerance = R::constant(f64::from(header.tolerance));
-    let mut now = carried.residual(&header, tile);
-    let mut before = R::constant(f64::INFINITY);
-    let mut live = tolerance.lt(now).and(answered.not());
-    for sweep_count in settings.rounds() {
-        if settings.uses_newton() {
-            // Where Gauss-Seidel does not contract, Newton is the better way.
-            live = live.and(now.lt(before * R::constant(CONTRACTS)));
-            before = now;
-        }
+    let (mut before, mut swept) = (R::constant(f64::INFINITY), R::zero());
+    let mut live = answered.not().and(tolerance.lt(carried.residual(&header, tile)));
+    for k in 0..settings.iterations {
         if !live.any() {
             break;
         }
-        tile.report[REPORT_LIVE] = R::select(live, R::one(), R::zero());
-        header.sweep_count = sweep_count;
-        carried.sweep(&header, tile);
-        now = carried.residual(&header, tile);
-        live = live.and(tolerance.lt(now));
+        if k >= PLAIN {
+            carried.past.lead(tile.delassus, live, tile.impulse, &mut carried.velocity);
+        }
+        let farthest = carried.sweep(&header, tile, live);
+        swept += R::select(live, R::one(), R::zero());
+        live = live.and(tolerance.lt(farthest));
+        if (k + 1).is_multiple_of(header.check_every) {
+            live = live.and(farthest.lt(before * R::constant(CONTRACTS)));
+            before = farthest;
+        }
     }
+    tile.report[REPORT_SWEEPS] = swept;
     let OneTile { delassus, friction, bounds, bias, impulse, report } = tile;
     residual(&header, delassus, bias, friction, bounds, impulse, report);
     for (entry, kept) in report.iter_mut().zip(kept) {

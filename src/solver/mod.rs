@@ -13,6 +13,7 @@
 mod batch;
 mod block_lu;
 mod carried;
+mod coulomb;
 mod cpu;
 mod dense;
 mod factor;
@@ -20,6 +21,7 @@ mod factored;
 mod jacobi;
 mod large;
 mod newton;
+mod past;
 mod patch;
 mod pgs;
 mod pieces;

@@ -2,6 +2,7 @@
 
 use super::size::BlockSize;
 use crate::error::{Error, Result};
+use std::fmt;
 
 /// How friction bounds the tangential impulse of a contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +42,17 @@ pub enum DeviceChoice {
     Index(usize),
     /// The best device whose name contains this text, whatever its case; software too.
     Named(String),
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hardware => write!(f, "hardware device"),
+            Self::Any => write!(f, "device"),
+            Self::Index(index) => write!(f, "device {index}"),
+            Self::Named(text) => write!(f, "device whose name contains '{text}'"),
+        }
+    }
 }
 
 impl From<&str> for DeviceChoice {

@@ -474,7 +474,9 @@ fn both_forms_of_a_large_block_are_one_problem() {
         let reports = w.step_inspected(1, Some(&see)).expect("a step");
         let unsolved = reports.iter().filter(|report| !report.solved()).count();
         assert!(
-            unsolved <= 1 && reports.iter().all(|report| report.residual < if report.solved() { 1e-9 } else { WEDGED })
+            unsolved <= 1 && reports.iter().all(|report| report.residual < if report.solved() { 1e-9 } else { WEDGED }),
+            "{unsolved} unsolved: {:?}",
+            reports.iter().filter(|report| !report.solved()).collect::<Vec<_>>()
         );
         let mut problems = problems.into_inner().expect("a lock");
         problems.sort_by(|a, b| a.name.cmp(&b.name));

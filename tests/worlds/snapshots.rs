@@ -127,8 +127,14 @@ fn a_spoilt_snapshot_is_refused() {
         let snapshot: Snapshot = serde_json::from_value(json).expect("a snapshot");
         message(w.load(&snapshot))
     };
-    assert_eq!(spoil("/parameters/1/12", (-1.0).into()), "snapshot: -1 is no MassScale (world 1)");
-    assert_eq!(spoil("/parameters/2/0", (-0.5).into()), "snapshot: -0.5 is no Friction (world 0)");
+    assert_eq!(
+        spoil("/parameters/1/12", (-1.0).into()),
+        "snapshot: -1 is no MassScale: entry 2 must be above 0 (world 1)"
+    );
+    assert_eq!(
+        spoil("/parameters/2/0", (-0.5).into()),
+        "snapshot: -0.5 is no Friction: entry 0 must not be negative (world 0)"
+    );
     assert_eq!(spoil("/parameters/3", serde_json::json!([1.0])), "snapshot: GainScale has 1 numbers, needs 16 or none");
     assert_eq!(spoil("/parameters", serde_json::json!([])), "snapshot: parameters has 0 entries, needs 15");
     assert_eq!(spoil("/memory", serde_json::json!([])), "snapshot: memory has 0 entries, needs 2");

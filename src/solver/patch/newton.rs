@@ -10,7 +10,7 @@
 //! `F/ρ`, in m/s, is what must vanish. Its Jacobian is scaled by columns, so that its diagonal is about 1, and eliminated without pivoting, so that all lanes
 //! do the same; the diagonals of the normals, whose impulses are not unique, are raised a little.
 
-use super::super::batch::{PATCH_LEN, REPORT_LEN, REPORT_LIVE};
+use super::super::batch::{PATCH_LEN, REPORT_LEN};
 use super::super::project::is_finite;
 use super::super::tiles::OneTile;
 use super::block::{Block, Point};
@@ -87,7 +87,6 @@ fn eliminate<R: Pack>(a: &mut [R], b: &mut [R]) {
 fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Carried<R>, p: &mut Point<R>) {
     block.impulses(&p.x, &mut p.z);
     let mut report = [R::zero(); REPORT_LEN];
-    report[REPORT_LIVE] = R::select(lanes, R::one(), R::zero());
     let mut tile = PatchTile {
         contacts: block.room.contacts,
         patches: block.room.patches,
@@ -103,7 +102,7 @@ fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Ca
     };
     make_feasible(&mut tile);
     carried.start(&tile);
-    carried.sweep(count, &mut tile);
+    carried.sweeps_ahead(count, &mut tile, lanes);
     block.unknowns(&p.z, &mut p.x);
 }
 

@@ -4,11 +4,13 @@
 //! λ_i ← max(0, λ_i − w_i/W_ii);   d anew;   s ← argmin ½ sᵀ D s + gᵀ s, |s| ≤ μ N
 //! ```
 
-use super::super::batch::{REPORT_LIVE, REPORT_SWEEPS};
+use super::super::batch::REPORT_SWEEPS;
+use super::super::carried::{CONTRACTS, PLAIN};
+use super::super::past::Past;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
 use super::super::residual::{contact_residual, row_residual};
-use super::super::settings::{CONTRACTS, Header, LAW_CONE, SolveSettings};
+use super::super::settings::{Header, LAW_CONE, SolveSettings};
 use super::certificate::certify;
 use super::law::{Rows, Shape, project_disc_cone};
 use super::tile::{PatchTile, add_product, no_report};
@@ -29,6 +31,10 @@ pub(super) struct Carried<R> {
     scaled: Vec<[R; 3]>,
     /// Multiplier of the ball of every patch, 1/kg, shape \[patch\].
     multiplier: Vec<R>,
+    /// The sweeps before.
+    past: Past<R>,
+    /// How far rows were from what the law asks of them in this sweep, max W_ii |Δz_i|, m/s.
+    farthest: R,
     /// The answer before, N·s, shape \[row\].
     answer: Vec<R>,
     /// Room of the certificate.
@@ -42,6 +48,8 @@ impl<R: Pack> Carried<R> {
             step: Vec::new(),
             scaled: Vec::new(),
             multiplier: Vec::new(),
+            past: Past::new(),
+            farthest: R::zero(),
             answer: Vec::new(),
             sums: Vec::new(),
         }
@@ -58,6 +66,7 @@ impl<R: Pack> Carried<R> {
         self.scaled.clear();
         self.multiplier.clear();
         self.multiplier.resize(tile.patches, R::zero());
+        self.past.forget();
         for i in 0..n {
             self.step[i] = inverse(tile.diagonal(i));
         }
@@ -72,6 +81,7 @@ impl<R: Pack> Carried<R> {
     /// z_i ← z_i + change where `live`, w ← w + W_i change
     #[inline(always)]
     fn push(&mut self, tile: &mut PatchTile<'_, R>, i: usize, change: R) {
+        self.farthest = (tile.diagonal(i) * change.abs()).max(self.farthest);
         if !R::zero().lt(change.abs()).any() {
             return;
         }
@@ -82,9 +92,13 @@ impl<R: Pack> Carried<R> {
         }
     }
 
-    /// The same for three rows.
+    /// The same for three rows; `radius`: what makes a velocity of the third one of points, m for a torsion, without unit else.
     #[inline(always)]
-    fn push_three(&mut self, tile: &mut PatchTile<'_, R>, rows: [usize; 3], change: [R; 3]) {
+    fn push_three(&mut self, tile: &mut PatchTile<'_, R>, rows: [usize; 3], change: [R; 3], radius: R) {
+        for k in 0..3 {
+            let far = tile.diagonal(rows[k]) * change[k].abs();
+            self.farthest = R::select(R::Mask::splat(k == 2), radius * far, far).max(self.farthest);
+        }
         if !R::zero().lt(change[0].abs().max(change[1].abs()).max(change[2].abs())).any() {
             return;
         }
@@ -100,41 +114,52 @@ impl<R: Pack> Carried<R> {
         }
     }
 
-    /// `count` sweeps over the live blocks; the others stay as they are.
+    /// Before a sweep: starts ahead of where the last one ended.
     #[inline(always)]
-    pub fn sweep(&mut self, count: u32, tile: &mut PatchTile<'_, R>) {
-        let (n, zero) = (tile.row_count(), R::zero());
-        let live = zero.lt(tile.one.report[REPORT_LIVE]);
+    fn lead(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) {
+        self.past.lead(tile.one.delassus, live, tile.one.impulse, &mut self.velocity);
+    }
+
+    /// `count` sweeps over the blocks in the lanes `live`, each ahead of the one before.
+    #[inline(always)]
+    pub fn sweeps_ahead(&mut self, count: u32, tile: &mut PatchTile<'_, R>, live: R::Mask) {
         for _ in 0..count {
-            for c in 0..tile.patches {
-                self.sweep_patch(c, live, tile);
-            }
-            for c in tile.patches..tile.contacts {
-                let i = 3 * c;
-                let own = block(tile, [i, i + 1, i + 2]);
-                let z = &tile.one.impulse;
-                let (old, u) =
-                    ([z[i], z[i + 1], z[i + 2]], [&self.velocity[i], &self.velocity[i + 1], &self.velocity[i + 2]]);
-                let steps = contact_steps(LAW_CONE, &own);
-                let new = update_contact(LAW_CONE, [*u[0], *u[1], *u[2]], old, &own, steps, tile.one.friction[c]);
-                let mut change = [zero; 3];
-                for k in 0..3 {
-                    change[k] = R::select(live, new[k] - old[k], zero);
-                }
-                self.push_three(tile, [i, i + 1, i + 2], change);
-            }
-            for i in tile.first_scalar()..n {
-                let s = 2 * (i - 3 * tile.contacts);
-                let old = tile.one.impulse[i];
-                // λ ← clamp(λ − w/W_ii, lower, upper)
-                let new = (-self.velocity[i]).mul_add(self.step[i], old);
-                let new = project_interval(new, tile.one.bounds[s], tile.one.bounds[s + 1]);
-                self.push(tile, i, R::select(live, new - old, zero));
-            }
+            self.lead(tile, live);
+            self.sweep(tile, live);
         }
-        let report = &mut tile.one.report;
-        let swept = report[REPORT_SWEEPS] + R::constant(f64::from(count));
-        report[REPORT_SWEEPS] = R::select(live, swept, report[REPORT_SWEEPS]);
+    }
+
+    /// A sweep over the blocks in the lanes `live`; the others stay as they are. Returns max W_ii |Δz_i|, m/s: how far rows were from what the law asks of them.
+    #[inline(always)]
+    pub fn sweep(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) -> R {
+        let (n, zero) = (tile.row_count(), R::zero());
+        self.farthest = zero;
+        for c in 0..tile.patches {
+            self.sweep_patch(c, live, tile);
+        }
+        for c in tile.patches..tile.contacts {
+            let i = 3 * c;
+            let own = block(tile, [i, i + 1, i + 2]);
+            let z = &tile.one.impulse;
+            let (old, u) =
+                ([z[i], z[i + 1], z[i + 2]], [&self.velocity[i], &self.velocity[i + 1], &self.velocity[i + 2]]);
+            let steps = contact_steps(LAW_CONE, &own);
+            let new = update_contact(LAW_CONE, [*u[0], *u[1], *u[2]], old, &own, steps, tile.one.friction[c]);
+            let mut change = [zero; 3];
+            for k in 0..3 {
+                change[k] = R::select(live, new[k] - old[k], zero);
+            }
+            self.push_three(tile, [i, i + 1, i + 2], change, R::one());
+        }
+        for i in tile.first_scalar()..n {
+            let s = 2 * (i - 3 * tile.contacts);
+            let old = tile.one.impulse[i];
+            // λ ← clamp(λ − w/W_ii, lower, upper)
+            let new = (-self.velocity[i]).mul_add(self.step[i], old);
+            let new = project_interval(new, tile.one.bounds[s], tile.one.bounds[s + 1]);
+            self.push(tile, i, R::select(live, new - old, zero));
+        }
+        self.farthest
     }
 
     #[inline(always)]
@@ -194,7 +219,7 @@ impl<R: Pack> Carried<R> {
             self.scaled[c][k] = R::select(rough, best[k], R::select(live, zero, s[k]));
             change[k] = R::select(live, new[k] - old[k], zero);
         }
-        self.push_three(tile, friction, change);
+        self.push_three(tile, friction, change, shape.ellipsoid[2]);
     }
 
     /// The largest natural-map residual by what is carried, m/s; not a number where any part of it is not.
@@ -300,23 +325,24 @@ pub(super) fn sweep_carrying<R: Pack>(
     tile.one.report.fill(R::zero());
     carried.start(tile);
     let tolerance = R::constant(f64::from(header.tolerance));
-    let mut now = carried.residual(tile);
-    let mut before = R::constant(f64::INFINITY);
-    let mut live = tolerance.lt(now).and(answered.not());
-    for sweep_count in settings.rounds() {
-        if settings.uses_newton() {
-            // Where Gauss-Seidel does not contract, Newton is the better way.
-            live = live.and(now.lt(before * R::constant(CONTRACTS)));
-            before = now;
-        }
+    let (mut before, mut swept) = (R::constant(f64::INFINITY), R::zero());
+    let mut live = answered.not().and(tolerance.lt(carried.residual(tile)));
+    for k in 0..settings.iterations {
         if !live.any() {
             break;
         }
-        tile.one.report[REPORT_LIVE] = R::select(live, R::one(), R::zero());
-        carried.sweep(sweep_count, tile);
-        now = carried.residual(tile);
-        live = live.and(tolerance.lt(now));
+        if k >= PLAIN {
+            carried.lead(tile, live);
+        }
+        let farthest = carried.sweep(tile, live);
+        swept += R::select(live, R::one(), R::zero());
+        live = live.and(tolerance.lt(farthest));
+        if settings.uses_newton() && (k + 1).is_multiple_of(header.check_every) {
+            live = live.and(farthest.lt(before * R::constant(CONTRACTS)));
+            before = farthest;
+        }
     }
+    tile.one.report[REPORT_SWEEPS] = swept;
     for (x, answer) in tile.one.impulse.iter_mut().zip(&carried.answer) {
         *x = R::select(answered, *answer, *x);
     }

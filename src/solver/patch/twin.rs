@@ -34,8 +34,8 @@ pub(crate) fn patch_sweeps<R: Pack>(header: &Header, tiles: Tiles<'_, R>, which:
         if !swept.any() {
             break;
         }
-        tile.one.report[REPORT_LIVE] = R::select(swept, R::one(), R::zero());
-        carried.sweep(1, &mut tile);
+        carried.sweep(&mut tile, swept);
+        tile.one.report[REPORT_SWEEPS] += R::select(swept, R::one(), R::zero());
         done += 1;
         if done.is_multiple_of(header.check_every) || done == header.iterations {
             let before = tile.one.report[REPORT_RESIDUAL];
