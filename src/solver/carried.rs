@@ -1,6 +1,6 @@
 //! Sweeps of Gauss-Seidel that carry u = W λ + b along: a change of λ_i adds its column of W to all of u, so that no row waits for a sum. Every contact gets what the law asks
-//! of it while the others are held (`coulomb`), and after the first sweeps each starts ahead of where the last one ended (`past`). What a sweep corrects tells when to stop. It is
-//! judged by what is carried, which is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
+//! of it while the others are held (`coulomb`), and after the first sweeps each starts ahead of where the last one ended (`past`). What a sweep corrects tells when to look at what it
+//! leaves. That is judged by what is carried, which is rounded on the way: the certificate is a pass of its own, from λ and the original W, b.
 
 use super::batch::{REPORT_LEN, REPORT_SWEEPS};
 use super::coulomb::Contact;
@@ -15,6 +15,8 @@ use crate::lane::{Mask, Pack, PackMask};
 /// Sweeps go on while as many of them as there are between two looks leave less than this share of what the last of them corrects: where Gauss-Seidel does not contract,
 /// Newton is the better way.
 pub(super) const CONTRACTS: f64 = 0.2;
+/// Where a sweep corrects less than this many times the tolerance, the residual that it leaves is looked at.
+pub(super) const NEAR: f64 = 4.0;
 /// The first sweeps, of which nothing is remembered: many blocks need no more.
 pub(super) const PLAIN: u32 = 2;
 
@@ -153,7 +155,7 @@ fn block<R: Pack>(delassus: &[R], n: usize, i: usize) -> [[R; 3]; 3] {
     own
 }
 
-/// One problem of one tile: `warm_start`, then sweeps of every lane while they correct more than the tolerance, and contract; and the certificate. The lanes `answered` keep answer and certificate
+/// One problem of one tile: `warm_start`, then sweeps of every lane while they leave more than the tolerance, and contract; and the certificate. The lanes `answered` keep answer and certificate
 /// as they are.
 #[inline(always)]
 pub(super) fn sweep_carrying<R: Pack>(
@@ -183,7 +185,10 @@ pub(super) fn sweep_carrying<R: Pack>(
         }
         let farthest = carried.sweep(&header, tile, live);
         swept += R::select(live, R::one(), R::zero());
-        live = live.and(tolerance.lt(farthest));
+        let far = (R::constant(NEAR) * tolerance).lt(farthest);
+        if live.and(far.not()).any() {
+            live = live.and(far.or(tolerance.lt(carried.residual(&header, tile))));
+        }
         if (k + 1).is_multiple_of(header.check_every) {
             live = live.and(farthest.lt(before * R::constant(CONTRACTS)));
             before = farthest;

@@ -18,9 +18,31 @@ const LEAST_PUSH: f64 = 0.1;
 /// Least determinant of a block that is inverted, as a share of the product of its diagonal.
 const LEAST_DETERMINANT: f64 = 1e-4;
 
-/// W⁻¹ of a contact, kg: (nn, n1, n2, 11, 12, 22). Zeros where W is close to singular, in which case it is never taken to stick.
+/// Added to the tangents of a singular block before it is inverted, as a share of the larger of them.
+const GIVING_WAY: f64 = 0.01;
+
+/// W⁻¹ of a contact, kg: (nn, n1, n2, 11, 12, 22). Where W is close to singular, as in a mechanism that moves in a plane, tangents that give way a little take its place: what
+/// sticks then does so within some visits. Zeros where that does not help, in which case it is never taken to stick.
 #[inline(always)]
-fn effective_mass<R: Real>(own: &[[R; 3]; 3]) -> [R; 6] {
+fn effective_mass<R: Pack>(own: &[[R; 3]; 3]) -> [R; 6] {
+    let (mut mass, regular) = inverted(own);
+    let singular = regular.not().and(R::zero().lt(own[0][0]));
+    if singular.any() {
+        let tangents = own[1][1].max(own[2][2]);
+        let shift = R::constant(GIVING_WAY) * R::select(R::zero().lt(tangents), tangents, own[0][0]);
+        let mut giving = *own;
+        (giving[1][1], giving[2][2]) = (own[1][1] + shift, own[2][2] + shift);
+        let (other, _) = inverted(&giving);
+        for k in 0..6 {
+            mass[k] = R::select(singular, other[k], mass[k]);
+        }
+    }
+    mass
+}
+
+/// The inverse of a symmetric block, (nn, n1, n2, 11, 12, 22), and whether it is far enough from singular; zeros else.
+#[inline(always)]
+fn inverted<R: Real>(own: &[[R; 3]; 3]) -> ([R; 6], R::Mask) {
     let [[nn, n1, n2], [_, w11, w12], [_, _, w22]] = *own;
     // cofactors
     let c_nn = w11.mul_add(w22, -(w12 * w12));
@@ -32,7 +54,8 @@ fn effective_mass<R: Real>(own: &[[R; 3]; 3]) -> [R; 6] {
     let c_11 = nn.mul_add(w22, -(n2 * n2));
     let c_12 = n1.mul_add(n2, -(nn * w12));
     let c_22 = nn.mul_add(w11, -(n1 * n1));
-    [inverse * c_nn, inverse * c_n1, inverse * c_n2, inverse * c_11, inverse * c_12, inverse * c_22]
+    let mass = [inverse * c_nn, inverse * c_n1, inverse * c_n2, inverse * c_11, inverse * c_12, inverse * c_22];
+    (mass, regular)
 }
 
 /// The unit vector along which friction acts so far; against the slip where there is none; the first tangent where nothing slips.
@@ -194,7 +217,26 @@ mod tests {
         assert_eq!(contact.solve(&own, 0.5, true, [5.0, 0.0, 1.0], [1.0, 0.1, 0.0]), [0.0; 3]);
     }
 
-    /// Where W is singular nothing sticks by W⁻¹; what cannot move stays as it is.
+    /// A foot that moves in a plane sticks all the same, whichever way the tangents lie.
+    #[test]
+    fn what_sticks_in_a_plane_is_solved_in_some_visits() {
+        for turn in [0.0f64, 0.4, 1.3] {
+            // W of (n, t) in the plane, t at an angle to the tangents
+            let (sin, cos) = turn.sin_cos();
+            let (nn, nt, tt) = (1.0, 0.4, 1.5);
+            let own = [
+                [nn, nt * cos, nt * sin],
+                [nt * cos, tt * cos * cos, tt * cos * sin],
+                [nt * sin, tt * cos * sin, tt * sin * sin],
+            ];
+            let b = [-1.0, 0.2 * cos, 0.2 * sin];
+            let (x, u) = answer(&own, b, 0.9, 4);
+            assert!(u.iter().all(|u| u.abs() < 1e-6), "{turn}: {u:?}");
+            assert!(x[0] > 0.0 && x[1].hypot(x[2]) < 0.9 * x[0], "{turn}: {x:?}");
+        }
+    }
+
+    /// Where W is singular impulses stay finite; what cannot move stays as it is.
     #[test]
     fn a_singular_block_gives_finite_impulses() {
         let ones = [[1.0; 3]; 3];

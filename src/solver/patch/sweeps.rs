@@ -5,7 +5,7 @@
 //! ```
 
 use super::super::batch::REPORT_SWEEPS;
-use super::super::carried::{CONTRACTS, PLAIN};
+use super::super::carried::{CONTRACTS, NEAR, PLAIN};
 use super::super::past::Past;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
@@ -336,7 +336,10 @@ pub(super) fn sweep_carrying<R: Pack>(
         }
         let farthest = carried.sweep(tile, live);
         swept += R::select(live, R::one(), R::zero());
-        live = live.and(tolerance.lt(farthest));
+        let far = (R::constant(NEAR) * tolerance).lt(farthest);
+        if live.and(far.not()).any() {
+            live = live.and(far.or(tolerance.lt(carried.residual(tile))));
+        }
         if settings.uses_newton() && (k + 1).is_multiple_of(header.check_every) {
             live = live.and(farthest.lt(before * R::constant(CONTRACTS)));
             before = farthest;
