@@ -87,8 +87,15 @@ fn better<R>(a: Point<R>, b: Point<R>) -> Point<R> {
     if b.residual < a.residual { b } else { a }
 }
 
-/// Newton, a few sweeps and Newton, then led there by friction and by softness, then more and more sweeps with Newton after each. What leads begins with a problem that is solved
-/// from anywhere, so it begins once, from zero.
+/// Sweeps of the first round; every round has four times those of the one before.
+const FEW_SWEEPS: usize = 12;
+/// Rounds of sweeps before Newton is led there by friction and by softness, which takes tens of times as long.
+const FIRST_ROUNDS: usize = 3;
+/// A round of more sweeps than this is the last one if it brings nothing.
+const FAIR_TRIAL: usize = 400;
+
+/// Newton from `start`; rounds of sweeps, and Newton after each; Newton led there by friction and by softness; more rounds. What leads begins with a problem that is solved from
+/// anywhere, so it begins once, from zero.
 pub(super) fn attempts<R: Scalar>(
     system: &System<R>,
     start: Point<R>,
@@ -100,34 +107,27 @@ pub(super) fn attempts<R: Scalar>(
     let solved = |point: &Point<R>| point.residual <= tolerance;
     let mut best = start.clone();
     let mut done = newton_from(system, &mut best, aim, STEPS, work);
-    if solved(&best) {
-        return (best, done);
-    }
-    let mut swept = start;
-    done += sweeps_from(system, &mut swept, tolerance, 10, work);
-    let mut next = swept.clone();
-    done += newton_from(system, &mut next, aim, STEPS, work);
-    best = better(best, next);
-    if solved(&best) {
-        return (best, done);
-    }
-    for homotopy in [Homotopy::Friction, Homotopy::Softness] {
-        let mut next = Point::at(system, vec![R::zero(); system.rows()]);
-        done += follow(system, &mut next, homotopy, (tolerance, aim), work);
-        best = better(best, next);
-        if solved(&best) {
-            return (best, done);
+    let (mut swept, mut count) = (start, FEW_SWEEPS);
+    for round in 0.. {
+        if round == FIRST_ROUNDS {
+            for homotopy in [Homotopy::Friction, Homotopy::Softness] {
+                if solved(&best) {
+                    break;
+                }
+                let mut next = Point::at(system, vec![R::zero(); system.rows()]);
+                done += follow(system, &mut next, homotopy, (tolerance, aim), work);
+                best = better(best, next);
+            }
         }
-    }
-    let mut count = 50;
-    while count <= limit {
+        if solved(&best) || round >= FIRST_ROUNDS && count > limit {
+            break;
+        }
         let before = swept.residual;
-        done += sweeps_from(system, &mut swept, tolerance, count, work);
+        done += sweeps_from(system, &mut swept, tolerance, count.min(limit), work);
         let mut next = swept.clone();
         done += newton_from(system, &mut next, aim, STEPS, work);
-        best = better(best, next);
-        best = better(best, swept.clone());
-        if solved(&best) || swept.residual >= before && count > 400 {
+        best = better(better(best, next), swept.clone());
+        if swept.residual >= before && count > FAIR_TRIAL {
             break;
         }
         count *= 4;

@@ -1,4 +1,5 @@
-//! Sweeps of Gauss-Seidel over blocks with patches, w = W z + b carried along: vertices one by one, then the friction of the patch exactly.
+//! Sweeps of Gauss-Seidel over blocks with patches, w = W z + b carried along: vertices one by one, then the friction of the patch exactly. Points are solved by themselves
+//! (`coulomb`).
 //!
 //! ```text
 //! λ_i ← max(0, λ_i − w_i/W_ii);   d anew;   s ← argmin ½ sᵀ D s + gᵀ s, |s| ≤ μ N
@@ -6,6 +7,7 @@
 
 use super::super::batch::REPORT_SWEEPS;
 use super::super::carried::{CONTRACTS, NEAR, PLAIN};
+use super::super::coulomb::Contact;
 use super::super::past::Past;
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
@@ -31,6 +33,8 @@ pub(super) struct Carried<R> {
     scaled: Vec<[R; 3]>,
     /// Multiplier of the ball of every patch, 1/kg, shape \[patch\].
     multiplier: Vec<R>,
+    /// What every point has of its own, shape \[point\].
+    points: Vec<Contact<R>>,
     /// The sweeps before.
     past: Past<R>,
     /// How far rows were from what the law asks of them in this sweep, max W_ii |Δz_i|, m/s.
@@ -48,6 +52,7 @@ impl<R: Pack> Carried<R> {
             step: Vec::new(),
             scaled: Vec::new(),
             multiplier: Vec::new(),
+            points: Vec::new(),
             past: Past::new(),
             farthest: R::zero(),
             answer: Vec::new(),
@@ -75,6 +80,12 @@ impl<R: Pack> Carried<R> {
             let z = &*tile.one.impulse;
             let pressure = shape.pressure(rows.normals(z));
             self.scaled.push(shape.scaled(rows.frictions(z), pressure.centre));
+        }
+        self.points.clear();
+        for i in (3 * tile.patches..3 * tile.contacts).step_by(3) {
+            let own = block(tile, [i, i + 1, i + 2]);
+            let [z, u] = [&*tile.one.impulse, &self.velocity].map(|of| [of[i], of[i + 1], of[i + 2]]);
+            self.points.push(Contact::new(&own, z, u));
         }
     }
 
@@ -132,40 +143,75 @@ impl<R: Pack> Carried<R> {
     /// A sweep over the blocks in the lanes `live`; the others stay as they are. Returns max W_ii |Δz_i|, m/s: how far rows were from what the law asks of them.
     #[inline(always)]
     pub fn sweep(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) -> R {
-        let (n, zero) = (tile.row_count(), R::zero());
-        self.farthest = zero;
+        self.farthest = R::zero();
         for c in 0..tile.patches {
             self.sweep_patch(c, live, tile);
         }
         for c in tile.patches..tile.contacts {
             let i = 3 * c;
-            let own = block(tile, [i, i + 1, i + 2]);
-            let z = &tile.one.impulse;
-            let (old, u) =
-                ([z[i], z[i + 1], z[i + 2]], [&self.velocity[i], &self.velocity[i + 1], &self.velocity[i + 2]]);
-            let steps = contact_steps(LAW_CONE, &own);
-            let new = update_contact(LAW_CONE, [*u[0], *u[1], *u[2]], old, &own, steps, tile.one.friction[c]);
-            let mut change = [zero; 3];
-            for k in 0..3 {
-                change[k] = R::select(live, new[k] - old[k], zero);
+            let [old, u] = [&*tile.one.impulse, &self.velocity].map(|of| [of[i], of[i + 1], of[i + 2]]);
+            let acts = R::zero().lt(old[0].abs().max(old[1].abs()).max(old[2].abs()));
+            // an open contact that nothing closes stays open
+            let pressed = live.and(acts.or(u[0].lt(R::zero())));
+            if !pressed.any() {
+                continue;
             }
+            let own = block(tile, [i, i + 1, i + 2]);
+            let new = self.points[c - tile.patches].solve(&own, tile.one.friction[c], pressed, u, old);
+            let change = [new[0] - old[0], new[1] - old[1], new[2] - old[2]];
             self.push_three(tile, [i, i + 1, i + 2], change, R::one());
         }
-        for i in tile.first_scalar()..n {
+        self.sweep_scalars(tile, live);
+        self.farthest
+    }
+
+    /// The same with points as the shader takes them: the normal, and then the tangents with the step of a disc.
+    #[inline(always)]
+    pub fn sweep_projecting(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) {
+        for c in 0..tile.patches {
+            self.sweep_patch(c, live, tile);
+        }
+        for c in tile.patches..tile.contacts {
+            let i = 3 * c;
+            let [old, u] = [&*tile.one.impulse, &self.velocity].map(|of| [of[i], of[i + 1], of[i + 2]]);
+            let own = block(tile, [i, i + 1, i + 2]);
+            let new = update_contact(LAW_CONE, u, old, &own, contact_steps(LAW_CONE, &own), tile.one.friction[c]);
+            let change = [0, 1, 2].map(|k| R::select(live, new[k] - old[k], R::zero()));
+            self.push_three(tile, [i, i + 1, i + 2], change, R::one());
+        }
+        self.sweep_scalars(tile, live);
+    }
+
+    #[inline(always)]
+    fn sweep_scalars(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) {
+        for i in tile.first_scalar()..tile.row_count() {
             let s = 2 * (i - 3 * tile.contacts);
             let old = tile.one.impulse[i];
             // λ ← clamp(λ − w/W_ii, lower, upper)
             let new = (-self.velocity[i]).mul_add(self.step[i], old);
             let new = project_interval(new, tile.one.bounds[s], tile.one.bounds[s + 1]);
-            self.push(tile, i, R::select(live, new - old, zero));
+            self.push(tile, i, R::select(live, new - old, R::zero()));
         }
-        self.farthest
     }
 
     #[inline(always)]
     fn sweep_patch(&mut self, c: usize, live: R::Mask, tile: &mut PatchTile<'_, R>) {
         let zero = R::zero();
         let (rows, shape) = (Rows::new(c, tile.contacts, tile.patches), Shape::new(tile.shapes, c, true));
+        let (mut pressed, mut closing) = (zero, self.velocity[rows.normal[0]]);
+        for (k, i) in rows.normal.into_iter().chain(rows.friction()).enumerate() {
+            pressed = pressed.max(tile.one.impulse[i].abs());
+            if (1..4).contains(&k) {
+                let w = self.velocity[i];
+                // a disc is closed by its moments, to whichever side they tip it
+                closing = closing.min(R::select(shape.disc, closing - w.abs(), w));
+            }
+        }
+        // an open patch that nothing closes stays open
+        let live = live.and(zero.lt(pressed).or(closing.lt(zero)));
+        if !live.any() {
+            return;
+        }
         let vertices = live.and(shape.disc.not());
         if vertices.any() {
             for i in rows.normal {

@@ -1,4 +1,4 @@
-//! What the shader does with blocks that have patches, made of the parts that solve them here.
+//! What the shader does with blocks that have patches, made of the parts that solve them here; points it takes as where there are no patches.
 
 use super::super::batch::{REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT};
 use super::super::settings::Header;
@@ -34,7 +34,7 @@ pub(crate) fn patch_sweeps<R: Pack>(header: &Header, tiles: Tiles<'_, R>, which:
         if !swept.any() {
             break;
         }
-        carried.sweep(&mut tile, swept);
+        carried.sweep_projecting(&mut tile, swept);
         tile.one.report[REPORT_SWEEPS] += R::select(swept, R::one(), R::zero());
         done += 1;
         if done.is_multiple_of(header.check_every) || done == header.iterations {
