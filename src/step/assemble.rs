@@ -6,7 +6,9 @@ use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
+use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
+use crate::contact::PATCH_ROWS;
 use crate::lane::{Pack, PackMask, Scalar};
 use crate::limit::JointRow;
 use crate::solver::{Batch, Group, STRIP};
@@ -28,6 +30,30 @@ pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
     equality_terms(plan, tile, posed, batch);
 }
 
+/// Yᵀ Y of A rows and B rows, the first of which are given, over the degrees of freedom that they share: loops of known length.
+#[inline(always)]
+fn product_of<R: Pack, const A: usize, const B: usize>(
+    nv: usize,
+    y: &[R],
+    dofs: Bits<'_>,
+    first: [usize; 2],
+) -> [[R; B]; A] {
+    let mut w = [[R::zero(); B]; A];
+    for dof in dofs {
+        let mut b = [R::zero(); B];
+        for (j, b) in b.iter_mut().enumerate() {
+            *b = y[(first[1] + j) * nv + dof];
+        }
+        for (i, w) in w.iter_mut().enumerate() {
+            let a = y[(first[0] + i) * nv + dof];
+            for (w, b) in w.iter_mut().zip(b) {
+                *w = a.mul_add(b, *w);
+            }
+        }
+    }
+    w
+}
+
 /// Yᵀ Y of two slots: up to 3 × 3 entries of W.
 #[inline(always)]
 fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
@@ -37,16 +63,8 @@ fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize)
     dofs.other = Some(&rows.support[b * words..(b + 1) * words]);
     let mut w = [[R::zero(); 3]; 3];
     if count_a + count_b == 6 {
-        // two contacts with friction, the common case: loops of known length
-        for dof in dofs {
-            for i in 0..3 {
-                let y = rows.y[(row_a + i) * nv + dof];
-                for j in 0..3 {
-                    w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
-                }
-            }
-        }
-        return w;
+        // two contacts with friction, the common case
+        return product_of::<R, 3, 3>(nv, &rows.y, dofs, [row_a, row_b]);
     }
     for dof in dofs {
         for i in 0..count_a {
@@ -73,29 +91,78 @@ fn compliance<R: Pack>(tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize, presen
     compliance
 }
 
-/// W = Yᵀ Y of a tile whose worlds are blocks, slot pair by slot pair. A lane that lacks a slot has no Y there, and so no W.
+/// Rows that follow each other and touch the same degrees of freedom: those of a contact, the further ones of a patch, or a scalar row.
+#[derive(Clone, Copy)]
+struct Bundle {
+    slot: usize,
+    row: usize,
+    /// 3, [`PATCH_ROWS`], or 1.
+    count: usize,
+}
+
+impl Bundle {
+    /// Number `k` of a tile: all contacts, all patches, then the scalar rows.
+    #[inline(always)]
+    fn new(k: usize, contact_slots: usize, patch_slots: usize) -> Self {
+        let patch = k.wrapping_sub(contact_slots);
+        if k < contact_slots {
+            Self { slot: k, row: 3 * k, count: 3 }
+        } else if patch < patch_slots {
+            let more = PATCH_ROWS * patch;
+            Self { slot: contact_slots + more, row: 3 * contact_slots + more, count: PATCH_ROWS }
+        } else {
+            let slot = k + (PATCH_ROWS - 1) * patch_slots;
+            Self { slot, row: 2 * contact_slots + slot, count: 1 }
+        }
+    }
+}
+
+/// W = Yᵀ Y of a tile whose worlds are blocks, bundle by bundle. A lane that lacks a slot has no Y there, and so no W.
 #[inline(always)]
 fn whole_delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
-    let (nv, words, n) = (plan.model.nv(), plan.rows.words, group.size.row_count());
-    let contact_slots = group.size.contact_count;
-    for a in 0..rows.support.len() / words {
-        let (row_a, count_a) = slot_rows(contact_slots, a);
-        for b in 0..=a {
-            let (row_b, count_b) = slot_rows(contact_slots, b);
-            let mut w = product(nv, words, rows, a, b);
-            if a == b {
-                let own = compliance(tile, posed, a, places.lanes_with(R::LANES, a));
-                for i in 0..count_a {
-                    w[i][i] += own[i];
-                }
+    let (words, n) = (plan.rows.words, group.size.row_count());
+    let (contacts, patches) = (group.size.contact_count, group.patch_count);
+    for a in 0..rows.support.len() / words - (PATCH_ROWS - 1) * patches {
+        let a = Bundle::new(a, contacts, patches);
+        for b in 0.. {
+            let b = Bundle::new(b, contacts, patches);
+            match (a.count, b.count) {
+                (3, 3) => write_product::<R, 3, 3>(plan, rows, [a, b], group),
+                (PATCH_ROWS, 3) => write_product::<R, PATCH_ROWS, 3>(plan, rows, [a, b], group),
+                (PATCH_ROWS, PATCH_ROWS) => write_product::<R, PATCH_ROWS, PATCH_ROWS>(plan, rows, [a, b], group),
+                (1, 3) => write_product::<R, 1, 3>(plan, rows, [a, b], group),
+                (1, PATCH_ROWS) => write_product::<R, 1, PATCH_ROWS>(plan, rows, [a, b], group),
+                _ => write_product::<R, 1, 1>(plan, rows, [a, b], group),
             }
-            for i in 0..count_a {
-                for j in 0..count_b {
-                    group.delassus[(row_a + i) * n + row_b + j] = w[i][j];
-                    group.delassus[(row_b + j) * n + row_a + i] = w[i][j];
-                }
+            if a.slot == b.slot {
+                break;
             }
+        }
+        for i in 0..a.count {
+            let row = a.row + i;
+            let (slot, k) = if a.count == 3 { (a.slot, i) } else { (a.slot + i, 0) };
+            group.delassus[row * n + row] += compliance(tile, posed, slot, places.lanes_with(R::LANES, slot))[k];
+        }
+    }
+}
+
+/// The entries of W between two bundles of rows.
+#[inline(always)]
+fn write_product<R: Pack, const A: usize, const B: usize>(
+    plan: &Plan,
+    rows: &Rows<R>,
+    [a, b]: [Bundle; 2],
+    group: &mut Group<R>,
+) {
+    let (words, n) = (plan.rows.words, group.size.row_count());
+    let mut dofs = rows.support(words, a.slot);
+    dofs.other = Some(&rows.support[b.slot * words..(b.slot + 1) * words]);
+    let w = product_of::<R, A, B>(plan.model.nv(), &rows.y, dofs, [a.row, b.row]);
+    for (i, w) in w.iter().enumerate() {
+        for (j, w) in w.iter().enumerate() {
+            group.delassus[(a.row + i) * n + b.row + j] = *w;
+            group.delassus[(b.row + j) * n + a.row + i] = *w;
         }
     }
 }
