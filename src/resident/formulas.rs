@@ -14,8 +14,8 @@ use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::LAW_CONE;
 use crate::solver::formulas::{
-    Mode, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual, tests,
-    update_contact,
+    Mode, contact_impulse, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual,
+    tests, update_contact,
 };
 use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
 use crate::step::{
@@ -36,8 +36,9 @@ pub(super) struct Formulas {
     pub contact_targets: Program,
     /// Friction and a remembered impulse, in the frame of the contact → the first guess.
     pub first_guess: Program,
-    /// One update of Gauss-Seidel.
+    /// One update of Gauss-Seidel: of sweeps by themselves, which solve the contact, and of those after a step of Newton, which project it.
     pub sweep_contact: Program,
+    pub project_contact: Program,
     pub sweep_scalar: Program,
     /// z ← z + Y λ, and the sum of the terms' magnitudes.
     pub add_contact: Program,
@@ -75,7 +76,8 @@ impl Formulas {
             contact_rows: record(layout.contact_row_inputs(), |x| contact_rows(plan, layout, x)),
             contact_targets: record(7, |x| contact_targets(plan, layout, x)),
             first_guess: record(4, |x| feasible(law, [x[0], x[1], x[2]], x[3]).to_vec()),
-            sweep_contact: record(4 * nv + 13, |x| sweep_contact(law, compliance, nv, x)),
+            sweep_contact: record(4 * nv + 13, |x| sweep_contact(law, law == LAW_CONE, compliance, nv, x)),
+            project_contact: record(4 * nv + 13, |x| sweep_contact(law, false, compliance, nv, x)),
             sweep_scalar: record(2 * nv + 5, |x| sweep_scalar(nv, x)),
             add_contact: record(5 * nv + 3, |x| add_rows(nv, 3, x)),
             add_scalar: record(3 * nv + 1, |x| add_rows(nv, 1, x)),
@@ -377,8 +379,8 @@ fn own_block<R: Real>(own: &[R], compliance: f64) -> [[R; 3]; 3] {
     [[w11 + R::constant(compliance), w12, w13], [w12, w22, w23], [w13, w23, w33]]
 }
 
-/// z, Y, b, λ, W of its own and μ → λ and z.
-pub(super) fn sweep_contact<R: Real>(law: u32, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
+/// z, Y, b, λ, W of its own and μ → λ and z. `solves`: what Coulomb's law asks of the contact while the others are held; else the normal, and then the tangents, are projected.
+pub(super) fn sweep_contact<R: Real>(law: u32, solves: bool, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
     let [z, y, bias, old, own, friction] = parts(x, [nv, 3 * nv, 3, 3, 6, 1]);
     let own = own_block(own, compliance);
     // u = b + Yᵀ z
@@ -387,7 +389,11 @@ pub(super) fn sweep_contact<R: Real>(law: u32, compliance: f64, nv: usize, x: &[
         u[0] = R::constant(compliance).mul_add(old[0], u[0]);
     }
     let old = [old[0], old[1], old[2]];
-    let new = update_contact(law, u, old, &own, contact_steps(law, &own), friction[0]);
+    let new = if solves {
+        contact_impulse(&own, friction[0], u, old)
+    } else {
+        update_contact(law, u, old, &own, contact_steps(law, &own), friction[0])
+    };
     let mut out = new.to_vec();
     for d in 0..nv {
         let mut z = z[d];

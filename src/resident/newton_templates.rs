@@ -65,7 +65,7 @@ fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
         "sweep_contact" => {
             let of_row = [from(3, bias), from(3, impulse), from(6, own), from(1, friction)];
             let all = [inputs(&[from(nv, z), from(3 * nv, y)]), inputs(&of_row)].concat();
-            told(&f.sweep_contact, "sweep_", &all, |i, x| match i.checked_sub(3) {
+            told(&f.project_contact, "sweep_", &all, |i, x| match i.checked_sub(3) {
                 None => format!("{} = {x};", impulse(i)),
                 Some(d) => format!("z{d} = {x};"),
             })

@@ -261,8 +261,10 @@ fn a_pass_of_gauss_seidel_lowers_what_the_certificate_measures() {
     let (y, bias) = ([2.0f32, 0.0, 0.0], [-3.0f32, 0.0, 0.0]);
     let own = [4.0, 1.0, 1.0, 0.0, 0.0, 0.0];
     let input = [&[0.0][..], &y, &bias, &[0.0; 3], &own, &[0.5]].concat();
-    let swept = formulas::sweep_contact(crate::solver::LAW_CONE, 0.0, 1, &input);
-    assert_eq!(swept, [0.75, 0.0, 0.0, 1.5]);
+    for solves in [false, true] {
+        let swept = formulas::sweep_contact(crate::solver::LAW_CONE, solves, 0.0, 1, &input);
+        assert_eq!(swept, [0.75, 0.0, 0.0, 1.5]);
+    }
     let m = [1.5];
     let checked = |z: f32, impulse: f32| {
         let input = [&[z][..], &m, &y, &bias, &[impulse, 0.0, 0.0], &own[..3], &[0.5]].concat();

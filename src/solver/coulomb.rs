@@ -21,28 +21,9 @@ const LEAST_DETERMINANT: f64 = 1e-4;
 /// Added to the tangents of a singular block before it is inverted, as a share of the larger of them.
 const GIVING_WAY: f64 = 0.01;
 
-/// W⁻¹ of a contact, kg: (nn, n1, n2, 11, 12, 22). Where W is close to singular, as in a mechanism that moves in a plane, tangents that give way a little take its place: what
-/// sticks then does so within some visits. Zeros where that does not help, in which case it is never taken to stick.
+/// W⁻¹ of a contact, kg: (nn, n1, n2, 11, 12, 22); and where W is close to singular, as in a mechanism that moves in a plane. Zeros there.
 #[inline(always)]
-fn effective_mass<R: Pack>(own: &[[R; 3]; 3]) -> [R; 6] {
-    let (mut mass, regular) = inverted(own);
-    let singular = regular.not().and(R::zero().lt(own[0][0]));
-    if singular.any() {
-        let tangents = own[1][1].max(own[2][2]);
-        let shift = R::constant(GIVING_WAY) * R::select(R::zero().lt(tangents), tangents, own[0][0]);
-        let mut giving = *own;
-        (giving[1][1], giving[2][2]) = (own[1][1] + shift, own[2][2] + shift);
-        let (other, _) = inverted(&giving);
-        for k in 0..6 {
-            mass[k] = R::select(singular, other[k], mass[k]);
-        }
-    }
-    mass
-}
-
-/// The inverse of a symmetric block, (nn, n1, n2, 11, 12, 22), and whether it is far enough from singular; zeros else.
-#[inline(always)]
-fn inverted<R: Real>(own: &[[R; 3]; 3]) -> ([R; 6], R::Mask) {
+fn effective_mass<R: Real>(own: &[[R; 3]; 3]) -> ([R; 6], R::Mask) {
     let [[nn, n1, n2], [_, w11, w12], [_, _, w22]] = *own;
     // cofactors
     let c_nn = w11.mul_add(w22, -(w12 * w12));
@@ -55,7 +36,23 @@ fn inverted<R: Real>(own: &[[R; 3]; 3]) -> ([R; 6], R::Mask) {
     let c_12 = n1.mul_add(n2, -(nn * w12));
     let c_22 = nn.mul_add(w11, -(n1 * n1));
     let mass = [inverse * c_nn, inverse * c_n1, inverse * c_n2, inverse * c_11, inverse * c_12, inverse * c_22];
-    (mass, regular)
+    (mass, regular.not().and(R::zero().lt(nn)))
+}
+
+/// `mass`, and of the singular blocks that with tangents which give way a little: what sticks then does so within some visits. Zeros where that does not help, in which case
+/// it is never taken to stick.
+#[inline(always)]
+fn giving_way<R: Real>(own: &[[R; 3]; 3], mass: [R; 6], singular: R::Mask) -> [R; 6] {
+    let tangents = own[1][1].max(own[2][2]);
+    let shift = R::constant(GIVING_WAY) * R::select(R::zero().lt(tangents), tangents, own[0][0]);
+    let mut giving = *own;
+    (giving[1][1], giving[2][2]) = (own[1][1] + shift, own[2][2] + shift);
+    let (other, _) = effective_mass(&giving);
+    let mut out = mass;
+    for k in 0..6 {
+        out[k] = R::select(singular, other[k], mass[k]);
+    }
+    out
 }
 
 /// The unit vector along which friction acts so far; against the slip where there is none; the first tangent where nothing slips.
@@ -73,7 +70,7 @@ fn friction_direction<R: Real>(impulse: [R; 3], u: [R; 3]) -> [R; 2] {
 /// What a contact has of its own while it is solved again and again.
 #[derive(Debug, Clone, Copy)]
 pub struct Contact<R> {
-    /// See [`effective_mass`], kg.
+    /// See [`effective_mass`] and [`giving_way`], kg.
     mass: [R; 6],
     /// d: unit vector along which its friction acts while it slips.
     direction: [R; 2],
@@ -83,24 +80,18 @@ impl<R: Pack> Contact<R> {
     /// A contact with its block of W, impulse and velocity.
     #[inline(always)]
     pub fn new(own: &[[R; 3]; 3], impulse: [R; 3], u: [R; 3]) -> Self {
-        Self { mass: effective_mass(own), direction: friction_direction(impulse, u) }
+        let (mass, singular) = effective_mass(own);
+        let mass = if singular.any() { giving_way(own, mass, singular) } else { mass };
+        Self { mass, direction: friction_direction(impulse, u) }
     }
 
     /// The impulse that obeys the law in `lanes`, from velocity u and impulse `old`.
     #[inline(always)]
     pub fn solve(&mut self, own: &[[R; 3]; 3], friction: R, lanes: R::Mask, u: [R; 3], old: [R; 3]) -> [R; 3] {
-        let (zero, mass) = (R::zero(), &self.mass);
-        // λ − W⁻¹ u
-        let stick = [
-            old[0] - mass[0].mul_add(u[0], mass[1].mul_add(u[1], mass[2] * u[2])),
-            old[1] - mass[1].mul_add(u[0], mass[3].mul_add(u[1], mass[4] * u[2])),
-            old[2] - mass[2].mul_add(u[0], mass[4].mul_add(u[1], mass[5] * u[2])),
-        ];
-        let bound = friction * stick[0];
-        let beyond = (bound * bound).lt(stick[1].mul_add(stick[1], stick[2] * stick[2]));
-        let sticks = lanes.and(zero.lt(stick[0])).and(zero.lt(mass[0])).and(beyond.not());
+        let (stick, sticks) = stick(&self.mass, friction, u, old);
+        let sticks = lanes.and(sticks);
         let slips = lanes.and(sticks.not());
-        let mut new = [zero; 3];
+        let mut new = old;
         for k in 0..3 {
             new[k] = R::select(sticks, stick[k], old[k]);
         }
@@ -115,6 +106,36 @@ impl<R: Pack> Contact<R> {
         }
         new
     }
+}
+
+/// The same of a contact of which nothing is kept between visits, and that may be open: one that nothing closes stays so.
+#[inline(always)]
+pub fn contact_impulse<R: Real>(own: &[[R; 3]; 3], friction: R, u: [R; 3], old: [R; 3]) -> [R; 3] {
+    let zero = R::zero();
+    let (mass, singular) = effective_mass(own);
+    let mass = giving_way(own, mass, singular);
+    let (stick, sticks) = stick(&mass, friction, u, old);
+    let (slip, _) = slip(own, friction, friction_direction(old, u), u, old);
+    let pressed = zero.lt(old[0].abs().max(old[1].abs()).max(old[2].abs())).or(u[0].lt(zero));
+    let mut new = old;
+    for k in 0..3 {
+        new[k] = R::select(pressed, R::select(sticks, stick[k], slip[k]), old[k]);
+    }
+    new
+}
+
+/// The impulse that a contact needs to stick, from velocity u and impulse `old`: λ − W⁻¹ u; and where that lies in the cone.
+#[inline(always)]
+fn stick<R: Real>(mass: &[R; 6], friction: R, u: [R; 3], old: [R; 3]) -> ([R; 3], R::Mask) {
+    let zero = R::zero();
+    let stick = [
+        old[0] - mass[0].mul_add(u[0], mass[1].mul_add(u[1], mass[2] * u[2])),
+        old[1] - mass[1].mul_add(u[0], mass[3].mul_add(u[1], mass[4] * u[2])),
+        old[2] - mass[2].mul_add(u[0], mass[4].mul_add(u[1], mass[5] * u[2])),
+    ];
+    let bound = friction * stick[0];
+    let beyond = (bound * bound).lt(stick[1].mul_add(stick[1], stick[2] * stick[2]));
+    (stick, zero.lt(stick[0]).and(zero.lt(mass[0])).and(beyond.not()))
 }
 
 /// The impulse of a contact that slips, from velocity u and impulse `old`, and the vector d along which it does, turned from `direction`.
@@ -208,6 +229,28 @@ mod tests {
             assert!((x[1] * u[1] + x[2] * u[2] + size * slip).abs() < 1e-12 * size * slip, "{k}: not against the slip");
         }
         assert!(slipping > 150, "{slipping} slip");
+    }
+
+    /// Open, stuck and slipping, with and without a direction that is kept: the same answer in the end.
+    #[test]
+    fn nothing_kept_between_visits_ends_at_the_same_answer() {
+        let mut kinds = [0; 3];
+        for k in 0..200 {
+            let own = own(0.5, 0.11 * f64::from(k));
+            let heading = 0.37 * f64::from(k);
+            let b = [-1.0 + 0.006 * f64::from(k), 0.6 * heading.cos(), 0.6 * heading.sin()];
+            let friction = 0.3 + 0.003 * f64::from(k);
+            let (kept, _) = answer(&own, b, friction, 12);
+            let mut x = [0.0; 3];
+            for _ in 0..12 {
+                x = contact_impulse(&own, friction, velocity(&own, b, x), x);
+            }
+            assert!((0..3).all(|i| (x[i] - kept[i]).abs() < 1e-9) || b[0] > 0.0, "{k}: {x:?}, {kept:?}");
+            let u = velocity(&own, b, x);
+            kinds[if x[0] == 0.0 { 0 } else { 1 + usize::from(u[1].hypot(u[2]) > 1e-9) }] += 1;
+            assert!(b[0] < 0.0 || x == [0.0; 3], "{k}: what nothing closes stays open");
+        }
+        assert!(kinds.iter().all(|count| *count > 10), "{kinds:?}");
     }
 
     #[test]
