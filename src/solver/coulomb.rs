@@ -109,6 +109,7 @@ impl<R: Pack> Contact<R> {
 }
 
 /// The same of a contact of which nothing is kept between visits, and that may be open: one that nothing closes stays so.
+#[cfg(any(feature = "gpu", test))]
 #[inline(always)]
 pub fn contact_impulse<R: Real>(own: &[[R; 3]; 3], friction: R, u: [R; 3], old: [R; 3]) -> [R; 3] {
     let zero = R::zero();

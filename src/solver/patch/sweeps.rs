@@ -9,6 +9,7 @@ use super::super::batch::REPORT_SWEEPS;
 use super::super::carried::{CONTRACTS, NEAR, PLAIN};
 use super::super::coulomb::Contact;
 use super::super::past::Past;
+#[cfg(feature = "gpu")]
 use super::super::pgs::{contact_steps, update_contact};
 use super::super::project::{inverse, is_finite, project_disc, project_interval};
 use super::super::residual::{contact_residual, row_residual};
@@ -166,6 +167,7 @@ impl<R: Pack> Carried<R> {
     }
 
     /// The same with points as the shader takes them: the normal, and then the tangents with the step of a disc.
+    #[cfg(feature = "gpu")]
     #[inline(always)]
     pub fn sweep_projecting(&mut self, tile: &mut PatchTile<'_, R>, live: R::Mask) {
         for c in 0..tile.patches {
