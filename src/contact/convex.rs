@@ -1,7 +1,7 @@
 //! General convex pairs, in f64: the normal and the nearest points by GJK and EPA (`parry3d-f64`), then the faces that look at
 //! each other clipped, so that a body at rest has several points.
 
-use super::boxes::{Cuboid, box_box};
+use super::boxes::Cuboid;
 use super::clip::{CORNERS, Face, Point, Points, face_points};
 use crate::lane::Scalar;
 use crate::model::{Hull, Shape};
@@ -237,15 +237,6 @@ pub(super) fn convex_convex<S: Scalar>(
     let finite = |p: &Placed| p.centre.iter().chain(p.rotation.iter()).all(|x| x.is_finite());
     if !(finite(&first) && finite(&second) && threshold.is_finite()) {
         return;
-    }
-    if let (Solid::Box(ha), Solid::Box(hb)) = (a, b) {
-        let separation = box_box(&first.cuboid(ha), &second.cuboid(hb), threshold, points);
-        // Where a corner passes by an edge no axis tells the distance: look for the nearest points too.
-        let certain = points.least_gap() <= separation.max(0.0) + EQUAL * size;
-        if separation >= threshold || certain {
-            points.shift(&origin);
-            return;
-        }
     }
     general(&first, &second, threshold, size, points);
     points.shift(&origin);

@@ -16,7 +16,6 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use boxes::may_touch;
 #[cfg(feature = "gpu")]
 pub(crate) use {disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
@@ -164,12 +163,13 @@ pub(crate) enum Shapes {
     SphereBox,
     CapsuleCapsule,
     CapsuleBox,
+    BoxBox,
 }
 
 impl Shapes {
     /// All of them, in the order of their values.
     #[cfg(feature = "gpu")]
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PlaneSphere,
         Self::PlaneCapsule,
         Self::PlaneEllipsoid,
@@ -180,6 +180,7 @@ impl Shapes {
         Self::SphereBox,
         Self::CapsuleCapsule,
         Self::CapsuleBox,
+        Self::BoxBox,
     ];
 
     /// What a pair of shapes is, if its points are found in lanes.
@@ -195,6 +196,7 @@ impl Shapes {
             (Shape::Sphere { .. }, Shape::Box { .. }) => Self::SphereBox,
             (Shape::Capsule { .. }, Shape::Capsule { .. }) => Self::CapsuleCapsule,
             (Shape::Capsule { .. }, Shape::Box { .. }) => Self::CapsuleBox,
+            (Shape::Box { .. }, Shape::Box { .. }) => Self::BoxBox,
             _ => return None,
         })
     }
@@ -430,7 +432,7 @@ fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
 
 /// What f32 makes of a distance between boxes that may touch is off by less than this part of their bounding radii: some twenty operations, each
 /// off by 6·10⁻⁸ of that. Too much costs a look that finds nothing; too little would lose a touch.
-pub(crate) const ROUNDING: f64 = 1e-5;
+const ROUNDING: f64 = 1e-5;
 
 /// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
 // In unit tests, where arrays stand in for registers, a pack's operation is a loop: thousands of them in one function keep the compiler for minutes.
@@ -459,12 +461,13 @@ pub(crate) fn points<R: Real>(
         Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
         Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
         Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
+        Shapes::BoxBox => boxes::box_box(a, b, lengths, threshold, size),
     }
 }
 
 /// Where the axis of a capsule of radius `r` enters the box, no point of it tells the way out.
 #[inline(always)]
-pub(crate) fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
+fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
     let inside = R::constant(-0.999) * r;
     let mut pierced = R::Mask::splat(false);
     for point in points {
@@ -473,35 +476,45 @@ pub(crate) fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
     pierced
 }
 
+/// Where the formula of a pair leaves open which its points are. `lengths`: of the first shape.
+#[inline(always)]
+pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &Manifold<R>, lengths: [R; 3]) -> R::Mask {
+    match shapes {
+        Shapes::CapsuleBox => pierced(points, lengths[0]),
+        Shapes::BoxBox => boxes::undecided(points),
+        _ => R::Mask::splat(false),
+    }
+}
+
 /// The points of one pair.
 #[inline(always)]
 fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask, threshold: R) -> Manifold<R> {
     let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+    let none = [Candidate::absent(); KEPT];
     let extent = Extent::of(pair, geoms);
     let Extent { lengths, size, .. } = extent;
     let (mut found, one_by_one) = match &pair.kind {
         Kind::Lanes(shapes) => {
-            let found = points(*shapes, a, b, lengths, threshold, size);
-            if *shapes != Shapes::CapsuleBox {
-                return found;
+            let mut threshold = threshold;
+            if *shapes == Shapes::BoxBox {
+                let rounding = R::constant(ROUNDING * pair.bounding);
+                let rounding = R::select(extent.own, R::constant(ROUNDING) * extent.bounding, rounding);
+                let may = boxes::may_touch(a, b, lengths, near, threshold, rounding);
+                if !may.any() {
+                    return none;
+                }
+                threshold = R::select(may, threshold, R::constant(-1e30));
             }
-            let pierced = pierced(&found, lengths[0][0]);
-            (found, near.and(pierced))
+            let found = points(*shapes, a, b, lengths, threshold, size);
+            (found, near.and(undecided(*shapes, &found, lengths[0])))
         }
         Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
-        Kind::Convex => ([Candidate::absent(); KEPT], near),
-        Kind::Nothing => return [Candidate::absent(); KEPT],
+        Kind::Convex => (none, near),
+        Kind::Nothing => return none,
     };
-    let Some(solids) = &pair.solids else { return found };
-    let one_by_one = match solids {
-        [Solid::Box(_), Solid::Box(_)] => {
-            let rounding = R::constant(ROUNDING * pair.bounding);
-            let rounding = R::select(extent.own, R::constant(ROUNDING) * extent.bounding, rounding);
-            may_touch(a, b, lengths, one_by_one, threshold, rounding)
-        }
-        _ => one_by_one,
-    };
-    by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
+    if let Some(solids) = &pair.solids {
+        by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
+    }
     found
 }
 

@@ -4,7 +4,7 @@
 //! are called as they are.
 
 use super::layout::{Layout, PointFormula};
-use crate::contact::{Drift, ROUNDING, Shapes, disc_moved, disc_on_plane, may_touch, moved, pierced, points, within};
+use crate::contact::{Drift, disc_moved, disc_on_plane, moved, points, undecided, within};
 use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
@@ -238,20 +238,12 @@ fn pose<R: Real>(x: &[R], at: usize) -> Pose<R> {
 fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
     let pose = |at: usize| pose(x, at);
     let lengths = [[x[24], x[25], x[26]], [x[27], x[28], x[29]]];
-    let mut out = vec![R::zero(); POINTS_LEN];
     let shapes = match formula {
         PointFormula::Points(shapes) => shapes,
         PointFormula::Discs => return disc_points(x),
-        PointFormula::Boxes => {
-            // of all half edges, which is more than the sum of the bounding radii
-            let rounding = R::constant(ROUNDING) * (x[24] + x[25] + x[26] + x[27] + x[28] + x[29]);
-            let may = may_touch(&pose(0), &pose(12), lengths, R::Mask::splat(true), x[30], rounding);
-            out[8] = R::select(may, R::one(), R::zero());
-            return out;
-        }
     };
     let found = points(shapes, &pose(0), &pose(12), lengths, x[30], x[31]);
-    out.clear();
+    let mut out = Vec::with_capacity(POINTS_LEN);
     let shift = |at: usize| {
         let shift = Motion { angular: triple(x, at), linear: triple(x, at + 3) };
         move |position: Vec3<R>| shift.at(position - triple(x, at + 6))
@@ -265,9 +257,7 @@ fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
         put(point.normal, &mut out);
         out.extend([gap, point.feature, R::select(kept, R::one(), R::zero()), moved[0], moved[1]]);
     }
-    let lost =
-        if shapes == Shapes::CapsuleBox { R::select(pierced(&found, x[24]), R::one(), R::zero()) } else { R::zero() };
-    out.push(lost);
+    out.push(R::select(undecided(shapes, &found, lengths[0]), R::one(), R::zero()));
     out
 }
 

@@ -20,29 +20,25 @@ pub(super) struct Pair {
 pub(super) enum PointFormula {
     /// For its points.
     Points(Shapes),
-    /// Whether boxes may touch; their points are found on the CPU only.
-    Boxes,
     /// For the points or the disc of a cylinder over a plane that stay together.
     Discs,
 }
 
 impl PointFormula {
     pub const ALL: [Self; 12] = {
-        let mut all = [Self::Boxes; 12];
+        let mut all = [Self::Discs; 12];
         let mut k = 0;
-        while k < 10 {
+        while k < Shapes::ALL.len() {
             all[k] = Self::Points(Shapes::ALL[k]);
             k += 1;
         }
-        all[11] = Self::Discs;
         all
     };
     /// Its number in shaders.
     pub fn number(self) -> usize {
         match self {
             Self::Points(shapes) => shapes as usize,
-            Self::Boxes => 10,
-            Self::Discs => 11,
+            Self::Discs => Shapes::ALL.len(),
         }
     }
 }
@@ -61,7 +57,6 @@ fn guard(a: &Shape, b: &Shape) -> (PointFormula, [[f64; 3]; 2]) {
         _ => [shape.bounding_radius(), 0.0, 0.0],
     };
     match (a, b) {
-        (Shape::Box { half: p }, Shape::Box { half: q }) => (PointFormula::Boxes, [[p.x, p.y, p.z], [q.x, q.y, q.z]]),
         (_, Shape::Box { half: q }) => (PointFormula::Points(Shapes::CapsuleBox), [rod(a), [q.x, q.y, q.z]]),
         // a plane, whose own lengths are none, against the ball about a hull
         (Shape::Plane, _) => (PointFormula::Points(Shapes::PlaneSphere), [[0.0; 3], [b.bounding_radius(), 0.0, 0.0]]),
