@@ -32,7 +32,7 @@ const ANY: f64 = 1e30;
 The worlds of the device go their way; from the state before each of their steps, with the same impulses as a first guess, the CPU does the step too, and q and v are compared. \
 The impulses that the device read back are put into the contact problems posed anew in f64, and so are the CPU's: what they leave there is held against the certificates, where f64 has the same contacts. \
 Worlds that the device left to the CPU must be the CPU's to the bit, and a second run must be the first to the bit. A model that cannot run there is listed with the reason.
-Exit code 1 if two steps differ by more than 2e-3 and not both solve the problem in f64, more certificates than the CPU's are off by more than ten tolerances or rounding floors, the device solves fewer than the CPU, \
+Exit code 1 if two steps differ by more than 2e-3 and not both solve the problem in f64 where that has their contacts, more certificates than the CPU's are off by more than ten tolerances or rounding floors, the device solves fewer than the CPU, \
 or bits differ that must not.
 
 Examples:
@@ -82,7 +82,7 @@ struct Findings {
     solved_by_cpu: u64,
     /// Largest difference of q and v that is at most [`SAME`].
     difference: f64,
-    /// World-steps that differ by more, and of them those of which not both answers solve the problem in f64.
+    /// World-steps that differ by more, and of them those of which not both answers solve the problem in f64, where that has their contacts.
     differing: u64,
     wrong: u64,
     /// World-steps whose impulses f64 does not confirm, having other contacts; the device's, and the CPU's. What follows is of the others.
@@ -242,7 +242,7 @@ impl Findings {
         self.residual = self.residual.max(told.residual);
     }
 
-    /// Holds a report against the residual in f64 of its impulses: whether they are a solution there.
+    /// Holds a report against the residual in f64 of its impulses: whether they are a solution there, as far as its contacts are the same.
     fn certify(&mut self, told: &WorldReport, exact: (f64, bool), tolerance: f64, of_cpu: bool) -> bool {
         let (posed_otherwise, uncertified, worst) = if of_cpu {
             (&mut self.posed_otherwise_of_cpu, &mut self.uncertified_of_cpu, &mut self.exact_residual_of_cpu)
@@ -258,7 +258,7 @@ impl Findings {
         } else {
             *posed_otherwise += 1;
         }
-        residual <= rounded
+        residual <= rounded || !same_contacts
     }
 }
 
@@ -346,7 +346,7 @@ fn print(all: &[Compared]) -> Outcome {
         }),
     ))?;
     say(format!(
-        "steps: of worlds, and so all counts. differ: by more than {SAME:.0e} (largest of the others). wrong: of those, not both answers solve the problem. halted: left to the CPU. told: largest residual, m/s; \
+        "steps: of worlds, and so all counts. differ: by more than {SAME:.0e} (largest of the others). wrong: of those, not both answers solve the problem, as far as f64 has their contacts. halted: left to the CPU. told: largest residual, m/s; \
          in f64: of the same impulses. posed: f64 has other contacts. uncertain: certificates that f64 does not confirm. again: bits of a second run. In brackets: the CPU."
     ))?;
     for c in all {

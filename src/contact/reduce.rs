@@ -6,6 +6,8 @@ use crate::spatial::Vec3;
 /// Most points that a pair keeps.
 pub(super) const KEPT: usize = 4;
 
+/// Part of the square of an edge that an area along it may be by rounding alone.
+const FLAT: f64 = 1e-6;
 /// A gap that no threshold reaches, m; finite, so that arithmetic on it stays finite.
 const FAR: f64 = 1e30;
 
@@ -82,7 +84,8 @@ pub(crate) type Manifold<R> = [Candidate<R>; KEPT];
 /// - p₃ has the largest area beyond an edge of the triangle p₀ p₁ p₂, times depth.
 ///
 /// Depth keeps the far side of a small fast body from crowding out the side that is about to touch. Ties go to the lower index. Points that
-/// add less than (10⁻⁴ `size`)² are left out; `size` (m) is of the order of the smaller geom.
+/// add less than (10⁻⁴ `size`)² are left out, `size` (m) being of the order of the smaller geom, and less than what rounding makes of an area along an edge: else a point
+/// could be chosen twice.
 #[cfg_attr(not(test), inline(always))]
 #[cfg_attr(test, inline(never))]
 pub(super) fn reduce<R: Real, S: Source<R> + ?Sized>(source: &S, threshold: R, size: R) -> Manifold<R> {
@@ -112,6 +115,8 @@ pub(super) fn reduce<R: Real, S: Source<R> + ?Sized>(source: &S, threshold: R, s
     }
     let found = p1.gap.lt(threshold);
     let e01 = Vec3::select(found, p1.position - p0.position, Vec3::zero());
+    // p₁ is the farthest point but for its depth: no edge is much longer
+    let least = least.max(R::constant(FLAT) * e01.dot(e01));
 
     let mut p2 = Candidate::absent();
     let mut side = zero;
