@@ -1,9 +1,10 @@
 //! Where bodies touch: geom pairs → contact points, up to four a pair.
 //!
 //! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes against everything, and spheres,
-//! capsules and boxes against spheres and capsules, are done in lanes; other pairs lane by lane in f64: boxes by separating axes and
-//! clipping, general convex shapes through GJK and EPA of `parry3d-f64` and then clipping too. Every lane sees its own values only.
+//! capsules and boxes against each other, are done in lanes; of other convex pairs what is not shown in lanes to be apart, lane by lane in f64, through GJK and
+//! EPA of `parry3d-f64` and then clipping. Every lane sees its own values only.
 
+mod apart;
 mod boxes;
 mod clip;
 mod convex;
@@ -17,12 +18,13 @@ mod round;
 mod tests;
 
 #[cfg(feature = "gpu")]
-pub(crate) use {disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
+pub(crate) use {apart::near as near_bounds, disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3, vec3};
+pub(crate) use apart::Bound;
 use clip::{Point, Points};
 use convex::Solid;
 pub use extent::Geoms;
@@ -240,6 +242,8 @@ pub(crate) struct PairPlan {
     pub lengths: [[f64; 3]; 2],
     /// The shapes for the narrow phase in f64, if they have one.
     solids: Option<[Solid; 2]>,
+    /// What holds them, and its lengths, m.
+    bounds: Option<[(Bound, [f64; 3]); 2]>,
     /// Distance between the shapes at which they touch, m.
     pub margin: f64,
     /// Whether the first geom is a plane.
@@ -315,6 +319,7 @@ impl CollidePlan {
                 kind,
                 lengths: [a.size(), b.size()],
                 solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
+                bounds: Bound::of(a).zip(Bound::of(b)).map(|(a, b)| [a, b]),
                 margin: pair.margin,
                 on_plane: matches!(a, Shape::Plane),
                 bounding: if ra.is_finite() { ra + rb } else { rb },
@@ -509,13 +514,35 @@ fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask, thresho
             (found, near.and(undecided(*shapes, &found, lengths[0])))
         }
         Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
-        Kind::Convex => (none, near),
+        Kind::Convex => (none, may_be_near(pair, [a, b], &extent, near, threshold)),
         Kind::Nothing => return none,
     };
     if let Some(solids) = &pair.solids {
         by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
     }
     found
+}
+
+/// The lanes of `which` in which the shapes of a pair may be nearer to each other than `threshold` (m).
+#[inline(always)]
+fn may_be_near<R: Pack>(
+    pair: &PairPlan,
+    poses: [&Pose<R>; 2],
+    extent: &Extent<R>,
+    which: R::Mask,
+    threshold: R,
+) -> R::Mask {
+    let (Some([a, b]), Some(solids)) = (&pair.bounds, &pair.solids) else { return which };
+    let mut lengths = extent.lengths;
+    for (k, (_, planned)) in [a, b].into_iter().enumerate() {
+        // a mesh has no lengths of its own, but its box has
+        if matches!(solids[k], Solid::Hull(_)) {
+            for (x, planned) in lengths[k].iter_mut().zip(planned) {
+                *x = R::constant(*planned);
+            }
+        }
+    }
+    apart::near_lanes(poses, [a.0, b.0], lengths, which, threshold)
 }
 
 /// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.

@@ -4,7 +4,7 @@
 //! are called as they are.
 
 use super::layout::{Layout, PointFormula};
-use crate::contact::{Drift, disc_moved, disc_on_plane, moved, points, undecided, within};
+use crate::contact::{Drift, disc_moved, disc_on_plane, moved, near_bounds, points, undecided, within};
 use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
@@ -69,7 +69,7 @@ impl Formulas {
         let law = if law == crate::solver::FrictionLaw::Box { crate::solver::LAW_BOX } else { LAW_CONE };
         let compliance = plan.settings.compliance;
         let asked = |formula: &PointFormula| layout.pairs.iter().any(|pair| pair.formula == Some(*formula));
-        let points = PointFormula::ALL.into_iter().filter(asked);
+        let points = PointFormula::all().filter(asked);
         Self {
             motion: record(layout.inputs(), |x| motion(plan, layout, x)),
             points: points.map(|formula| (formula, record(POINT_INPUTS, |x| pair_points(formula, x)))).collect(),
@@ -223,7 +223,7 @@ pub(super) const POINT_INPUTS: usize = 2 * 12 + 6 + 3 + 2 * 9;
 /// motion towards it.
 pub(super) const POINT_LEN: usize = 11;
 
-/// Numbers of the points of a pair: of four points, and 1 where a capsule pierces the box.
+/// Numbers of the points of a pair: of four points, and 1 where the formula leaves them open.
 pub(super) const POINTS_LEN: usize = 4 * POINT_LEN + 1;
 /// What follows for [`PointFormula::Discs`]: 1 where they are a disc, R times the cosine by which it leans, and the gap of its lowest point less the margin.
 pub(super) const DISC_LEN: usize = 3;
@@ -234,13 +234,19 @@ fn pose<R: Real>(x: &[R], at: usize) -> Pose<R> {
     Pose { position: triple(x, at), rotation: Mat3 { columns } }
 }
 
-/// Four points; and 1 where a capsule pierces the box. As `collide` has them.
+/// Four points; and 1 where they are left open. As `collide` has them.
 fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
     let pose = |at: usize| pose(x, at);
     let lengths = [[x[24], x[25], x[26]], [x[27], x[28], x[29]]];
     let shapes = match formula {
         PointFormula::Points(shapes) => shapes,
         PointFormula::Discs => return disc_points(x),
+        PointFormula::Near(bounds) => {
+            let near = near_bounds([&pose(0), &pose(12)], bounds, lengths, x[30]);
+            let mut out = vec![R::zero(); POINTS_LEN];
+            out[8] = R::select(near, R::one(), R::zero());
+            return out;
+        }
     };
     let found = points(shapes, &pose(0), &pose(12), lengths, x[30], x[31]);
     let mut out = Vec::with_capacity(POINTS_LEN);

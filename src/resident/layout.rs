@@ -1,6 +1,6 @@
 //! What lies where on the device: every array is `[component][world]` in f32, and all that one stage writes for others shares a buffer.
 
-use crate::contact::{Kind, LARGER, Shapes};
+use crate::contact::{Bound, Kind, LARGER, Shapes};
 use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
 use crate::solver::{FrictionLaw, PATCH_LEN, PATCH_ROWS};
@@ -22,45 +22,37 @@ pub(super) enum PointFormula {
     Points(Shapes),
     /// For the points or the disc of a cylinder over a plane that stay together.
     Discs,
+    /// Whether convex shapes may be near each other; their points are found on the CPU only.
+    Near([Bound; 2]),
 }
 
 impl PointFormula {
-    pub const ALL: [Self; 12] = {
-        let mut all = [Self::Discs; 12];
-        let mut k = 0;
-        while k < Shapes::ALL.len() {
-            all[k] = Self::Points(Shapes::ALL[k]);
-            k += 1;
-        }
-        all
-    };
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let near = Bound::ALL.into_iter().flat_map(|a| Bound::ALL.map(|b| Self::Near([a, b])));
+        Shapes::ALL.into_iter().map(Self::Points).chain([Self::Discs]).chain(near)
+    }
     /// Its number in shaders.
     pub fn number(self) -> usize {
+        let discs = Shapes::ALL.len();
         match self {
             Self::Points(shapes) => shapes as usize,
-            Self::Discs => Shapes::ALL.len(),
+            Self::Discs => discs,
+            Self::Near([a, b]) => discs + 1 + Bound::ALL.len() * a as usize + b as usize,
         }
     }
 }
 
 /// Added to the number of a formula that only tells whether the pair may touch.
-pub(super) const GUARD: usize = 32;
+pub(super) const GUARD: usize = 64;
 
 /// For a pair whose points are found on the CPU only: a formula and lengths of shapes that hold its own, to tell whether they may touch.
 fn guard(a: &Shape, b: &Shape) -> (PointFormula, [[f64; 3]; 2]) {
-    // the capsule along z that holds a shape
-    let rod = |shape: &Shape| match shape {
-        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
-            [*radius, *half_length, 0.0]
-        }
-        Shape::Box { half } => [half.x.hypot(half.y), half.z, 0.0],
-        _ => [shape.bounding_radius(), 0.0, 0.0],
-    };
-    match (a, b) {
-        (_, Shape::Box { half: q }) => (PointFormula::Points(Shapes::CapsuleBox), [rod(a), [q.x, q.y, q.z]]),
-        // a plane, whose own lengths are none, against the ball about a hull
-        (Shape::Plane, _) => (PointFormula::Points(Shapes::PlaneSphere), [[0.0; 3], [b.bounding_radius(), 0.0, 0.0]]),
-        _ => (PointFormula::Points(Shapes::CapsuleCapsule), [rod(a), rod(b)]),
+    match (Bound::of(a), Bound::of(b)) {
+        (Some((first, p)), Some((second, q))) => (PointFormula::Near([first, second]), [p, q]),
+        // a plane, whose own lengths are none, against the box about a hull
+        (None, Some((_, q))) => (PointFormula::Points(Shapes::PlaneBox), [[0.0; 3], q]),
+        (_, None) => (PointFormula::Points(Shapes::PlaneSphere), [[0.0; 3], [b.bounding_radius(), 0.0, 0.0]]),
     }
 }
 

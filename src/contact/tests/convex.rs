@@ -180,6 +180,33 @@ fn the_smallest_gap_is_the_distance_that_parry_finds() {
 }
 
 #[test]
+fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
+    let mut noise = Noise(17);
+    let threshold = 0.03;
+    for (a, b) in zoo() {
+        let (Some(first), Some(second)) = (Bound::of(&a), Bound::of(&b)) else { continue };
+        let is_bound = |s: &Shape| !matches!(s, Shape::Hull(_));
+        let (mut apart, mut open) = (0, 0);
+        for _ in 0..2000 {
+            let [p, q] = [noise.pose(0.1), noise.pose(0.9)];
+            let Some((distance, _)) = parry_distance(&a, &b, &p, &q) else { break };
+            let bounds = [first.0, second.0];
+            let near = apart::near_lanes([&p, &q], bounds, [first.1, second.1], true, threshold);
+            let lengths = [first.1, second.1].map(|l| l.map(|x| x as f32));
+            let short = apart::near_lanes([&cast::<f32>(&p), &cast(&q)], bounds, lengths, true, threshold as f32);
+            let name = format!("{} {}, {distance} apart: {p:?} {q:?}", a.name(), b.name());
+            assert!(distance > threshold || near && short, "{name}");
+            if distance > threshold + 0.03 && is_bound(&a) && is_bound(&b) {
+                apart += 1;
+                open += i32::from(near || short);
+            }
+        }
+        println!("{} {}: {open} of {apart} left open", a.name(), b.name());
+        assert!(open * 20 <= apart, "{} {}: {open} of {apart}", a.name(), b.name());
+    }
+}
+
+#[test]
 fn ellipsoids_that_are_spheres_touch_as_spheres_do() {
     let mut noise = Noise(5);
     for _ in 0..300 {
