@@ -15,14 +15,15 @@ use std::marker::PhantomData;
 /// A round of Newton: where it starts, steps at most, and whether contacts that are open in the answer so far are left out.
 type Round = (Start, usize, bool);
 
-/// The first round goes on from the answer so far. Where that leads astray, friction that is added by and by finds the acting rows of nine in ten, at the cost of one more such
-/// round; more sweeps those of some others, and contacts that give way less and less, or friction added more slowly, those of the rest.
-const ROUNDS: [Round; 7] = [
+/// The first rounds go on from the answer so far. Where that leads astray, sweeps find other acting rows; friction that is added by and by those of most, and contacts
+/// that give way less and less those of others, at ten times the cost.
+const ROUNDS: [Round; 8] = [
     (Start::Swept, 8, true),
-    (Start::Friction(&[1e-9, 0.1, 0.3, 0.6]), 50, false),
     (Start::Swept, 12, false),
     (Start::Here, 20, false),
+    (Start::Sweeps(20), 20, false),
     (Start::Sweeps(200), 50, false),
+    (Start::Friction(&[1e-9, 0.1, 0.3, 0.6]), 50, false),
     (Start::Softness(&[10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7]), 50, false),
     (Start::Friction(&[1e-9, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), 50, false),
 ];
