@@ -3,6 +3,7 @@
 
 // In flow order; a module uses only modules above it (`tests/architecture.rs`).
 pub mod error;
+mod waiting;
 pub mod lane;
 pub mod machine;
 pub mod spatial;

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 27] = [
+const MODULES: [&str; 28] = [
     "error",
+    "waiting",
     "lane",
     "machine",
     "spatial",

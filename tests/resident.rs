@@ -11,6 +11,7 @@ use delassus::solver::Algorithm;
 use delassus::worlds::{BlockRecord, Quantity, Snapshot};
 use delassus::{Backend, Error, Impacts, Mask, Model, Precision, Settings, WorldStatus, Worlds};
 use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
 
 fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
     Worlds::new(model, count, Settings { backend, ..Settings::default() }).expect("worlds")
@@ -316,6 +317,19 @@ fn steps_that_are_waited_for_later_are_the_same() {
         let reports = worlds.step_async(k).and_then(delassus::worlds::Stepping::wait).expect("steps");
         assert!(reports.iter().all(|r| r.solved() && r.steps == k));
     });
+    // outside of a browser the first poll waits
+    let awaited = roll(&|worlds, k| {
+        let stepping = std::pin::pin!(worlds.step_async(k).expect("begun").into_future());
+        match stepping.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(reports) => assert!(reports.expect("steps").iter().all(|r| r.solved() && r.steps == k)),
+            Poll::Pending => panic!("not waited for"),
+        }
+    });
+    // a future that nobody polls
+    let unpolled = roll(&|worlds, k| {
+        drop(worlds.step_async(k).expect("begun").into_future());
+        worlds.step(0).expect("no step");
+    });
     let dropped = roll(&|worlds, k| drop(worlds.step_async(k).expect("begun")));
     // a guard that was never dropped
     let forgotten = roll(&|worlds, k| {
@@ -323,6 +337,8 @@ fn steps_that_are_waited_for_later_are_the_same() {
         worlds.step(0).expect("no step");
     });
     assert_eq!(at_once, later);
+    assert_eq!(at_once, awaited);
+    assert_eq!(at_once, unpolled);
     assert_eq!(at_once, dropped);
     assert_eq!(at_once, forgotten);
 }
@@ -421,6 +437,7 @@ fn control_that_the_device_draws_is_that_of_the_cpu() {
 #[test]
 fn worlds_run_on_the_device_that_was_chosen() {
     use delassus::DeviceChoice;
+    use delassus::gpu::Device;
     let all = delassus::gpu::list_devices();
     if !adapter() {
         return;
@@ -443,6 +460,18 @@ fn worlds_run_on_the_device_that_was_chosen() {
         }
     }
     assert_eq!(bits(&batches[0]), bits(&batches[all.len()]), "two batches of one device");
+    // and two that share what was opened once
+    let open = Device::new(&DeviceChoice::Index(0)).expect("a device");
+    for _ in 0..2 {
+        let settings = Settings { backend: Backend::Cpu, ..Settings::default() };
+        let mut shared = Worlds::on_device(&model, 70, settings, open.clone()).expect("worlds");
+        assert_eq!((shared.backend(), shared.device()), (Backend::Gpu, all[0].name.clone()));
+        assert_eq!(shared.settings().device, DeviceChoice::Index(0));
+        (0..3).for_each(|_| assert!(shared.step(10).is_ok()));
+        assert_eq!(bits(&shared), bits(&batches[0]));
+    }
+    let soft = Settings { constraints: delassus::Constraints::Soft, ..Settings::default() };
+    assert!(matches!(Worlds::on_device(&model, 70, soft, open), Err(Error::Unsupported(_))));
     let part = all[0].name.to_uppercase()[..4].to_owned();
     assert_eq!(on(part.as_str().into(), Backend::Gpu).expect("by name").device(), all[0].name);
     for (wrong, word) in [("17", "no device 17"), ("no such card", "no such card")] {

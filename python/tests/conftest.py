@@ -1,5 +1,6 @@
 """What the tests share: a model of the repository, and a ball that falls on a floor."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,24 @@ def ant() -> delassus.Model:
 @pytest.fixture(scope="session")
 def ball() -> delassus.Model:
     return delassus.Model(BALL)
+
+
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A browser that draws and computes in software."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with playwright.sync_playwright() as p:
+        try:
+            started = p.chromium.launch(
+                executable_path=path,
+                args=[*arguments, "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+            )
+        except playwright.Error as error:
+            pytest.skip(f"no browser: {error.message.splitlines()[0]}")
+        yield started
+        started.close()

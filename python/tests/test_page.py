@@ -1,12 +1,9 @@
 """The page of a recording in a real browser, where there is one: it draws, it plays, and nothing goes wrong."""
 
-import shutil
-
 import pytest
 
 import delassus
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # How many colours the canvas shows, among pixels that are not next to each other.
 COLORS = """() => {
   const view = document.getElementById("view"), copy = document.createElement("canvas");
@@ -22,21 +19,6 @@ def picture(page):
     """What is drawn once all that was asked for is, without what stands over it."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return page.evaluate("document.getElementById('view').toDataURL()")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    with playwright.sync_playwright() as p:
-        try:
-            started = p.chromium.launch(
-                executable_path=path, args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-            )
-        except playwright.Error as error:
-            pytest.skip(f"no browser: {error.message.splitlines()[0]}")
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use crate::solver::DeviceWork;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// Most submissions that are on their way at a time: who submits more waits for the first of them.
 const MOST_IN_FLIGHT: usize = 256;
@@ -38,6 +40,38 @@ struct Set {
     staging: wgpu::Buffer,
     /// Bytes that were asked for, and not yet read.
     asked: u64,
+    /// When they are there.
+    arrival: Arrival,
+}
+
+/// That a buffer is mapped, or cannot be: awaited.
+#[derive(Debug, Clone, Default)]
+struct Arrival(Arc<Mutex<(bool, Option<Waker>)>>);
+
+impl Arrival {
+    /// Maps the first `bytes` of a buffer.
+    fn of(buffer: &wgpu::Buffer, bytes: u64) -> Self {
+        let arrival = Self::default();
+        let told = arrival.clone();
+        // a failure shows when the numbers are read
+        buffer.map_async(wgpu::MapMode::Read, ..bytes, move |_| {
+            let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
+            told.0 = true;
+            if let Some(waker) = told.1.take() {
+                waker.wake();
+            }
+        });
+        arrival
+    }
+}
+
+impl Future for Arrival {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.1 = Some(context.waker().clone());
+        if told.0 { Poll::Ready(()) } else { Poll::Pending }
+    }
 }
 
 /// The pipelines, and a set of buffers for every part of the worlds. Binding 0 is a uniform, the others are storage.
@@ -96,6 +130,10 @@ impl Chain {
                 cache: None,
             })
         };
+        // a browser has no threads, and compiles while other things go on
+        #[cfg(target_family = "wasm")]
+        let pipelines: std::thread::Result<_> = Ok(kernels.iter().map(compile).collect());
+        #[cfg(not(target_family = "wasm"))]
         let pipelines = std::thread::scope(|scope| {
             let threads: Vec<_> = kernels.iter().map(|kernel| scope.spawn(|| compile(kernel))).collect();
             threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<std::result::Result<Vec<_>, _>>()
@@ -165,7 +203,7 @@ impl Chain {
             device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
         });
         let groups = groups.collect();
-        self.sets.push(Set { buffers, groups, staging, asked: 0 });
+        self.sets.push(Set { buffers, groups, staging, asked: 0, arrival: Arrival::default() });
         self.bytes += all;
         self.device.check()?;
         Ok(true)
@@ -256,19 +294,33 @@ impl Chain {
         encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, 0, bytes);
         *asked = bytes;
         self.submit(encoder)?;
-        // a failure shows when the numbers are read
-        self.sets[set].staging.map_async(wgpu::MapMode::Read, ..bytes, |_| {});
+        let set = &mut self.sets[set];
+        set.arrival = Arrival::of(&set.staging, bytes);
         self.device.check()
     }
 
-    /// Waits, and reads what [`Self::ask`] asked for.
+    /// Waits for all that [`Self::ask`] asked for.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed meanwhile, or does not answer.
-    pub fn answer(&mut self, set: usize) -> Result<Vec<f32>> {
+    pub async fn arrived(&mut self) -> Result<()> {
         self.wait()?;
+        for set in self.sets.iter().filter(|set| set.asked > 0) {
+            set.arrival.clone().await;
+        }
+        self.device.check()
+    }
+
+    /// Reads what [`Self::ask`] asked for, after [`Self::arrived`].
+    ///
+    /// # Errors
+    /// [`Error::Device`] where nothing was asked for, or the device failed.
+    pub fn answer(&mut self, set: usize) -> Result<Vec<f32>> {
         let Set { staging, asked, .. } = &mut self.sets[set];
         let bytes = std::mem::take(asked);
+        if bytes == 0 {
+            return Err(Error::Device(format!("{} was read before", self.device.info().name)));
+        }
         let numbers = numbers(&self.device, staging, bytes)?;
         staging.unmap();
         self.count(|work| work.bytes_down += bytes);
@@ -279,7 +331,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn run_timed(&mut self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
+    pub async fn run_timed(&mut self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
         if !self.device.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             self.run(set, dispatches, 1)?;
             return Ok(Vec::new());
@@ -313,7 +365,7 @@ impl Chain {
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         self.device.queue.submit([encoder.finish()]);
-        let ticks: Vec<u64> = self.fetch(&ticks, 0, u64::from(count) * size_of::<u64>() as u64)?;
+        let ticks: Vec<u64> = self.fetch(&ticks, 0, u64::from(count) * size_of::<u64>() as u64).await?;
         let second = 1e-9 * f64::from(self.device.queue.get_timestamp_period());
         Ok(ticks.chunks_exact(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 * second).collect())
     }
@@ -322,17 +374,17 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed meanwhile, or does not answer.
-    pub fn read(&self, set: usize, binding: usize, range: Range<usize>) -> Result<Vec<f32>> {
+    pub async fn read(&self, set: usize, binding: usize, range: Range<usize>) -> Result<Vec<f32>> {
         let size = size_of::<f32>() as u64;
         let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
         if bytes == 0 {
             return Ok(Vec::new());
         }
-        self.fetch(&self.sets[set].buffers[binding - 1], first, bytes)
+        self.fetch(&self.sets[set].buffers[binding - 1], first, bytes).await
     }
 
     /// Waits for all that was submitted, and reads `bytes` of a buffer.
-    fn fetch<T: bytemuck::Pod>(&self, buffer: &wgpu::Buffer, first: u64, bytes: u64) -> Result<Vec<T>> {
+    async fn fetch<T: bytemuck::Pod>(&self, buffer: &wgpu::Buffer, first: u64, bytes: u64) -> Result<Vec<T>> {
         let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("chain read back"),
             size: bytes,
@@ -342,12 +394,13 @@ impl Chain {
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
         self.device.queue.submit([encoder.finish()]);
-        staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        let arrival = Arrival::of(&staging, bytes);
         self.count(|work| {
             work.waits += 1;
             work.bytes_down += bytes;
         });
         self.device.wait()?;
+        arrival.await;
         numbers(&self.device, &staging, bytes)
     }
 }

@@ -7,6 +7,7 @@ use super::buffers::{Chunk, Header, Slot};
 use super::shader::{Array, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
 use crate::error::{Error, Result};
 use crate::solver::{DeviceChoice, DeviceWork, FrictionLaw};
+use crate::waiting::now;
 
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
 const LARGEST_BINDING: u64 = 1 << 30;
@@ -38,7 +39,7 @@ pub enum DeviceKind {
 pub struct DeviceInfo {
     /// Product name.
     pub name: String,
-    /// Interface: "vulkan", "metal" or "dx12".
+    /// Interface: "vulkan", "metal", "dx12" or, in a browser, "webgpu".
     pub backend: String,
     /// What it is made of.
     pub kind: DeviceKind,
@@ -68,7 +69,8 @@ impl DeviceInfo {
             },
             backend: info.backend.to_str().to_owned(),
             driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
-            name: info.name,
+            // browsers rarely tell
+            name: if info.name.is_empty() { "unnamed device".into() } else { info.name },
             binding_bytes: limits.max_storage_buffer_binding_size,
             buffer_bytes: limits.max_buffer_size,
             storage_buffer_count: limits.max_storage_buffers_per_shader_stage,
@@ -85,13 +87,16 @@ impl DeviceInfo {
     }
 }
 
-/// All adapters, best first.
-fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
-    let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+/// All adapters, best first. A browser shows the one that it would choose.
+async fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
+    let native = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+    let backends = native | wgpu::Backends::BROWSER_WEBGPU;
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backends;
     let instance = wgpu::Instance::new(descriptor);
-    let mut found: Vec<_> = pollster::block_on(instance.enumerate_adapters(backends))
+    let mut found: Vec<_> = instance
+        .enumerate_adapters(backends)
+        .await
         .into_iter()
         .map(|adapter| {
             let info = DeviceInfo::new(&adapter);
@@ -111,9 +116,10 @@ fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
 
 /// Every device of this machine, best first; software ones last and marked as such. Empty where no driver is installed. [`DeviceChoice::Index`] counts in this order.
 ///
-/// Mesa's drivers complain to stderr where `XDG_RUNTIME_DIR` is not set; the command sets it, a library must not.
+/// Mesa's drivers complain to stderr where `XDG_RUNTIME_DIR` is not set; the command sets it, a library must not. In a browser, where nothing can be waited for, it is empty.
 pub fn list_devices() -> Vec<DeviceInfo> {
-    adapters().into_iter().map(|(_, info)| info).collect()
+    let list = async { Ok(adapters().await.into_iter().map(|(_, info)| info).collect()) };
+    now(list).unwrap_or_default()
 }
 
 /// What went wrong on the device since it was last asked; set from wgpu's callbacks.
@@ -145,6 +151,8 @@ pub struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     info: DeviceInfo,
+    /// What was asked for, should it have to be opened again.
+    choice: DeviceChoice,
     pub(crate) limits: Limits,
     faults: Arc<Mutex<Faults>>,
 }
@@ -178,12 +186,20 @@ impl std::ops::Deref for Gpu {
 }
 
 impl Device {
-    /// Opens a device.
+    /// Opens a device, and waits until it is open.
+    ///
+    /// # Errors
+    /// As [`Device::open`]; and [`Error::Device`] in a browser, which opens it by and by.
+    pub fn new(choice: &DeviceChoice) -> Result<Self> {
+        now(Self::open(choice))
+    }
+
+    /// Opens a device; what it becomes is awaited. In a browser this is the only way, for [`Worlds::on_device`](crate::Worlds::on_device).
     ///
     /// # Errors
     /// [`Error::Device`] where there is no such device, or it refuses; the text says what is there and what to do.
-    pub fn new(choice: &DeviceChoice) -> Result<Self> {
-        let found = adapters();
+    pub async fn open(choice: &DeviceChoice) -> Result<Self> {
+        let found = adapters().await;
         let name = |(k, (_, i)): (usize, &(_, DeviceInfo))| format!("{k}: {} ({}, {:?})", i.name, i.backend, i.kind);
         let names: Vec<_> = found.iter().enumerate().map(name).collect();
         let fits = |k: usize, info: &DeviceInfo| match choice {
@@ -208,7 +224,7 @@ impl Device {
         }
         let mut limits = adapter.limits();
         limits.max_storage_buffers_per_shader_stage = STORAGE_BUFFER_LIMIT;
-        let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+        let descriptor = wgpu::DeviceDescriptor {
             label: Some("delassus"),
             // only to measure
             required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
@@ -216,8 +232,10 @@ impl Device {
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             memory_hints: wgpu::MemoryHints::Performance,
             trace: wgpu::Trace::Off,
-        }))
-        .map_err(|e| Error::Device(format!("{} cannot be opened: {e}; use the cpu backend", info.name)))?;
+        };
+        let opened = adapter.request_device(&descriptor).await;
+        let (device, queue) =
+            opened.map_err(|e| Error::Device(format!("{} cannot be opened: {e}; use the cpu backend", info.name)))?;
         let faults = Arc::new(Mutex::new(Faults::default()));
         let sink = Arc::clone(&faults);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
@@ -232,7 +250,7 @@ impl Device {
         });
         let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
         let limits = Limits { binding_bytes, memory_bytes: u64::MAX, workgroups: WORKGROUPS, patience: PATIENCE };
-        Ok(Self { device, queue, info, limits, faults })
+        Ok(Self { device, queue, info, choice: choice.clone(), limits, faults })
     }
 
     /// A device of its own, if this machine has one; where `DELASSUS_REQUIRE_GPU` is set it must.
@@ -253,6 +271,11 @@ impl Device {
     #[cfg(test)]
     pub(crate) fn destroy(&self) {
         self.device.destroy();
+    }
+
+    /// The choice that led to it.
+    pub fn choice(&self) -> &DeviceChoice {
+        &self.choice
     }
 
     /// The device in use.

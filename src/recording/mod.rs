@@ -200,21 +200,34 @@ impl Recording {
 
     /// Poses of all geoms: position (m) and orientation (w x y z), shape `[moment][world][geom][7]`.
     pub fn poses(&self) -> Vec<f64> {
-        let mut k = Kinematics::<f64>::new(&self.model);
-        let mut poses = Vec::with_capacity(self.moments.len() * self.model.geoms.len() * 7);
-        for moment in &self.moments {
-            kinematics(&self.model, &moment.q, &mut k);
-            for (geom, pose) in self.model.geoms.iter().zip(&k.geom_pose) {
-                let turn = k.body_quat[geom.body] * Quat::constant(&geom.orientation);
-                let (p, r) = (pose.position, turn.v);
-                poses.extend_from_slice(&[p.x, p.y, p.z, turn.w, r.x, r.y, r.z]);
-            }
-        }
-        poses
+        self.moments.iter().flat_map(|moment| poses(&self.model, &moment.q)).collect()
     }
 
     /// One HTML file that shows the recording in any browser with WebGL 2: poses over time, contact forces as arrows, and the certificate.
     pub fn page(&self) -> String {
         page::page(self)
     }
+}
+
+/// Poses of all geoms at q, shape \[nq\]: position (m) and orientation (w x y z), shape `[geom][7]`.
+pub fn poses(model: &Model, q: &[f64]) -> Vec<f64> {
+    let mut k = Kinematics::<f64>::new(model);
+    kinematics(model, q, &mut k);
+    let poses = model.geoms.iter().zip(&k.geom_pose).flat_map(|(geom, pose)| {
+        let turn = k.body_quat[geom.body] * Quat::constant(&geom.orientation);
+        let (p, r) = (pose.position, turn.v);
+        [p.x, p.y, p.z, turn.w, r.x, r.y, r.z]
+    });
+    poses.collect()
+}
+
+/// Poses of the geoms that move at q, shape \[nq\], as the viewer takes them: position (m) and orientation (w x y z), shape `[moving][7]`.
+pub fn moving_poses(model: &Model, q: &[f64]) -> Vec<f32> {
+    page::moving(model, &poses(model, q)).map(|x| x as f32).collect()
+}
+
+/// What the viewer of recordings (`src/recording/viewer.js`) draws of so many worlds of a model, without any moment, in JSON: for pages that show worlds as they are stepped
+/// (`examples/web`).
+pub fn scene(model: &Model, worlds: &[usize]) -> String {
+    page::scene(model, worlds)
 }

@@ -1,30 +1,38 @@
-//! The recording as one HTML file: `page.html` is the viewer, and what is recorded stands in it as JSON, arrays as base64.
+//! The recording as one HTML file: `page.html`, with the viewer `viewer.js` in it, and what is recorded as JSON, arrays as base64.
 
-use super::Recording;
-use crate::model::{Geom, Shape};
+use super::{Recording, poses};
+use crate::model::{Geom, Model, Shape};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The viewer; the recording takes the place of [`PLACE`].
-const VIEWER: &str = include_str!("page.html");
-const PLACE: &str = "\"RECORDING\"";
+/// The page; the viewer and the recording take their places.
+const PAGE: &str = include_str!("page.html");
+const VIEWER: &str = include_str!("viewer.js");
+const PLACES: [&str; 2] = ["\"RECORDING\"", "\"VIEWER\""];
 
-/// What the viewer reads. Arrays are little-endian, base64.
+/// What the viewer draws. Arrays are little-endian, base64.
 #[derive(Serialize)]
 struct Scene<'a> {
     name: &'a str,
-    /// Indices of the recorded worlds.
+    /// Indices of the worlds.
     worlds: &'a [usize],
     /// Weight of all that moves, N, to which forces are compared; 1 without any.
     weight: f64,
     geoms: Vec<GeomLine<'a>>,
     meshes: Vec<Mesh>,
+    /// Poses of geoms that cannot move, f32, shape `[fixed][7]`.
+    fixed: String,
+}
+
+/// What the page reads.
+#[derive(Serialize)]
+struct Recorded<'a> {
+    #[serde(flatten)]
+    scene: Scene<'a>,
     /// Time of every moment, s, f32, shape \[moment\].
     times: String,
     /// Poses of geoms that move, f32, shape `[moment][world][moving][7]`.
     poses: String,
-    /// Poses of geoms that cannot move, f32, shape `[fixed][7]`.
-    fixed: String,
     /// First contact of every moment and world, and the number of all, u32, shape \[moment · world + 1\].
     contact_starts: String,
     /// Position (m) and force on the second geom (N), f32, shape `[contact][6]`.
@@ -61,15 +69,21 @@ struct Mesh {
 
 /// The whole file.
 pub(super) fn page(recording: &Recording) -> String {
-    let (before, after) = VIEWER.split_once(PLACE).unwrap_or((VIEWER, ""));
     // Text of JSON cannot fail to be made of such a scene; "<" would end the script.
-    let scene = serde_json::to_string(&scene(recording)).unwrap_or_default().replace('<', "\\u003c");
-    [before, &scene, after].concat()
+    let recorded = serde_json::to_string(&recorded(recording)).unwrap_or_default().replace('<', "\\u003c");
+    PAGE.replacen(PLACES[1], VIEWER, 1).replacen(PLACES[0], &recorded, 1)
 }
 
-fn scene(recording: &Recording) -> Scene<'_> {
-    let model = recording.model();
-    let moves = |geom: &Geom| model.bodies[geom.body].tree.is_some();
+/// What of `model` the viewer draws, in JSON.
+pub(super) fn scene(model: &Model, worlds: &[usize]) -> String {
+    serde_json::to_string(&drawn(model, worlds)).unwrap_or_default()
+}
+
+fn moves(model: &Model, geom: &Geom) -> bool {
+    model.bodies[geom.body].tree.is_some()
+}
+
+fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
     let (mut hulls, mut places) = (Vec::new(), [0, 0]);
     let mut geoms = Vec::new();
     for geom in &model.geoms {
@@ -81,7 +95,7 @@ fn scene(recording: &Recording) -> Scene<'_> {
             _ => None,
         };
         let radius = geom.shape.bounding_radius();
-        let place = &mut places[usize::from(moves(geom))];
+        let place = &mut places[usize::from(moves(model, geom))];
         geoms.push(GeomLine {
             name: &geom.name,
             body: geom.body,
@@ -90,23 +104,37 @@ fn scene(recording: &Recording) -> Scene<'_> {
             group: geom.group,
             radius: if radius.is_finite() { radius } else { 0.0 },
             mesh,
-            moves: moves(geom),
+            moves: moves(model, geom),
             place: *place,
         });
         *place += 1;
     }
 
-    let (mut moving, mut fixed) = (Vec::new(), Vec::new());
-    let all = recording.poses();
-    for (m, poses) in all.chunks(model.geoms.len().max(1) * 7).enumerate() {
-        for (geom, pose) in model.geoms.iter().zip(poses.chunks(7)) {
-            if moves(geom) {
-                moving.extend_from_slice(pose);
-            } else if m == 0 {
-                fixed.extend_from_slice(pose);
-            }
-        }
+    let rest = poses(model, &model.q0);
+    let fixed = model.geoms.iter().zip(rest.chunks(7)).filter(|(geom, _)| !moves(model, geom));
+    let weight = model.moving_mass() * model.gravity.norm();
+    let mesh = |hull: &Arc<crate::model::Hull>| Mesh {
+        vertices: floats(hull.vertices.iter().flat_map(|v| v.iter().copied())),
+        triangles: integers(hull.triangles.iter().flatten().map(|i| *i as u32)),
+    };
+    Scene {
+        name: &model.name,
+        worlds,
+        weight: if weight > 0.0 { weight } else { 1.0 },
+        geoms,
+        meshes: hulls.iter().map(mesh).collect(),
+        fixed: floats(fixed.flat_map(|(_, pose)| pose.iter().copied())),
     }
+}
+
+/// Poses of the geoms that move, of all geoms, shape `[geom][7]`.
+pub(super) fn moving<'a>(model: &'a Model, all: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    let each = model.geoms.iter().zip(all.chunks(7)).filter(|(geom, _)| moves(model, geom));
+    each.flat_map(|(_, pose)| pose.iter().copied())
+}
+
+fn recorded(recording: &Recording) -> Recorded<'_> {
+    let (model, all) = (recording.model(), recording.poses());
     let (mut starts, mut contacts) = (vec![0], Vec::new());
     for moment in recording.moments() {
         for contact in &moment.contacts {
@@ -116,20 +144,10 @@ fn scene(recording: &Recording) -> Scene<'_> {
         }
         starts.push((contacts.len() / 6) as u32);
     }
-    let weight = model.moving_mass() * model.gravity.norm();
-    let mesh = |hull: &Arc<crate::model::Hull>| Mesh {
-        vertices: floats(hull.vertices.iter().flat_map(|v| v.iter().copied())),
-        triangles: integers(hull.triangles.iter().flatten().map(|i| *i as u32)),
-    };
-    Scene {
-        name: &model.name,
-        worlds: recording.worlds(),
-        weight: if weight > 0.0 { weight } else { 1.0 },
-        geoms,
-        meshes: hulls.iter().map(mesh).collect(),
+    Recorded {
+        scene: drawn(model, recording.worlds()),
         times: floats(recording.times().iter().copied()),
-        poses: floats(moving),
-        fixed: floats(fixed),
+        poses: floats(all.chunks(model.geoms.len().max(1) * 7).flat_map(|all| moving(model, all))),
         contact_starts: integers(starts),
         contacts: floats(contacts),
         residuals: floats(recording.moments().iter().map(|m| m.report.residual)),
@@ -176,7 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn the_viewer_has_one_place_for_the_recording() {
-        assert_eq!(VIEWER.matches(PLACE).count(), 1);
+    fn the_page_has_one_place_for_the_viewer_and_one_for_the_recording() {
+        for place in PLACES {
+            assert_eq!((PAGE.matches(place).count(), VIEWER.matches(place).count()), (1, 0));
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::layout::{NEWTON_SUMS, newton_lanes};
 use super::shaders::ELIMINATION;
 use super::tests::samples;
 use crate::gpu::{Chain, Device, Dispatch, Kernel};
+use crate::waiting::now;
 
 /// Memory of a workgroup, and who touched what since the last barrier.
 struct Memory {
@@ -211,7 +212,7 @@ fn the_shader_solves_a_system_as_its_twin_does() {
         let numbers = system(nv, &mut random);
         chain.write(0, 1, 0, &numbers);
         chain.run(0, &[Dispatch { kernel: 0, header: 0, workgroups: [1, 1] }], 1).expect("a run");
-        let told = chain.read(0, 1, 0..nv).expect("an answer");
+        let told = now(chain.read(0, 1, 0..nv)).expect("an answer");
         let (x, _) = solved(nv, &numbers, &mut random);
         let largest = x.iter().fold(0.0f32, |m, x| m.max(x.abs()));
         for (a, b) in told.iter().zip(&x) {

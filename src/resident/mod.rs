@@ -358,11 +358,11 @@ impl Resident {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn step_timed(&mut self, substeps: u32, seconds: &mut Vec<(String, f64)>) -> Result<()> {
+    pub async fn step_timed(&mut self, substeps: u32, seconds: &mut Vec<(String, f64)>) -> Result<()> {
         for set in 0..self.sets.len() {
             let dispatches = self.dispatches(&self.sets[set]);
             for _ in 0..substeps {
-                let taken = self.chain.run_timed(set, &dispatches)?;
+                let taken = self.chain.run_timed(set, &dispatches).await?;
                 for (taken, Stage { name, .. }) in taken.iter().zip(&self.stages) {
                     match seconds.iter_mut().find(|(known, _)| known == name) {
                         Some((_, sum)) => *sum += taken,
@@ -386,25 +386,26 @@ impl Resident {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn answers(&mut self) -> Result<Vec<Answer>> {
-        let (outcome, sets) = (self.layout.outcome(), self.sets.iter().enumerate());
-        sets.map(|(set, worlds)| {
+    pub async fn answers(&mut self) -> Result<Vec<Answer>> {
+        let (outcome, mut answers) = (self.layout.outcome(), Vec::new());
+        self.chain.arrived().await?;
+        for (set, worlds) in self.sets.iter().enumerate() {
             let numbers = self.chain.answer(set)?;
-            Ok(Answer { worlds: worlds.clone(), stride: stride(worlds), outcome, numbers })
-        })
-        .collect()
+            answers.push(Answer { worlds: worlds.clone(), stride: stride(worlds), outcome, numbers });
+        }
+        Ok(answers)
     }
 
     /// Reads what all worlds remember into `see` (world, impulses).
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn read_memory(&self, mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
+    pub async fn read_memory(&self, mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
         let l = &self.layout;
         for (set, worlds) in self.sets.iter().enumerate() {
             let stride = stride(worlds);
             let first = l.scalar_memory();
-            let all = self.chain.read(set, STATE, first * stride..l.state_len() * stride)?;
+            let all = self.chain.read(set, STATE, first * stride..l.state_len() * stride).await?;
             for (i, world) in worlds.clone().enumerate() {
                 see(world, l.remembered(&|k| all[(k - first) * stride + i]));
             }
@@ -442,12 +443,16 @@ impl Resident {
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub fn read_memory_of(&mut self, worlds: &[usize], mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
+    pub async fn read_memory_of(
+        &mut self,
+        worlds: &[usize],
+        mut see: impl FnMut(usize, Vec<Remembered>),
+    ) -> Result<()> {
         let (first, end) = (self.layout.scalar_memory(), self.layout.state_len());
         for (set, some) in self.moved(worlds) {
             self.write_columns(set, &some, &[]);
             self.run_mover(set, self.gather, end)?;
-            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + end) * MOVED)?;
+            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + end) * MOVED).await?;
             for (at, world) in some.into_iter().enumerate() {
                 see(world, self.layout.remembered(&|k| all[(k - first) * MOVED + at]));
             }

@@ -7,12 +7,13 @@ use super::core::{Core, parameters_of};
 use super::on_device::OnDevice;
 use super::past::{Past, carry};
 use super::{BlockRecord, Call};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
-use crate::resident::{Given, Resident};
-use crate::step::{Chunk, ContactRecord, Memory, Plan, Worker};
+use crate::resident::{Answer, Given};
+use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
+use crate::waiting::now;
 use std::sync::{Mutex, PoisonError};
 
 /// The parameters that the device knows.
@@ -22,6 +23,14 @@ const GIVEN: [(Given, Parameter); 4] = [
     (Given::GainScale, Parameter::GainScale),
     (Given::Friction, Parameter::Friction),
 ];
+
+/// What a device leaves of a call.
+pub(super) struct Arrived {
+    answers: Vec<Answer>,
+    halted: Halted,
+    /// Worlds, and what they remember.
+    told: Vec<(usize, Vec<Remembered>)>,
+}
 
 /// The worlds that a device could not step to the end.
 #[derive(Default)]
@@ -54,6 +63,44 @@ fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world
     x.get(world % R::LANES).to_f64() as f32
 }
 
+impl<R: Pack> OnDevice<R> {
+    /// Waits for what the device leaves: state and reports, and of the worlds that halted what they remember. Nothing of the host's changes.
+    pub(super) async fn arrived(&mut self) -> Result<Arrived> {
+        let Some(resident) = &mut self.resident else {
+            return Err(Error::Device("the device was lost before it answered".into()));
+        };
+        let answers = resident.answers().await?;
+        let can_grow = resident.can_grow();
+        let mut halted = Halted::default();
+        for answer in &answers {
+            for (i, world) in answer.worlds.clone().enumerate() {
+                let outcome = answer.outcome(i);
+                if outcome.halted {
+                    halted.steps.push((outcome.report.steps, world));
+                    halted.crowded |= outcome.no_room && can_grow;
+                }
+            }
+        }
+        // the host knows what those remember that it had, and that have not begun
+        let unknown = halted.steps.iter().filter(|(done, world)| *done > 0 || !self.here[*world]);
+        let unknown: Vec<usize> = unknown.map(|(_, world)| *world).collect();
+        let mut told = Vec::new();
+        resident.read_memory_of(&unknown, |world, of| told.push((world, of))).await?;
+        if halted.crowded {
+            // all that lies on the device goes with what there is no room in
+            let mut halts = vec![false; self.here.len()];
+            halted.steps.iter().for_each(|(_, world)| halts[*world] = true);
+            let mut see = |world: usize, of| {
+                if !halts[world] {
+                    told.push((world, of));
+                }
+            };
+            resident.read_memory(&mut see).await?;
+        }
+        Ok(Arrived { answers, halted, told })
+    }
+}
+
 impl<R: Pack> Core<R> {
     /// Gives the device a call of `step`; does not wait for it. Where the device fails, the worlds are as before the call.
     pub(super) fn begin_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
@@ -64,13 +111,18 @@ impl<R: Pack> Core<R> {
         })
     }
 
-    /// Waits for the device, and steps here what halted there. Where the device fails, the worlds are as before the call.
-    pub(super) fn finish_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
-        let read = self.read_there(on);
-        let (mut resident, halted) = read.map_err(|error| {
+    /// Takes what the device leaves, or why there is nothing, and steps here what halted there. Where the device failed, the worlds are as before the call.
+    pub(super) fn finish_on_device(
+        &mut self,
+        on: &mut OnDevice<R>,
+        arrived: Result<Arrived>,
+        call: &Call<'_>,
+    ) -> Result<()> {
+        let arrived = arrived.map_err(|error| {
             on.lose(&mut self.memory);
             OnDevice::<R>::told(error)
         })?;
+        let halted = self.take_in(on, arrived);
         // from here on nothing of the call depends on the device
         if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
             on.lose(&mut self.memory);
@@ -80,6 +132,7 @@ impl<R: Pack> Core<R> {
             on.here.fill(true);
             on.news.fill(true);
             on.tell_anew(true);
+            let mut resident = on.take(&self.plan)?;
             match resident.grow(&self.plan) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -91,8 +144,8 @@ impl<R: Pack> Core<R> {
                 // the next call opens it anew
                 Err(_) => return Ok(()),
             }
+            on.put_back(resident);
         }
-        on.put_back(resident);
         Ok(())
     }
 
@@ -138,9 +191,10 @@ impl<R: Pack> Core<R> {
         }
         let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
         resident.begin(&told, number, stays, |world| on.forgets[world])?;
-        if self.plan.profile {
+        // a browser has no moment to read a clock at
+        if self.plan.profile && cfg!(not(target_family = "wasm")) {
             let seconds = on.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
-            resident.step_timed(call.substeps, seconds)?;
+            now(resident.step_timed(call.substeps, seconds))?;
         } else {
             resident.step(call.substeps)?;
         }
@@ -148,38 +202,10 @@ impl<R: Pack> Core<R> {
         Ok(())
     }
 
-    /// Reads the state and the reports that the device leaves, and of the worlds that halted what they remember. Nothing of the host's changes before all of it is there.
-    fn read_there(&mut self, on: &mut OnDevice<R>) -> Result<(Box<Resident>, Halted)> {
+    /// Makes state, reports and memory what the device leaves; the worlds that halted are yet to be stepped.
+    fn take_in(&mut self, on: &mut OnDevice<R>, arrived: Arrived) -> Halted {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let mut resident = on.take(&self.plan)?;
-        let answers = resident.answers()?;
-        let can_grow = resident.can_grow();
-        let mut halted = Halted::default();
-        for answer in &answers {
-            for (i, world) in answer.worlds.clone().enumerate() {
-                let outcome = answer.outcome(i);
-                if outcome.halted {
-                    halted.steps.push((outcome.report.steps, world));
-                    halted.crowded |= outcome.no_room && can_grow;
-                }
-            }
-        }
-        // the host knows what those remember that it had, and that have not begun
-        let unknown = halted.steps.iter().filter(|(done, world)| *done > 0 || !on.here[*world]);
-        let unknown: Vec<usize> = unknown.map(|(_, world)| *world).collect();
-        let mut told = Vec::new();
-        resident.read_memory_of(&unknown, |world, of| told.push((world, of)))?;
-        if halted.crowded {
-            // all that lies on the device goes with what there is no room in
-            let mut halts = vec![false; self.reports.len()];
-            halted.steps.iter().for_each(|(_, world)| halts[*world] = true);
-            resident.read_memory(|world, of| {
-                if !halts[world] {
-                    told.push((world, of));
-                }
-            })?;
-        }
-
+        let Arrived { answers, halted, told } = arrived;
         for report in &mut self.reports {
             *report = report.begun();
         }
@@ -216,7 +242,7 @@ impl<R: Pack> Core<R> {
         }
         on.tell_anew(false);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok((resident, halted))
+        halted
     }
 
     /// Steps the worlds that halted (substeps done, world) through those that they missed.

@@ -11,9 +11,12 @@ use super::past::Past;
 use super::seen::Seen;
 use super::threads::Threads;
 use super::{
-    Backend, Call, ContactRecord, Engine, Frame, Mask, NumbersMut, Parameter, Quantity, Settings, State, WorldReport,
+    Backend, Call, ContactRecord, Engine, Frame, Mask, NumbersMut, Parameter, Quantity, Settings, State, Waiting,
+    WorldReport,
 };
 use crate::error::Result;
+#[cfg(feature = "gpu")]
+use crate::gpu::Device;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
 use crate::parameters::{PARAMETERS, TileParameters};
@@ -307,12 +310,29 @@ impl<R: Pack> Engine for Core<R> {
         }
     }
 
-    fn finish(&mut self, call: &Call<'_>) -> Result<()> {
-        #[cfg(feature = "gpu")]
-        if matches!(self.solver, Solver::Gpu(_)) {
-            return self.with_device(|core, on| core.finish_on_device(on, call));
+    #[cfg(feature = "gpu")]
+    fn finish<'a>(&'a mut self, call: &'a Call<'a>) -> Option<Waiting<'a>> {
+        if !matches!(self.solver, Solver::Gpu(_)) {
+            return None;
         }
-        let _ = call;
+        Some(Box::pin(async move {
+            let Solver::Gpu(on) = &mut self.solver else { return Ok(()) };
+            let arrived = on.arrived().await;
+            self.with_device(|core, on| core.finish_on_device(on, arrived, call))
+        }))
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn finish<'a>(&'a mut self, _: &'a Call<'a>) -> Option<Waiting<'a>> {
+        None
+    }
+
+    #[cfg(feature = "gpu")]
+    fn move_to(&mut self, device: Device) -> Result<()> {
+        self.plan.settings.backend = Backend::Gpu;
+        self.plan.settings.device = device.choice().clone();
+        self.notes.extend(device.info().warning());
+        self.solver = Solver::Gpu(Box::new(OnDevice::new(&self.plan, device, self.world_count)?));
         Ok(())
     }
 
@@ -581,7 +601,8 @@ mod tests {
                     external_is_new: true,
                     see: None,
                 };
-                core.begin(&call).and_then(|()| core.finish(&call)).expect("a step");
+                core.begin(&call).expect("a step");
+                assert!(core.finish(&call).is_none(), "the CPU is done at once");
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }
             let (mut q, mut v) = (vec![0.0; 20 * nq], vec![0.0; 20 * nv]);

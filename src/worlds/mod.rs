@@ -56,24 +56,33 @@ use self::core::Core;
 use self::delay::Delay;
 use self::stepping::Call;
 use crate::error::{Error, Result};
+#[cfg(feature = "gpu")]
+use crate::gpu::Device;
 use crate::lane::{Counted, Level};
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
 use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use crate::solver::FrictionLaw;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Fills in q and v of a row of a mask and its world.
 type State<'a> = dyn Fn(usize, usize, &mut [f64], &mut [f64]) + Sync + 'a;
 
+/// The end of a call, which is awaited.
+type Waiting<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
 /// What differs between precisions, behind one face.
 trait Engine: Send + Sync {
     /// Steps; on a device that steps by itself, only gives it the call. Where it fails on a device, nothing has changed.
     fn begin(&mut self, call: &Call<'_>) -> Result<()>;
-    /// Ends what [`Self::begin`] began, with the same call.
-    fn finish(&mut self, call: &Call<'_>) -> Result<()>;
+    /// Ends what [`Self::begin`] began, with the same call, if there is something left to do.
+    fn finish<'a>(&'a mut self, call: &'a Call<'a>) -> Option<Waiting<'a>>;
+    /// Lets a device step the worlds from now on, which have not been stepped yet.
+    #[cfg(feature = "gpu")]
+    fn move_to(&mut self, device: Device) -> Result<()>;
     fn reports(&self) -> &[WorldReport];
     fn positions(&self, out: NumbersMut<'_>);
     fn velocities(&self, out: NumbersMut<'_>);
@@ -105,12 +114,15 @@ trait Engine: Send + Sync {
 /// The engine whose number type suits the machine: the bits are the same whichever it is.
 fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result<Box<dyn Engine>> {
     let (level, settings) = (Level::detect(), settings.clone());
+    // WebAssembly has no packs with fused multiply-adds.
+    #[cfg(target_family = "wasm")]
+    let _ = level;
     Ok(match settings.precision {
         #[cfg(target_arch = "x86_64")]
         Precision::F32 if level == Level::Avx512 => Box::new(Core::<Wide>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
         Precision::F32 if level == Level::Avx2 => Box::new(Core::<Pair>::new(model, world_count, settings)?),
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
         Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
         // Where fused multiply-adds are calls of functions, that they are counted too makes no difference.
         Precision::F32 => Box::new(Core::<Counted>::new(model, world_count, settings)?),
@@ -118,7 +130,7 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
         Precision::F64 if level == Level::Avx512 => Box::new(Core::<Wide64>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
         Precision::F64 if level == Level::Avx2 => Box::new(Core::<Pair64>::new(model, world_count, settings)?),
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
         Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),
         Precision::F64 => Box::new(Core::<f64>::new(model, world_count, settings)?),
     })
@@ -186,6 +198,18 @@ impl Worlds {
     /// `hybrid` finds no device.
     pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
         Self::with_engine(model, world_count, settings, engine)
+    }
+
+    /// As [`Self::new`] on a device that is open ([`Device::open`], [`Device::new`]; clones of one serve many batches), with the backend `gpu` whatever `settings` say.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    #[cfg(feature = "gpu")]
+    pub fn on_device(model: &Model, world_count: usize, settings: Settings, device: Device) -> Result<Self> {
+        let mut worlds = Self::new(model, world_count, Settings { backend: Backend::Cpu, ..settings })?;
+        (worlds.settings.backend, worlds.settings.device) = (Backend::Gpu, device.choice().clone());
+        worlds.engine.move_to(device)?;
+        Ok(worlds)
     }
 
     /// As [`Self::new`] on the CPU in `f32`, one world at a time, and counting: [`Self::stage_times`] then tells the floating-point operations of every

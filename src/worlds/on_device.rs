@@ -6,6 +6,7 @@ use crate::lane::Pack;
 use crate::resident::Resident;
 use crate::solver::DeviceWork;
 use crate::step::{Memory, Plan, Remembered, Worker};
+use crate::waiting::now;
 use std::sync::{Mutex, PoisonError};
 
 /// The worlds on a device.
@@ -150,7 +151,7 @@ impl<R: Pack> OnDevice<R> {
             && let Some(resident) = &self.resident
         {
             let mut all = vec![Vec::new(); self.forgets.len()];
-            let told = resident.read_memory(|world, of| all[world] = of);
+            let told = now(resident.read_memory(|world, of| all[world] = of));
             *read = told.is_ok().then_some(all);
         }
         Some(read.as_ref().map_or_else(Vec::new, |all| all[world].clone()))

@@ -3,6 +3,8 @@
 use super::control::Acting;
 use super::{BlockRecord, WorldReport, Worlds};
 use crate::error::Result;
+use crate::waiting::now;
+use std::pin::Pin;
 
 /// One call of `step`.
 pub(super) struct Call<'a> {
@@ -35,18 +37,31 @@ impl<'w> Stepping<'w> {
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if the device failed: the worlds are as before the call, and the next one opens the device anew.
-    pub fn wait(mut self) -> Result<&'w [WorldReport]> {
+    pub fn wait(self) -> Result<&'w [WorldReport]> {
+        now(self.into_future())
+    }
+}
+
+impl<'w> IntoFuture for Stepping<'w> {
+    type Output = Result<&'w [WorldReport]>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'w>>;
+
+    /// As [`Stepping::wait`], for who may not stop a thread: in a browser the device answers between two turns of its loop. Elsewhere its first poll waits.
+    fn into_future(mut self) -> Self::IntoFuture {
         // there until here: only this and the drop take it, and both have it to themselves
-        let Some(worlds) = self.worlds.take() else { return Ok(&[]) };
-        worlds.finish_call(None)?;
-        Ok(worlds.engine.reports())
+        let worlds = self.worlds.take();
+        Box::pin(async move {
+            let Some(worlds) = worlds else { return Ok(&[][..]) };
+            worlds.finish_call(None).await?;
+            Ok(worlds.engine.reports())
+        })
     }
 }
 
 impl Drop for Stepping<'_> {
     fn drop(&mut self) {
         if let Some(worlds) = self.worlds.take() {
-            worlds.unseen = worlds.finish_call(None).err();
+            worlds.unseen = now(worlds.finish_call(None)).err();
         }
     }
 }
@@ -94,13 +109,13 @@ impl Worlds {
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) -> Result<&[WorldReport]> {
         self.begin_call(substeps, see)?;
-        self.finish_call(see)?;
+        now(self.finish_call(see))?;
         Ok(self.engine.reports())
     }
 
     fn begin_call(&mut self, substeps: u32, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) -> Result<()> {
         // of a call that was neither waited for nor dropped
-        self.finish_call(None)?;
+        now(self.finish_call(None))?;
         if let Some(error) = self.unseen.take() {
             return Err(error);
         }
@@ -119,7 +134,7 @@ impl Worlds {
         begun
     }
 
-    fn finish_call(&mut self, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) -> Result<()> {
+    async fn finish_call(&mut self, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) -> Result<()> {
         let Some(substeps) = self.under_way else { return Ok(()) };
         let control = match &self.delay {
             Some(delay) => Acting::Given(&delay.acting),
@@ -127,7 +142,10 @@ impl Worlds {
         };
         let (control_is_new, external_is_new) = (false, false);
         let call = Call { substeps, control, control_is_new, external: &self.external, external_is_new, see };
-        let finished = self.engine.finish(&call);
+        let finished = match self.engine.finish(&call) {
+            Some(waiting) => waiting.await,
+            None => Ok(()),
+        };
         if finished.is_err() {
             self.came_to_nothing();
             return finished;
