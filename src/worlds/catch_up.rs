@@ -97,6 +97,7 @@ impl<R: Pack> OnDevice<R> {
             };
             resident.read_memory(&mut see).await?;
         }
+        self.work = resident.work();
         Ok(Arrived { answers, halted, told })
     }
 }
