@@ -18,7 +18,7 @@ pub(super) struct OnDevice<R: Pack> {
     /// Contacts of a world that there is room for; none: as many as at first.
     capacity: Option<usize>,
     /// What was asked of it so far, and of those before it that are no more.
-    work: DeviceWork,
+    pub(super) work: DeviceWork,
     /// For the worlds that halt.
     pub(super) workers: Mutex<Vec<Worker<R>>>,
     /// The worlds of which the device has to be told q and v before it steps, shape \[world\].
