@@ -162,8 +162,10 @@ pub(crate) enum Shapes {
     PlaneBox,
     SphereSphere,
     SphereCapsule,
+    SphereCylinder,
     SphereBox,
     CapsuleCapsule,
+    CapsuleCylinder,
     CapsuleBox,
     BoxBox,
 }
@@ -171,7 +173,7 @@ pub(crate) enum Shapes {
 impl Shapes {
     /// All of them, in the order of their values.
     #[cfg(feature = "gpu")]
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::PlaneSphere,
         Self::PlaneCapsule,
         Self::PlaneEllipsoid,
@@ -179,8 +181,10 @@ impl Shapes {
         Self::PlaneBox,
         Self::SphereSphere,
         Self::SphereCapsule,
+        Self::SphereCylinder,
         Self::SphereBox,
         Self::CapsuleCapsule,
+        Self::CapsuleCylinder,
         Self::CapsuleBox,
         Self::BoxBox,
     ];
@@ -195,8 +199,10 @@ impl Shapes {
             (Shape::Plane, Shape::Box { .. }) => Self::PlaneBox,
             (Shape::Sphere { .. }, Shape::Sphere { .. }) => Self::SphereSphere,
             (Shape::Sphere { .. }, Shape::Capsule { .. }) => Self::SphereCapsule,
+            (Shape::Sphere { .. }, Shape::Cylinder { .. }) => Self::SphereCylinder,
             (Shape::Sphere { .. }, Shape::Box { .. }) => Self::SphereBox,
             (Shape::Capsule { .. }, Shape::Capsule { .. }) => Self::CapsuleCapsule,
+            (Shape::Capsule { .. }, Shape::Cylinder { .. }) => Self::CapsuleCylinder,
             (Shape::Capsule { .. }, Shape::Box { .. }) => Self::CapsuleBox,
             (Shape::Box { .. }, Shape::Box { .. }) => Self::BoxBox,
             _ => return None,
@@ -226,6 +232,7 @@ impl Kind {
                     | Shapes::PlaneEllipsoid
                     | Shapes::SphereSphere
                     | Shapes::SphereCapsule
+                    | Shapes::SphereCylinder
                     | Shapes::SphereBox
             ) | Self::Nothing
         )
@@ -463,14 +470,16 @@ pub(crate) fn points<R: Real>(
         Shapes::PlaneBox => plane::cuboid(a, b, half, threshold, size),
         Shapes::SphereSphere => single(round::sphere_sphere(a.position, ra, b.position, rb)),
         Shapes::SphereCapsule => single(round::sphere_capsule(a.position, ra, b, rod)),
+        Shapes::SphereCylinder => single(round::sphere_cylinder(a.position, ra, b, rod)),
         Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
         Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
+        Shapes::CapsuleCylinder => round::capsule_cylinder(a, rod_a, b, rod),
         Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
         Shapes::BoxBox => boxes::box_box(a, b, lengths, threshold, size),
     }
 }
 
-/// Where the axis of a capsule of radius `r` enters the box, no point of it tells the way out.
+/// Where the axis of a capsule of radius `r` enters the other shape, no point of it tells the way out.
 #[inline(always)]
 fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
     let inside = R::constant(-0.999) * r;
@@ -485,7 +494,7 @@ fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
 #[inline(always)]
 pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &Manifold<R>, lengths: [R; 3]) -> R::Mask {
     match shapes {
-        Shapes::CapsuleBox => pierced(points, lengths[0]),
+        Shapes::CapsuleCylinder | Shapes::CapsuleBox => pierced(points, lengths[0]),
         Shapes::BoxBox => boxes::undecided(points),
         _ => R::Mask::splat(false),
     }

@@ -1,4 +1,4 @@
-//! Spheres and capsules against each other and against boxes: points and segments with a radius.
+//! Spheres and capsules against each other, boxes and cylinders: points and segments with a radius.
 
 use super::reduce::{Candidate, Manifold};
 use crate::lane::{Mask, Real};
@@ -141,11 +141,50 @@ pub(super) fn sphere_box<R: Real>(a: Vec3<R>, r: R, b: &Pose<R>, half: Vec3<R>) 
     ball_box(b.inverse_point(a), r, b, half, 0)
 }
 
+/// A sphere of radius `r` whose centre `c` is given in the frame of the cylinder `b`; the normal points from the sphere to the cylinder.
+///
+/// A centre inside is pushed out by the nearer of side and end.
+#[inline(always)]
+fn ball_cylinder<R: Real>(c: Vec3<R>, r: R, b: &Pose<R>, cylinder: Rod<R>, feature: usize) -> Candidate<R> {
+    let (zero, one, none) = (R::zero(), R::one(), R::constant(NO_LENGTH));
+    let rho2 = c.x.mul_add(c.x, c.y * c.y);
+    let off_axis = none.lt(rho2);
+    let rho = R::select(off_axis, rho2, one).sqrt();
+
+    // Outside: q is the nearest point of the cylinder, n = (q − c)/|q − c|, g = |q − c| − r.
+    let within = R::select(off_axis, (cylinder.radius / rho).min(one), one);
+    let q = vec3(c.x * within, c.y * within, clamp(c.z, cylinder.half_length));
+    let d = q - c;
+    let d2 = d.dot(d);
+    let outside = none.lt(d2);
+    let distance = R::select(outside, d2.sqrt(), zero);
+    let n_out = d.scale(one / R::select(outside, distance, one));
+
+    // Inside: −n is the outward normal of side or end, g = −depth − r along it.
+    let to_side = cylinder.radius - R::select(off_axis, rho, zero);
+    let to_end = cylinder.half_length - c.z.abs();
+    let by_end = to_side.lt(to_end).not();
+    let over = -one / rho;
+    let side = vec3(R::select(off_axis, c.x * over, -one), R::select(off_axis, c.y * over, zero), zero);
+    let end = vec3(zero, zero, R::select(c.z.lt(zero), one, -one));
+    let distance = R::select(outside, distance, -to_side.min(to_end));
+    let n = Vec3::select(outside, n_out, Vec3::select(by_end, end, side));
+    // A NaN centre may have passed through; d2 · 0 keeps it in the gap.
+    let gap = d2.mul_add(zero, distance - r);
+    Candidate::on_second(b.point(n.mul_add(distance, c)), b.rotation * n, gap, feature)
+}
+
+/// A sphere and a cylinder.
+#[inline(always)]
+pub(super) fn sphere_cylinder<R: Real>(a: Vec3<R>, r: R, b: &Pose<R>, cylinder: Rod<R>) -> Candidate<R> {
+    ball_cylinder(b.inverse_point(a), r, b, cylinder, 0)
+}
+
 /// A capsule and a box with half edges `e`: the ends of the stretch of the capsule that lies over the face of the box (features 0 and 1), and the point of
 /// the capsule's axis nearest to the box (feature 2) where it is nearer.
 #[inline(always)]
 pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec3<R>) -> Manifold<R> {
-    let (zero, one, h) = (R::zero(), R::one(), rod.half_length);
+    let (zero, h) = (R::zero(), rod.half_length);
     let c = b.inverse_point(a.position);
     let u = b.rotation.transpose_mul(a.rotation.columns[2]);
 
@@ -154,24 +193,14 @@ pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec
 
     // The distance f(t) to the box is convex, and f f' is linear between the faces of the slabs: take the last place t₀ where it does not rise,
     // the first place t₁ where it does not fall, and the zero between them.
-    let (mut t0, mut s0) = (-h, slope(c, u, e, -h));
-    let (mut t1, mut s1) = (h, slope(c, u, e, h));
-    let (rises_from_start, falls_to_end) = (zero.lt(s0), s1.lt(zero));
+    let mut bracket = Bracket { from: [-h, slope(c, u, e, -h)], to: [h, slope(c, u, e, h)] };
+    let (rises_from_start, falls_to_end) = (zero.lt(bracket.from[1]), bracket.to[1].lt(zero));
     for i in 0..6 {
         let (enter, leave) = slabs[i / 2];
         let t = clamp(if i % 2 == 0 { enter } else { leave }, h);
-        let s = slope(c, u, e, t);
-        let later = zero.lt(s).not().and(t0.lt(t));
-        let sooner = s.lt(zero).not().and(t.lt(t1));
-        t0 = R::select(later, t, t0);
-        s0 = R::select(later, s, s0);
-        t1 = R::select(sooner, t, t1);
-        s1 = R::select(sooner, s, s1);
+        bracket.narrow(t, slope(c, u, e, t));
     }
-    let bend = s1 - s0;
-    let curved = zero.lt(bend);
-    let part = R::select(curved, -s0 / R::select(curved, bend, one), R::constant(0.5));
-    let t = clamp(part.mul_add(t1 - t0, t0), h);
+    let t = clamp(bracket.secant(), h);
     let t = R::select(rises_from_start, -h, R::select(falls_to_end, h, t));
     let nearest = ball_box(u.mul_add(t, c), rod.radius, b, e, 2);
 
@@ -189,6 +218,102 @@ pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec
     let low_end = ball_box(u.mul_add(clamp(low, h), c), rod.radius, b, e, 0);
     let high_end = ball_box(u.mul_add(clamp(high, h), c), rod.radius, b, e, 1);
     line(low_end, high_end, nearest, apart, rod.radius)
+}
+
+/// Parameters between which a convex function is least, and its slopes there: the last place known where it does not rise, and the first where it does not fall.
+#[derive(Clone, Copy)]
+struct Bracket<R> {
+    from: [R; 2],
+    to: [R; 2],
+}
+
+impl<R: Real> Bracket<R> {
+    /// With the slope `s` at `t`.
+    #[inline(always)]
+    fn narrow(&mut self, t: R, s: R) {
+        let zero = R::zero();
+        let later = zero.lt(s).not().and(self.from[0].lt(t));
+        let sooner = s.lt(zero).not().and(t.lt(self.to[0]));
+        self.from = [R::select(later, t, self.from[0]), R::select(later, s, self.from[1])];
+        self.to = [R::select(sooner, t, self.to[0]), R::select(sooner, s, self.to[1])];
+    }
+    /// Where the slope is zero if it is linear between them.
+    #[inline(always)]
+    fn secant(&self) -> R {
+        let ([t0, s0], [t1, s1]) = (self.from, self.to);
+        let bend = s1 - s0;
+        let curved = R::zero().lt(bend);
+        let part = R::select(curved, -s0 / R::select(curved, bend, R::one()), R::constant(0.5));
+        part.mul_add(t1 - t0, t0)
+    }
+}
+
+/// Steps to the point of a capsule's axis that is nearest to the rim of a cylinder: half as many, and f32 has it.
+const RIM_STEPS: usize = 12;
+
+/// A capsule and a cylinder: the ends of the stretch of the capsule that lies over the end of the cylinder, or beside it (features 0 and 1), and the point of
+/// the capsule's axis nearest to it (feature 2) where it is nearer.
+#[inline(always)]
+pub(super) fn capsule_cylinder<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, cylinder: Rod<R>) -> Manifold<R> {
+    let (zero, one, h) = (R::zero(), R::one(), rod.half_length);
+    let c = b.inverse_point(a.position);
+    let u = b.rotation.transpose_mul(a.rotation.columns[2]);
+
+    // The axis x = c + t u is nearest to the cylinder's at t_a, and within its radius, if at all, between t_a ± √(R² − ρ²)/|u_xy|.
+    let across = u.x.mul_add(u.x, u.y * u.y);
+    let along = across.lt(R::constant(1e-6));
+    let over = one / R::select(along, one, across);
+    let far = R::constant(1e30);
+    let t_a = R::select(along, zero, -(u.x.mul_add(c.x, u.y * c.y)) * over);
+    let (x, y) = (u.x.mul_add(t_a, c.x), u.y.mul_add(t_a, c.y));
+    let reach = ((cylinder.radius * cylinder.radius - x.mul_add(x, y * y)).max(zero) * over).sqrt();
+    let reach = R::select(along, far, reach);
+    let (enter, leave) = slab(c.z, u.z, cylinder.half_length);
+
+    // The distance f(t) is convex. f f' is linear over an end and zero at t_a beside the cylinder; between these places only the rim bends it.
+    let mut bracket = Bracket { from: [-h, tin_slope(c, u, cylinder, -h)], to: [h, tin_slope(c, u, cylinder, h)] };
+    let (rises_from_start, falls_to_end) = (zero.lt(bracket.from[1]), bracket.to[1].lt(zero));
+    let places = [enter, leave, t_a - reach, t_a, t_a + reach];
+    for k in 0..places.len() {
+        let t = clamp(places[k], h);
+        bracket.narrow(t, tin_slope(c, u, cylinder, t));
+    }
+    // Regula falsi; a side that stays has its slope halved (Illinois), in every other step.
+    let half = R::constant(0.5);
+    for step in 0..RIM_STEPS {
+        let t = bracket.secant();
+        let before = bracket;
+        bracket.narrow(t, tin_slope(c, u, cylinder, t));
+        if step % 2 == 1 {
+            let from_stays = before.from[0].lt(bracket.from[0]).not();
+            let to_stays = bracket.to[0].lt(before.to[0]).not();
+            bracket.from[1] = R::select(from_stays, bracket.from[1] * half, bracket.from[1]);
+            bracket.to[1] = R::select(to_stays, bracket.to[1] * half, bracket.to[1]);
+        }
+    }
+    let t = clamp(bracket.secant(), h);
+    let t = R::select(rises_from_start, -h, R::select(falls_to_end, h, t));
+    let nearest = ball_cylinder(u.mul_add(t, c), rod.radius, b, cylinder, 2);
+
+    // Over an end it is what lies within the radius; beside the cylinder the shadow of its axis, which is none where they cross.
+    let m = b.rotation.transpose_mul(nearest.normal);
+    let by_end = m.x.mul_add(m.x, m.y * m.y).lt(m.z * m.z);
+    let (middle, shadow) = (-u.dot(c), (cylinder.half_length * u.z).abs());
+    let low = clamp(R::select(by_end, t_a - reach, middle - shadow), h);
+    let high = clamp(R::select(by_end, t_a + reach, middle + shadow), h);
+    let apart = (R::constant(CLUSTER) * rod.radius).lt(high - low);
+    let low_end = ball_cylinder(u.mul_add(low, c), rod.radius, b, cylinder, 0);
+    let high_end = ball_cylinder(u.mul_add(high, c), rod.radius, b, cylinder, 1);
+    line(low_end, high_end, nearest, apart, rod.radius)
+}
+
+/// f f' at c + t u, where f is the distance to a cylinder about z.
+#[inline(always)]
+fn tin_slope<R: Real>(c: Vec3<R>, u: Vec3<R>, cylinder: Rod<R>, t: R) -> R {
+    let x = u.mul_add(t, c);
+    let rho2 = x.x.mul_add(x.x, x.y * x.y).max(R::constant(NO_LENGTH));
+    let beyond = (R::one() - cylinder.radius / rho2.sqrt()).max(R::zero());
+    u.dot(vec3(x.x * beyond, x.y * beyond, x.z - clamp(x.z, cylinder.half_length)))
 }
 
 /// The parameters between which |c + t u| ≤ e; far apart where u is nearly zero.

@@ -221,8 +221,57 @@ fn round_pairs_have_their_closed_forms() {
     close(c.gap[0], -0.7, EXACT);
     close(c.normal[0].norm(), 1.0, EXACT);
 
-    // A capsule lying on a box within it, sticking out on both sides, standing on it, over its edge.
+    // A sphere over the end of a cylinder, beside it, off its rim, with its centre inside nearer to the end, nearer to the side, and on the axis.
+    let tin = || cylinder(0.5, 0.4);
+    let c = touch(sphere(0.2), tin(), at([0.1, 0.2, 0.5], ORIGIN), zero());
+    close(c.gap[0], -0.1, EXACT);
+    close3(c.normal[0], [0.0, 0.0, -1.0], EXACT);
+    close3(c.position[0], [0.1, 0.2, 0.35], EXACT);
+    let c = touch(sphere(0.2), tin(), at([-0.36, 0.48, 0.1], ORIGIN), zero());
+    close(c.gap[0], -0.1, EXACT);
+    close3(c.normal[0], [0.6, -0.8, 0.0], EXACT);
+    close3(c.position[0], [-0.27, 0.36, 0.1], EXACT);
+    let c = touch(sphere(0.2), tin(), at([0.0, -0.6, -0.5], ORIGIN), zero());
+    close(c.gap[0], 0.02f64.sqrt() - 0.2, EXACT);
+    close3(c.normal[0], [0.0, 0.5f64.sqrt(), 0.5f64.sqrt()], EXACT);
+    let c = touch(sphere(0.2), tin(), at([0.1, 0.0, -0.35], ORIGIN), zero());
+    close(c.gap[0], -0.25, EXACT);
+    close3(c.normal[0], [0.0, 0.0, 1.0], EXACT);
+    let c = touch(sphere(0.2), tin(), at([0.0, 0.45, 0.3], ORIGIN), zero());
+    close(c.gap[0], -0.25, EXACT);
+    close3(c.normal[0], [0.0, -1.0, 0.0], EXACT);
+    let c = touch(sphere(0.2), cylinder(0.3, 0.4), zero(), zero());
+    close(c.gap[0], -0.5, EXACT);
+    close(c.normal[0].norm(), 1.0, EXACT);
+
+    // A capsule lying on the end of a cylinder, beside it, across it, standing on it, over its rim.
     let lying = [0.0, QUARTER, 0.0];
+    let c = touch(capsule(0.1, 2.0), tin(), at([0.1, 0.3, 0.49], lying), zero());
+    assert_eq!(c.count(0), 2);
+    close3(c.position[0], [-0.4, 0.3, 0.395], EXACT);
+    close3(c.position[1], [0.4, 0.3, 0.395], EXACT);
+    close3(c.normal[0], [0.0, 0.0, -1.0], EXACT);
+    let c = touch(capsule(0.1, 0.3), tin(), at([0.0, 0.61, 0.2], ORIGIN), zero());
+    assert_eq!(c.count(0), 2);
+    close3(c.position[0], [0.0, 0.505, -0.1], EXACT);
+    close3(c.position[1], [0.0, 0.505, 0.4], EXACT);
+    let c = touch(capsule(0.1, 0.3), tin(), at([0.1, 0.59, 0.2], lying), zero());
+    assert_eq!(c.count(0), 1);
+    close3(c.position[0], [0.0, 0.495, 0.2], EXACT);
+    let c = touch(capsule(0.1, 0.3), tin(), at([0.1, 0.0, 0.8], ORIGIN), zero());
+    assert_eq!(c.count(0), 1);
+    close3(c.position[0], [0.1, 0.0, 0.4], EXACT);
+    // the rim is nearest where it is seen under 45°
+    let c = touch(capsule(0.1, 0.6), tin(), at([0.57, 0.0, 0.47], [0.0, -0.5 * QUARTER, 0.0]), zero());
+    assert_eq!(c.count(0), 1);
+    close(c.gap[0], 0.14 / 2f64.sqrt() - 0.1, 1e-9);
+    // and on a line that passes by: (1, s, 0.6 − s/2) from the rim
+    let c = touch_within(capsule(0.1, 3.0), tin(), at([1.0, 0.0, 0.6], [1.1071487177940904, 0.0, 0.0]), zero(), 1.0);
+    let distance = |s: f64| (1f64.hypot(s) - 0.5).hypot((0.6 - 0.5 * s - 0.4).max(0.0));
+    let least = (-40000..40000).map(|k| distance(k as f64 * 5e-5)).fold(f64::INFINITY, f64::min);
+    close(gaps(&c).into_iter().fold(f64::INFINITY, f64::min), least - 0.1, 1e-8);
+
+    // A capsule lying on a box within it, sticking out on both sides, standing on it, over its edge.
     let c = touch(capsule(0.1, 0.3), cube(), at([0.1, 0.0, 0.6], lying), zero());
     assert_eq!(c.count(0), 2);
     close3(c.position[0], [-0.2, 0.0, 0.5], EXACT);

@@ -159,7 +159,11 @@ fn the_smallest_gap_is_the_distance_that_parry_finds() {
                 continue;
             }
             collide(&plan, Geoms::new(&world, &[Drift::none(); 2]), 0.1, None, &mut Vec::new(), &mut contacts);
-            let error = (gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min) - distance).abs();
+            let error = gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min) - distance;
+            // the least of distances that are known in closed form is never less than that which GJK looks for
+            let by_lanes = a.rank() < 3 && b.rank() == 4;
+            assert!(!by_lanes || error < 1e-6, "{} {}: {error:e} too far", a.name(), b.name());
+            let error = error.abs();
             if inside {
                 worst_deep = worst_deep.max(error);
             } else {
