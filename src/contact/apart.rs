@@ -13,6 +13,7 @@ use super::ROUNDING;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::Shape;
 use crate::spatial::{Pose, Vec3, vec3};
+use nalgebra::Vector3;
 
 /// Steps of the descent.
 const STEPS: usize = 12;
@@ -86,6 +87,44 @@ impl Bound {
     }
 }
 
+/// What a shape is within, in its frame.
+#[derive(Clone, Copy)]
+pub(super) enum Core<'a, R> {
+    /// Lengths as in [`Shape::size`], m.
+    Bound(Bound, [R; 3]),
+    /// The corners of a mesh, and how far they are from the origin at most, m.
+    Corners(&'a [Vector3<f64>], f64),
+}
+
+impl<R: Real> Core<'_, R> {
+    /// As [`Bound::support`].
+    #[inline(always)]
+    fn support(&self, n: Vec3<R>) -> Vec3<R> {
+        match self {
+            Self::Bound(bound, lengths) => bound.support(*lengths, n),
+            Self::Corners(corners, _) => {
+                let (mut most, mut farthest) = (R::constant(f64::NEG_INFINITY), Vec3::zero());
+                for corner in *corners {
+                    let corner = Vec3::constant(corner);
+                    let along = n.dot(corner);
+                    let farther = most.lt(along);
+                    most = R::select(farther, along, most);
+                    farthest = Vec3::select(farther, corner, farthest);
+                }
+                farthest
+            }
+        }
+    }
+    /// The radius that rounds it, and the sum of its lengths, m.
+    #[inline(always)]
+    fn radius_and_size(&self) -> [R; 2] {
+        match self {
+            Self::Bound(bound, lengths) => [bound.radius(*lengths), lengths[0] + lengths[1] + lengths[2]],
+            Self::Corners(_, reach) => [R::zero(), R::constant(*reach)],
+        }
+    }
+}
+
 /// `x` with the sign of `like`.
 #[inline(always)]
 fn signed<R: Real>(x: R, like: R) -> R {
@@ -95,8 +134,7 @@ fn signed<R: Real>(x: R, like: R) -> R {
 /// Two shapes on their way.
 struct Descent<'a, R> {
     poses: [&'a Pose<R>; 2],
-    bounds: [Bound; 2],
-    lengths: [[R; 3]; 2],
+    cores: [Core<'a, R>; 2],
     /// From the first centre to the second, m.
     centres: Vec3<R>,
     /// Distance of the cores from which on the shapes are apart, m.
@@ -106,20 +144,19 @@ struct Descent<'a, R> {
 
 impl<'a, R: Real> Descent<'a, R> {
     #[inline(always)]
-    fn new(poses: [&'a Pose<R>; 2], bounds: [Bound; 2], lengths: [[R; 3]; 2], threshold: R) -> Self {
-        let [p, q] = lengths;
-        let all = p[0] + p[1] + p[2] + q[0] + q[1] + q[2];
-        let limit = threshold + bounds[0].radius(p) + bounds[1].radius(q) + R::constant(ROUNDING) * all;
+    fn new(poses: [&'a Pose<R>; 2], cores: [Core<'a, R>; 2], threshold: R) -> Self {
+        let ([ra, sa], [rb, sb]) = (cores[0].radius_and_size(), cores[1].radius_and_size());
+        let limit = threshold + ra + rb + R::constant(ROUNDING) * (sa + sb);
         let centres = poses[1].position - poses[0].position;
-        Self { poses, bounds, lengths, centres, limit, x: centres }
+        Self { poses, cores, centres, limit, x: centres }
     }
 
     /// A step, and whether it showed that the shapes are apart.
     #[inline(always)]
     fn step(&mut self) -> R::Mask {
-        let Self { poses: [a, b], bounds, lengths, centres, limit, x } = self;
-        let p = bounds[0].support(lengths[0], a.rotation.transpose_mul(*x));
-        let q = bounds[1].support(lengths[1], b.rotation.transpose_mul(-*x));
+        let Self { poses: [a, b], cores, centres, limit, x } = self;
+        let p = cores[0].support(a.rotation.transpose_mul(*x));
+        let q = cores[1].support(b.rotation.transpose_mul(-*x));
         let v = *centres + b.rotation * q - a.rotation * p;
         let (zero, one) = (R::zero(), R::one());
         let (square, along) = (x.dot(*x), x.dot(v));
@@ -137,7 +174,8 @@ impl<'a, R: Real> Descent<'a, R> {
 /// Where two shapes, held by `bounds`, may be nearer to each other than `threshold` (m).
 #[cfg(feature = "gpu")]
 pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], bounds: [Bound; 2], lengths: [[R; 3]; 2], threshold: R) -> R::Mask {
-    let mut descent = Descent::new(poses, bounds, lengths, threshold);
+    let cores = [Core::Bound(bounds[0], lengths[0]), Core::Bound(bounds[1], lengths[1])];
+    let mut descent = Descent::new(poses, cores, threshold);
     let mut apart = R::Mask::splat(false);
     for _ in 0..STEPS {
         apart = apart.or(descent.step());
@@ -149,12 +187,11 @@ pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], bounds: [Bound; 2], lengths: [
 #[inline(always)]
 pub(super) fn near_lanes<R: Pack>(
     poses: [&Pose<R>; 2],
-    bounds: [Bound; 2],
-    lengths: [[R; 3]; 2],
+    cores: [Core<'_, R>; 2],
     which: R::Mask,
     threshold: R,
 ) -> R::Mask {
-    let mut descent = Descent::new(poses, bounds, lengths, threshold);
+    let mut descent = Descent::new(poses, cores, threshold);
     let mut near = which;
     for _ in 0..STEPS {
         if !near.any() {

@@ -33,13 +33,15 @@ pub(super) struct HullFaces {
     normals: Vec<Vector3<f64>>,
     /// Corners of each face, counter-clockwise; of a face with more than [`CORNERS`] every second, third …
     corners: Vec<Vec<usize>>,
+    /// Largest distance of a vertex from the origin, m.
+    reach: f64,
 }
 
 impl HullFaces {
     fn new(hull: &Hull) -> Self {
         let v = &hull.vertices;
         let size = v.iter().map(Vector3::norm).fold(0.0, f64::max);
-        let mut faces = Self { vertices: v.clone(), normals: Vec::new(), corners: Vec::new() };
+        let mut faces = Self { vertices: v.clone(), normals: Vec::new(), corners: Vec::new(), reach: size };
         for &[a, b, c] in &hull.triangles {
             let Some(n) = (v[b] - v[a]).cross(&(v[c] - v[a])).try_normalize(f64::MIN_POSITIVE) else { continue };
             let in_plane = |f: usize| {
@@ -113,6 +115,13 @@ impl Solid {
             Self::Hull(faces) => Self::Hull(Arc::clone(faces)),
         }
     }
+    /// The corners of a mesh, and how far they are from the origin of its frame at most, m.
+    pub fn corners(&self) -> Option<(&[Vector3<f64>], f64)> {
+        match self {
+            Self::Hull(faces) => Some((&faces.vertices, faces.reach)),
+            _ => None,
+        }
+    }
     fn radius(&self) -> f64 {
         match self {
             Self::Ball(radius) | Self::Rod(_, radius) => *radius,
@@ -131,7 +140,7 @@ impl Solid {
                 if norm > 0.0 { d.component_mul(&dn) / norm } else { Vector3::new(0.0, 0.0, d.z) }
             }
             Self::Cylinder(radius, half) => {
-                let across = n.x.hypot(n.y);
+                let across = (n.x * n.x + n.y * n.y).sqrt();
                 let k = if across > 0.0 { radius / across } else { 0.0 };
                 Vector3::new(n.x * k, n.y * k, half.copysign(n.z))
             }

@@ -25,6 +25,7 @@ use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Pose, Vec3, vec3};
 pub(crate) use apart::Bound;
+use apart::Core;
 use clip::{Point, Points};
 use convex::Solid;
 pub use extent::Geoms;
@@ -542,16 +543,26 @@ fn may_be_near<R: Pack>(
     threshold: R,
 ) -> R::Mask {
     let (Some([a, b]), Some(solids)) = (&pair.bounds, &pair.solids) else { return which };
-    let mut lengths = extent.lengths;
-    for (k, (_, planned)) in [a, b].into_iter().enumerate() {
+    let mut cores = [Core::Bound(a.0, extent.lengths[0]), Core::Bound(b.0, extent.lengths[1])];
+    let (mut meshes, mut has_meshes) = (cores, false);
+    for (k, (bound, planned)) in [a, b].into_iter().enumerate() {
         // a mesh has no lengths of its own, but its box has
-        if matches!(solids[k], Solid::Hull(_)) {
-            for (x, planned) in lengths[k].iter_mut().zip(planned) {
+        if let Some((corners, reach)) = solids[k].corners() {
+            let mut lengths = [R::zero(); 3];
+            for (x, planned) in lengths.iter_mut().zip(planned) {
                 *x = R::constant(*planned);
             }
+            cores[k] = Core::Bound(*bound, lengths);
+            meshes[k] = Core::Corners(corners, reach);
+            has_meshes = true;
         }
     }
-    apart::near_lanes(poses, [a.0, b.0], lengths, which, threshold)
+    let near = apart::near_lanes(poses, cores, which, threshold);
+    // the box about a mesh is near others long before the mesh is
+    if has_meshes && near.any() {
+        return apart::near_lanes(poses, meshes, near, threshold);
+    }
+    near
 }
 
 /// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.

@@ -189,18 +189,27 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
     let threshold = 0.03;
     for (a, b) in zoo() {
         let (Some(first), Some(second)) = (Bound::of(&a), Bound::of(&b)) else { continue };
-        let is_bound = |s: &Shape| !matches!(s, Shape::Hull(_));
+        fn core<R: Real>(shape: &Shape, (bound, lengths): (Bound, [f64; 3])) -> [Core<'_, R>; 2] {
+            let held = Core::Bound(bound, lengths.map(R::constant));
+            let Shape::Hull(hull) = shape else { return [held; 2] };
+            let reach = hull.vertices.iter().map(|v| v.norm()).fold(0.0, f64::max);
+            [held, Core::Corners(&hull.vertices, reach)]
+        }
         let (mut apart, mut open) = (0, 0);
         for _ in 0..2000 {
             let [p, q] = [noise.pose(0.1), noise.pose(0.9)];
             let Some((distance, _)) = parry_distance(&a, &b, &p, &q) else { break };
-            let bounds = [first.0, second.0];
-            let near = apart::near_lanes([&p, &q], bounds, [first.1, second.1], true, threshold);
-            let lengths = [first.1, second.1].map(|l| l.map(|x| x as f32));
-            let short = apart::near_lanes([&cast::<f32>(&p), &cast(&q)], bounds, lengths, true, threshold as f32);
             let name = format!("{} {}, {distance} apart: {p:?} {q:?}", a.name(), b.name());
-            assert!(distance > threshold || near && short, "{name}");
-            if distance > threshold + 0.03 && is_bound(&a) && is_bound(&b) {
+            let (mut near, mut short) = (true, true);
+            // held by a bound, and a mesh by itself
+            for k in 0..2 {
+                let cores = [core(&a, first)[k], core(&b, second)[k]];
+                near = apart::near_lanes([&p, &q], cores, near, threshold);
+                let cores = [core(&a, first)[k], core(&b, second)[k]];
+                short = apart::near_lanes([&cast::<f32>(&p), &cast(&q)], cores, short, threshold as f32);
+                assert!(distance > threshold || near && short, "{name}");
+            }
+            if distance > threshold + 0.03 {
                 apart += 1;
                 open += i32::from(near || short);
             }
