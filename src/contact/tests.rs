@@ -3,6 +3,7 @@
 use super::*;
 use crate::lane::{F32x16, F64x8};
 use crate::model::{Geom, Joint, JointKind, ModelBuilder};
+use crate::spatial::{Pose, vec3};
 use nalgebra::{Rotation3, Vector3};
 
 /// Rounding of a few dozen f64 operations on metres.

@@ -1,5 +1,6 @@
 //! Boxes, hulls, cylinders and ellipsoids: points at rest, and distances as parry finds them.
 
+use super::apart::Core;
 use super::*;
 
 /// Positions, sorted, rounded to a micrometre.
@@ -192,7 +193,7 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
         fn core<R: Real>(shape: &Shape, (bound, lengths): (Bound, [f64; 3])) -> [Core<'_, R>; 2] {
             let held = Core::Bound(bound, lengths.map(R::constant));
             let Shape::Hull(hull) = shape else { return [held; 2] };
-            let reach = hull.vertices.iter().map(|v| v.norm()).fold(0.0, f64::max);
+            let reach = hull.vertices.iter().map(Vector3::norm).fold(0.0, f64::max);
             [held, Core::Corners(&hull.vertices, reach)]
         }
         let (mut apart, mut open) = (0, 0);

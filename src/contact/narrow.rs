@@ -1,0 +1,217 @@
+//! The points of one pair: by the formula of its shapes, or one by one.
+
+use super::apart::{Core, near_lanes};
+use super::clip::{Point, Points};
+use super::convex::{Solid, convex_convex};
+use super::disc;
+use super::extent::{Extent, Geoms};
+use super::patch::Disc;
+use super::reduce::{Candidate, KEPT, Manifold, Source, reduce};
+use super::round::{self, Rod};
+use super::{Kind, PairPlan, ROUNDING, Shapes, boxes, plane};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::spatial::{Pose, Vec3, vec3};
+use std::marker::PhantomData;
+
+/// A pair that touches in one point at most.
+#[inline(always)]
+fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
+    let none = Candidate::absent();
+    [point, none, none, none]
+}
+
+/// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
+// In unit tests, where arrays stand in for registers, a pack's operation is a loop: thousands of them in one function keep the compiler for minutes.
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
+pub(crate) fn points<R: Real>(
+    shapes: Shapes,
+    a: &Pose<R>,
+    b: &Pose<R>,
+    lengths: [[R; 3]; 2],
+    threshold: R,
+    size: R,
+) -> Manifold<R> {
+    let [[ra, ha, _], second] = lengths;
+    let [rb, hb, _] = second;
+    let (rod_a, rod) = (Rod { radius: ra, half_length: ha }, Rod { radius: rb, half_length: hb });
+    let half = vec3(second[0], second[1], second[2]);
+    match shapes {
+        Shapes::PlaneSphere => single(plane::sphere(a, b.position, rb, 0)),
+        Shapes::PlaneCapsule => plane::capsule(a, b, rod),
+        Shapes::PlaneEllipsoid => single(plane::ellipsoid(a, b, half)),
+        Shapes::PlaneCylinder => plane::cylinder(a, b, rod, threshold, size),
+        Shapes::PlaneBox => plane::cuboid(a, b, half, threshold, size),
+        Shapes::SphereSphere => single(round::sphere_sphere(a.position, ra, b.position, rb)),
+        Shapes::SphereCapsule => single(round::sphere_capsule(a.position, ra, b, rod)),
+        Shapes::SphereCylinder => single(round::sphere_cylinder(a.position, ra, b, rod)),
+        Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
+        Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
+        Shapes::CapsuleCylinder => round::capsule_cylinder(a, rod_a, b, rod),
+        Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
+        Shapes::BoxBox => boxes::box_box(a, b, lengths, threshold, size),
+    }
+}
+
+/// Where the axis of a capsule of radius `r` enters the other shape, no point of it tells the way out.
+#[inline(always)]
+fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
+    let inside = R::constant(-0.999) * r;
+    let mut pierced = R::Mask::splat(false);
+    for point in points {
+        pierced = pierced.or(point.gap.lt(inside));
+    }
+    pierced
+}
+
+/// Where the formula of a pair leaves open which its points are. `lengths`: of the first shape.
+#[inline(always)]
+pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &Manifold<R>, lengths: [R; 3]) -> R::Mask {
+    match shapes {
+        Shapes::CapsuleCylinder | Shapes::CapsuleBox => pierced(points, lengths[0]),
+        Shapes::BoxBox => boxes::undecided(points),
+        _ => R::Mask::splat(false),
+    }
+}
+
+/// The points of one pair, of the lanes that are `near`.
+#[inline(always)]
+pub(super) fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask, threshold: R) -> Manifold<R> {
+    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+    let none = [Candidate::absent(); KEPT];
+    let extent = Extent::of(pair, geoms);
+    let Extent { lengths, size, .. } = extent;
+    let (mut found, one_by_one) = match &pair.kind {
+        Kind::Lanes(shapes) => {
+            // what costs more than to show that most are apart
+            let may = match shapes {
+                Shapes::BoxBox => {
+                    let rounding = R::constant(ROUNDING * pair.bounding);
+                    let rounding = R::select(extent.own, R::constant(ROUNDING) * extent.bounding, rounding);
+                    boxes::may_touch(a, b, lengths, near, threshold, rounding)
+                }
+                Shapes::CapsuleCylinder => may_be_near(pair, [a, b], &extent, near, threshold),
+                _ => near,
+            };
+            if !may.any() {
+                return none;
+            }
+            let threshold = R::select(may, threshold, R::constant(-1e30));
+            let found = points(*shapes, a, b, lengths, threshold, size);
+            (found, near.and(undecided(*shapes, &found, lengths[0])))
+        }
+        Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
+        Kind::Convex => (none, may_be_near(pair, [a, b], &extent, near, threshold)),
+        Kind::Nothing => return none,
+    };
+    if let Some(solids) = &pair.solids {
+        by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
+    }
+    found
+}
+
+/// The lanes of `which` in which the shapes of a pair may be nearer to each other than `threshold` (m).
+#[inline(always)]
+fn may_be_near<R: Pack>(
+    pair: &PairPlan,
+    poses: [&Pose<R>; 2],
+    extent: &Extent<R>,
+    which: R::Mask,
+    threshold: R,
+) -> R::Mask {
+    let (Some([a, b]), Some(solids)) = (&pair.bounds, &pair.solids) else { return which };
+    let mut cores = [Core::Bound(a.0, extent.lengths[0]), Core::Bound(b.0, extent.lengths[1])];
+    let (mut meshes, mut has_meshes) = (cores, false);
+    for (k, (bound, planned)) in [a, b].into_iter().enumerate() {
+        // a mesh has no lengths of its own, but its box has
+        if let Some((corners, reach)) = solids[k].corners() {
+            let mut lengths = [R::zero(); 3];
+            for (x, planned) in lengths.iter_mut().zip(planned) {
+                *x = R::constant(*planned);
+            }
+            cores[k] = Core::Bound(*bound, lengths);
+            meshes[k] = Core::Corners(corners, reach);
+            has_meshes = true;
+        }
+    }
+    let near = near_lanes(poses, cores, which, threshold);
+    // the box about a mesh is near others long before the mesh is
+    if has_meshes && near.any() {
+        return near_lanes(poses, meshes, near, threshold);
+    }
+    near
+}
+
+/// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.
+#[inline(always)]
+pub(super) fn discs<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask) -> (Manifold<R>, Disc<R>, R::Mask) {
+    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+    let (points, mut disc) = match (&pair.kind, &pair.solids) {
+        (Kind::Lanes(Shapes::PlaneCylinder), _) => {
+            let (points, disc) = disc::on_plane(a, b, disc::size(&pair.lengths[1]), false);
+            return (points, disc, near);
+        }
+        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
+        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
+        _ => ([Candidate::absent(); KEPT], Disc::none()),
+    };
+    disc.lanes = disc.lanes.and(near);
+    (points, disc, disc.lanes)
+}
+
+/// Finds the points of the lanes in `which` one by one in f64.
+#[inline(always)]
+fn by_lane<R: Pack>(
+    pair: &PairPlan,
+    solids: &[Solid; 2],
+    [a, b]: [&Pose<R>; 2],
+    extent: &Extent<R>,
+    which: R::Mask,
+    threshold: R,
+    points: &mut Manifold<R>,
+) {
+    if !which.any() {
+        return;
+    }
+    let mut found = Points::new();
+    for lane in 0..R::LANES {
+        if which.get(lane) {
+            let limit = threshold.get(lane);
+            let (a, b) = (a.get(lane), b.get(lane));
+            let (mut size, mut own_solids) = (pair.size, None);
+            if extent.own.get(lane) {
+                size = extent.size.get(lane).to_f64();
+                own_solids = Some(extent.solids(solids, lane));
+            }
+            let solids = own_solids.as_ref().unwrap_or(solids);
+            convex_convex(solids, &a, &b, limit.to_f64(), size, &mut found);
+            let chosen = reduce(&Rounded(found.as_slice(), PhantomData), limit, R::Scalar::from_f64(size));
+            for (point, one) in points.iter_mut().zip(&chosen) {
+                point.position.set(lane, one.position);
+                point.normal.set(lane, one.normal);
+                point.gap.set(lane, one.gap);
+                point.feature.set(lane, one.feature);
+            }
+        }
+    }
+}
+
+/// Points found in f64, rounded to a lane type.
+struct Rounded<'a, S>(&'a [Point], PhantomData<S>);
+
+impl<S: Scalar> Source<S> for Rounded<'_, S> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    fn get(&self, k: usize) -> Candidate<S> {
+        let point = &self.0[k];
+        Candidate {
+            position: Vec3::constant(&point.position),
+            normal: Vec3::constant(&point.normal),
+            gap: S::constant(point.gap),
+            feature: S::constant(point.feature as f64),
+        }
+    }
+}
