@@ -184,7 +184,8 @@ pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], bounds: [Bound; 2], lengths: [
 }
 
 /// The same of the lanes `which`, as many steps as they need.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn near_lanes<R: Pack>(
     poses: [&Pose<R>; 2],
     cores: [Core<'_, R>; 2],

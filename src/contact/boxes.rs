@@ -146,7 +146,8 @@ fn side<R: Real>(centre: Vec3<R>, axes: [Vec3<R>; 3], half: [R; 3], k: Choice<R:
 
 /// The points where two boxes touch or are within `threshold` (m) of it: up to four of where faces lie on each other, or one of crossing
 /// edges. Where a corner or an edge passes by another without facing it no axis tells how far apart they are: such lanes are [`undecided`]. `ha`, `hb`: half edges, m; `size`: as of [`reduce`].
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn box_box<R: Real>(a: &Pose<R>, b: &Pose<R>, [ha, hb]: [[R; 3]; 2], threshold: R, size: R) -> Manifold<R> {
     let (zero, one) = (R::zero(), R::one());
     let d = b.position - a.position;
@@ -270,7 +271,8 @@ impl<R: Real> Axes<R> {
 ///
 /// Every edge c + t D of the incident face gives the points where it enters the rectangle of the reference face and where it leaves it, if these are within it; every corner r of the
 /// rectangle the point of the incident face under it, m + α P + β Q with |α|, |β| ≤ 1.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 fn clipped<R: Real>(
     reference: &Side<R>,
     incident: &Side<R>,
@@ -398,7 +400,8 @@ fn edge_along<R: Real>(
 
 /// The lanes of `which` in which no axis separates two boxes by `threshold` or more: those that [`box_box`] has to look at. `rounding` (m)
 /// covers what R makes of the distances; `ha`, `hb`: half edges, m.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn may_touch<R: Real>(
     a: &Pose<R>,
     b: &Pose<R>,

@@ -47,7 +47,8 @@ const STANDING: f64 = 1e-5;
 ///
 /// A cylinder that stands shows four points, one that lies shows the two ends of its line. Features: 0 to 3 around the rim at −z, 4 to 7 around
 /// the one at +z, starting with the lowest point.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn cylinder<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>, threshold: R, size: R) -> Manifold<R> {
     let n = plane.rotation.columns[2];
     let [x_axis, _, axis] = b.rotation.columns;
@@ -79,7 +80,8 @@ pub(super) fn cylinder<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>, thres
 }
 
 /// The corners of a box; corner k is at +x, +y, +z where bits 0, 1, 2 of k are set (feature k).
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn cuboid<R: Real>(plane: &Pose<R>, b: &Pose<R>, half: Vec3<R>, threshold: R, size: R) -> Manifold<R> {
     let [x, y, z] = b.rotation.columns;
     let (x, y, z) = (x.scale(half.x), y.scale(half.y), z.scale(half.z));
@@ -112,7 +114,8 @@ impl<R: Real> Source<R> for Vertices<'_, R> {
 }
 
 /// A hull: four of its vertices.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn hull<R: Real>(plane: &Pose<R>, pose: &Pose<R>, hull: &Hull, threshold: R, size: R) -> Manifold<R> {
     reduce(&Vertices { plane, pose, hull }, threshold, size)
 }

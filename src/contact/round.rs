@@ -69,7 +69,8 @@ fn line<R: Real>(low: Candidate<R>, high: Candidate<R>, nearest: Candidate<R>, a
 
 /// Two capsules: the ends of the stretch along which they lie side by side (features 0 and 1), and the nearest points (feature 2) where
 /// these are nearer. Crossing capsules touch in one point, parallel ones in two.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod<R>, pb: &Pose<R>, b: Rod<R>) -> Manifold<R> {
     let (ha, hb) = (a.half_length, b.half_length);
     let (u, v) = (pa.rotation.columns[2], pb.rotation.columns[2]);
@@ -182,7 +183,8 @@ pub(super) fn sphere_cylinder<R: Real>(a: Vec3<R>, r: R, b: &Pose<R>, cylinder: 
 
 /// A capsule and a box with half edges `e`: the ends of the stretch of the capsule that lies over the face of the box (features 0 and 1), and the point of
 /// the capsule's axis nearest to the box (feature 2) where it is nearer.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec3<R>) -> Manifold<R> {
     let (zero, h) = (R::zero(), rod.half_length);
     let c = b.inverse_point(a.position);
@@ -253,7 +255,8 @@ const RIM_STEPS: usize = 12;
 
 /// A capsule and a cylinder: the ends of the stretch of the capsule that lies over the end of the cylinder, or beside it (features 0 and 1), and the point of
 /// the capsule's axis nearest to it (feature 2) where it is nearer.
-#[inline(always)]
+#[cfg_attr(not(test), inline(always))]
+#[cfg_attr(test, inline(never))]
 pub(super) fn capsule_cylinder<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, cylinder: Rod<R>) -> Manifold<R> {
     let (zero, one, h) = (R::zero(), R::one(), rod.half_length);
     let c = b.inverse_point(a.position);

@@ -21,7 +21,7 @@ const MODELS: [(&str, &str); 7] = [
 const NOISE: f64 = 0.05;
 
 /// An error of the library, for the page.
-fn told(error: delassus::Error) -> JsError {
+fn for_page(error: delassus::Error) -> JsError {
     JsError::new(&error.to_string())
 }
 
@@ -39,13 +39,13 @@ pub struct Batch {
     q: Vec<f64>,
     /// Calls of [`Batch::step`], the seeds of random control.
     calls: u64,
-    /// What was told of all steps since the start.
-    told: Told,
+    /// What came of all steps since the start.
+    sums: Sums,
 }
 
 /// Of all steps of all worlds.
 #[derive(Default)]
-struct Told {
+struct Sums {
     world_steps: u64,
     unsolved: u64,
     halted: u64,
@@ -61,14 +61,14 @@ impl Batch {
     /// What the library says: a model that cannot be read or stepped on a device, a browser without WebGPU.
     pub async fn open(model: String, count: usize, drawn: usize) -> Result<Batch, JsError> {
         let known = MODELS.iter().find(|(name, _)| *name == model);
-        let model = Model::from_mjcf_str(known.map_or(&model, |(_, text)| text)).map_err(told)?;
-        let device = Device::open(&DeviceChoice::Any).await.map_err(told)?;
-        let mut worlds = Worlds::on_device(&model, count, Settings::default(), device).map_err(told)?;
+        let model = Model::from_mjcf_str(known.map_or(&model, |(_, text)| text)).map_err(for_page)?;
+        let device = Device::open(&DeviceChoice::Any).await.map_err(for_page)?;
+        let mut worlds = Worlds::on_device(&model, count, Settings::default(), device).map_err(for_page)?;
         let keyframe = (!model.keyframes.is_empty()).then_some(0);
-        worlds.set_start(Start { keyframe, position_noise: NOISE, velocity_noise: NOISE }).map_err(told)?;
-        worlds.reset(Mask::All, 0).map_err(told)?;
+        worlds.set_start(Start { keyframe, position_noise: NOISE, velocity_noise: NOISE }).map_err(for_page)?;
+        worlds.reset(Mask::All, 0).map_err(for_page)?;
         let q = vec![0.0; count * model.nq()];
-        Ok(Self { worlds, drawn: (0..drawn.min(count)).collect(), q, calls: 0, told: Told::default() })
+        Ok(Self { worlds, drawn: (0..drawn.min(count)).collect(), q, calls: 0, sums: Sums::default() })
     }
 
     /// What the viewer draws.
@@ -97,12 +97,12 @@ impl Batch {
             self.worlds.control_mut().fill(0.0);
         }
         self.calls += 1;
-        let reports = self.worlds.step_async(substeps).map_err(told)?.await.map_err(told)?;
+        let reports = self.worlds.step_async(substeps).map_err(for_page)?.await.map_err(for_page)?;
         for report in reports {
-            self.told.world_steps += u64::from(substeps);
-            self.told.unsolved += u64::from(!report.solved());
-            self.told.halted += u64::from(report.halted);
-            self.told.residual = self.told.residual.max(report.residual);
+            self.sums.world_steps += u64::from(substeps);
+            self.sums.unsolved += u64::from(!report.solved());
+            self.sums.halted += u64::from(report.halted);
+            self.sums.residual = self.sums.residual.max(report.residual);
         }
         Ok(())
     }
@@ -112,8 +112,8 @@ impl Batch {
     /// # Errors
     /// None that a page can cause.
     pub fn reset(&mut self, seed: u32) -> Result<(), JsError> {
-        self.told = Told::default();
-        self.worlds.reset(Mask::All, u64::from(seed)).map_err(told)
+        self.sums = Sums::default();
+        self.worlds.reset(Mask::All, u64::from(seed)).map_err(for_page)
     }
 
     /// Poses of what moves in the drawn worlds, shape `[world][moving][7]`.
@@ -121,7 +121,7 @@ impl Batch {
     /// # Errors
     /// None that a page can cause.
     pub fn poses(&mut self) -> Result<Vec<f32>, JsError> {
-        self.worlds.positions_into(&mut self.q[..]).map_err(told)?;
+        self.worlds.positions_into(&mut self.q[..]).map_err(for_page)?;
         let model = self.worlds.model();
         let each = self.drawn.iter().map(|world| &self.q[world * model.nq()..(world + 1) * model.nq()]);
         Ok(each.flat_map(|q| moving_poses(model, q)).collect())
@@ -137,7 +137,7 @@ impl Batch {
     pub fn report(&self) -> String {
         let reports = self.worlds.reports();
         let contacts = reports.iter().map(|r| r.contact_count).sum::<usize>() as f64 / reports.len() as f64;
-        let Told { world_steps, unsolved, halted, residual } = self.told;
+        let Sums { world_steps, unsolved, halted, residual } = self.sums;
         let time = self.worlds.time().first().copied().unwrap_or_default();
         serde_json::json!({
             "contacts": contacts, "residual": residual, "time": time,
