@@ -7,16 +7,17 @@ mod common;
 #[path = "common/random.rs"]
 mod random;
 
+use common::{adapter, bits, example};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use delassus::gpu::{DeviceChoice, Gpu, list_devices, sweeps_in_a_dispatch};
+use delassus::gpu::{Device, DeviceChoice, Gpu, list_devices, sweeps_in_a_dispatch};
 use delassus::lane::{F32x16, F64x8, Level, Pack, Scalar};
 use delassus::solver::{
     Algorithm, Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
     REPORT_SWEEPS, SolveSettings, Which, polish, solve_cpu,
 };
 use delassus::worlds::{DeviceWork, Start};
-use delassus::{Backend, Mask, Model, Settings, Worlds};
+use delassus::{Backend, Error, Mask, Model, Settings, Worlds};
 use random::Random;
 
 /// One shader against its twin, λ in N·s and residual in m/s, both of order 1: WGSL lets a division err by 2.5 ulp and fma round twice, and
@@ -414,5 +415,55 @@ fn a_missing_device_is_an_error_that_says_what_to_do() {
     assert!(text.contains("no such device") && text.contains("cpu backend"), "{text}");
     for device in list_devices() {
         assert!(text.contains(&device.name));
+    }
+}
+
+#[test]
+fn worlds_run_on_the_device_that_was_chosen() {
+    let all = list_devices();
+    if !adapter() {
+        return;
+    }
+    let model = example("pendulum");
+    let on = |device: DeviceChoice, backend: Backend| {
+        Worlds::new(&model, 70, Settings { backend, device, ..Settings::default() })
+    };
+    // a batch on each, all under way at a time; two on the first
+    let indices = || (0..all.len()).chain([0]);
+    let mut batches: Vec<Worlds> =
+        indices().map(|k| on(DeviceChoice::Index(k), Backend::Gpu).expect("worlds")).collect();
+    for (k, worlds) in indices().zip(&batches) {
+        assert_eq!(worlds.device(), all[k].name);
+    }
+    for _ in 0..3 {
+        let under_way: Vec<_> = batches.iter_mut().map(|worlds| worlds.step_async(10).expect("begun")).collect();
+        for stepping in under_way {
+            assert!(stepping.wait().expect("steps").iter().all(|report| report.solved() && report.steps == 10));
+        }
+    }
+    assert_eq!(bits(&batches[0]), bits(&batches[all.len()]), "two batches of one device");
+    // and two that share what was opened once
+    let open = Device::new(&DeviceChoice::Index(0)).expect("a device");
+    for _ in 0..2 {
+        let settings = Settings { backend: Backend::Cpu, ..Settings::default() };
+        let mut shared = Worlds::on_device(&model, 70, settings, open.clone()).expect("worlds");
+        assert_eq!((shared.backend(), shared.device()), (Backend::Gpu, all[0].name.clone()));
+        assert_eq!(shared.settings().device, DeviceChoice::Index(0));
+        (0..3).for_each(|_| assert!(shared.step(10).is_ok()));
+        assert_eq!(bits(&shared), bits(&batches[0]));
+    }
+    let soft = Settings { constraints: delassus::Constraints::Soft, ..Settings::default() };
+    assert!(matches!(Worlds::on_device(&model, 70, soft, open), Err(Error::Unsupported(_))));
+    let part = all[0].name.to_uppercase()[..4].to_owned();
+    assert_eq!(on(part.as_str().into(), Backend::Gpu).expect("by name").device(), all[0].name);
+    for (wrong, word) in [("17", "no device 17"), ("no such card", "no such card")] {
+        for backend in [Backend::Gpu, Backend::Hybrid] {
+            match on(wrong.into(), backend) {
+                Err(Error::Device(text)) => {
+                    assert!(text.contains(word) && text.contains(&format!("0: {}", all[0].name)), "{text}");
+                }
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
     }
 }

@@ -46,3 +46,20 @@ def browser():
             pytest.skip(f"no browser: {error.message.splitlines()[0]}")
         yield started
         started.close()
+
+
+# How many colours the canvas shows, among pixels that are not next to each other.
+COLORS = """() => {
+  const view = document.getElementById("view"), copy = document.createElement("canvas");
+  [copy.width, copy.height] = [view.width, view.height];
+  const to = copy.getContext("2d");
+  to.drawImage(view, 0, 0);
+  const pixels = new Uint32Array(to.getImageData(0, 0, copy.width, copy.height).data.buffer);
+  return new Set(pixels.filter((_, i) => i % 7 === 0)).size;
+}"""
+
+
+@pytest.fixture
+def colors():
+    """Counts the colours of a page's canvas."""
+    return lambda page: page.evaluate(COLORS)

@@ -4,16 +4,6 @@ import pytest
 
 import delassus
 
-# How many colours the canvas shows, among pixels that are not next to each other.
-COLORS = """() => {
-  const view = document.getElementById("view"), copy = document.createElement("canvas");
-  [copy.width, copy.height] = [view.width, view.height];
-  const to = copy.getContext("2d");
-  to.drawImage(view, 0, 0);
-  const pixels = new Uint32Array(to.getImageData(0, 0, copy.width, copy.height).data.buffer);
-  return new Set(pixels.filter((_, i) => i % 7 === 0)).size;
-}"""
-
 
 def picture(page):
     """What is drawn once all that was asked for is, without what stands over it."""
@@ -40,14 +30,14 @@ def opened(browser):
     assert complaints == []
 
 
-def test_a_page_draws_and_plays(ant, opened, tmp_path):
+def test_a_page_draws_and_plays(ant, opened, colors, tmp_path):
     source = delassus.Worlds(ant, 4)
     with source.record(tmp_path / "ant.html", worlds=[0, 3]) as recording:
         for _ in range(300):
             source.step(substeps=2)
     page = opened(tmp_path / "ant.html")
     assert page.title() == "ant – delassus"
-    assert page.evaluate(COLORS) > 200
+    assert colors(page) > 200
     end = recording.time[-1]
     assert page.inner_text("#clock") == f"0.00 of {end:.2f} s"
     assert page.evaluate("document.getElementById('moment').max") == str(len(recording) - 1)
@@ -98,7 +88,7 @@ def test_a_camera_turns_and_forces_are_drawn(ball, opened, tmp_path):
     assert picture(page) != turned
 
 
-def test_every_shape_and_a_world_that_is_lost_are_drawn(opened, tmp_path):
+def test_every_shape_and_a_world_that_is_lost_are_drawn(opened, colors, tmp_path):
     model = delassus.Model(
         """<mujoco model="&lt;/script> &amp; shapes">
         <asset><mesh name="wedge" vertex="0 0 0  0.3 0 0  0 0.3 0  0 0 0.3"/></asset>
@@ -118,7 +108,7 @@ def test_every_shape_and_a_world_that_is_lost_are_drawn(opened, tmp_path):
         source.step(substeps=10)
     page = opened(tmp_path / "shapes.html")
     assert page.title() == "</script> & shapes – delassus"
-    assert page.evaluate(COLORS) > 200
+    assert colors(page) > 200
     # The group that MuJoCo's viewer hides is hidden, until it is asked for.
     assert [box.is_checked() for box in page.locator("#groups input").all()] == [True, True, False]
     hidden = picture(page)
@@ -126,4 +116,4 @@ def test_every_shape_and_a_world_that_is_lost_are_drawn(opened, tmp_path):
     assert picture(page) != hidden
     page.locator("#moment").fill("2")
     page.wait_for_function("document.getElementById('facts').textContent.includes('not solved: 1 of 2 worlds')")
-    assert page.evaluate(COLORS) > 200
+    assert colors(page) > 200

@@ -71,20 +71,13 @@ def test_a_browser_steps_as_the_cpu_does(page, model):
     assert np.abs(np.reshape(positions, after.shape) - after).max() < SAME
 
 
-def test_the_page_steps_and_draws(page):
+def test_the_page_steps_and_draws(page, colors):
     opened = page("model=hopper&worlds=16")
     opened.wait_for_function("last.calls > 5")
     opened.click("#play")
     assert opened.inner_text("#play") == "Play"
     assert "16 × hopper" in opened.inner_text("#facts") and "not solved 0.00 %" in opened.inner_text("#facts")
-    colors = """() => {
-      const view = document.getElementById("view"), copy = document.createElement("canvas");
-      [copy.width, copy.height] = [view.width, view.height];
-      const to = copy.getContext("2d");
-      to.drawImage(view, 0, 0);
-      return new Set(new Uint32Array(to.getImageData(0, 0, copy.width, copy.height).data.buffer)).size;
-    }"""
-    assert opened.evaluate(colors) > 200
+    assert colors(opened) > 200
     opened.click("#reset")
     opened.wait_for_function("last.world_steps === 0")
 

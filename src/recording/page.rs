@@ -1,14 +1,15 @@
-//! The recording as one HTML file: `page.html`, with the viewer `viewer.js` in it, and what is recorded as JSON, arrays as base64.
+//! The recording as one HTML file: `page.html`, with the viewer `viewer.js` and its `viewer.css` in it, and what is recorded as JSON, arrays as base64.
 
 use super::{Recording, poses};
 use crate::model::{Geom, Model, Shape};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The page; the viewer and the recording take their places.
+/// The page; the viewer, its style and the recording take their places.
 const PAGE: &str = include_str!("page.html");
 const VIEWER: &str = include_str!("viewer.js");
-const PLACES: [&str; 2] = ["\"RECORDING\"", "\"VIEWER\""];
+const STYLE: &str = include_str!("viewer.css");
+const PLACES: [&str; 3] = ["\"RECORDING\"", "\"VIEWER\"", "\"STYLE\""];
 
 /// What the viewer draws. Arrays are little-endian, base64.
 #[derive(Serialize)]
@@ -71,7 +72,7 @@ struct Mesh {
 pub(super) fn page(recording: &Recording) -> String {
     // Text of JSON cannot fail to be made of such a scene; "<" would end the script.
     let recorded = serde_json::to_string(&recorded(recording)).unwrap_or_default().replace('<', "\\u003c");
-    PAGE.replacen(PLACES[1], VIEWER, 1).replacen(PLACES[0], &recorded, 1)
+    PAGE.replacen(PLACES[2], STYLE, 1).replacen(PLACES[1], VIEWER, 1).replacen(PLACES[0], &recorded, 1)
 }
 
 /// What of `model` the viewer draws, in JSON.
@@ -194,9 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_one_place_for_the_viewer_and_one_for_the_recording() {
+    fn the_page_has_one_place_for_the_recording_the_viewer_and_its_style() {
         for place in PLACES {
-            assert_eq!((PAGE.matches(place).count(), VIEWER.matches(place).count()), (1, 0));
+            assert_eq!(PAGE.matches(place).count(), 1);
+            assert!(!VIEWER.contains(place) && !STYLE.contains(place));
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Until the last number of a call has been read, nothing that the host has is changed: a device that fails before takes nothing with it, and after that has nothing to say.
 
 use super::control::Acting;
-use super::core::{Core, parameters_of};
+use super::core::Core;
+use super::fields::parameters_of;
 use super::on_device::OnDevice;
 use super::past::{Past, carry};
 use super::{BlockRecord, Call};

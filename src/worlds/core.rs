@@ -3,6 +3,7 @@
 #[cfg(feature = "gpu")]
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
+use super::fields::{Field, parameters_of};
 use super::observe::Evaluate;
 use super::observer::Observer;
 #[cfg(feature = "gpu")]
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::gpu::Device;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
-use crate::parameters::{PARAMETERS, TileParameters};
+use crate::parameters::PARAMETERS;
 use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
@@ -27,57 +28,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Worlds whose state a thread writes, at least: fewer do not pay for waking another.
 const WRITTEN_AT_ONCE: usize = 256;
-
-/// A parameter: one tile that all worlds share, until a world gets a value of its own.
-#[derive(Debug, Clone)]
-pub(super) struct Field<R> {
-    /// Of worlds that have none of their own, shape \[len\].
-    shared: Vec<R>,
-    /// Shape `[tile][len][lane]`; empty while all worlds share.
-    own: Vec<R>,
-}
-
-impl<R: Pack> Field<R> {
-    fn new(shared: &[f64]) -> Self {
-        Self { shared: shared.iter().map(|x| R::constant(*x)).collect(), own: Vec::new() }
-    }
-    /// Whether all worlds share it.
-    pub fn is_shared(&self) -> bool {
-        self.own.is_empty()
-    }
-    pub fn tile(&self, tile: usize) -> &[R] {
-        let len = self.shared.len();
-        if self.is_shared() { &self.shared } else { &self.own[tile * len..(tile + 1) * len] }
-    }
-    /// Entry `k` of a world.
-    #[cfg(feature = "gpu")]
-    pub fn of(&self, k: usize, world: usize) -> R::Scalar {
-        self.tile(world / R::LANES)[k].get(world % R::LANES)
-    }
-    /// Whether a world has other values than those that are shared.
-    #[cfg(feature = "gpu")]
-    pub fn differs(&self, world: usize) -> bool {
-        !self.is_shared() && (0..self.shared.len()).any(|k| self.of(k, world) != self.shared[k].get(0))
-    }
-    fn set(&mut self, tile_count: usize, world: usize, values: &[f64]) {
-        if self.is_shared() {
-            self.own = self.shared.repeat(tile_count);
-        }
-        let (start, len) = (world / R::LANES * self.shared.len(), self.shared.len());
-        for (entry, x) in self.own[start..start + len].iter_mut().zip(values) {
-            entry.set(world % R::LANES, R::Scalar::from_f64(*x));
-        }
-    }
-}
-
-/// What the stages take of all fields, in the order of [`Parameter::ALL`].
-pub(super) fn parameters_of<R: Pack>(fields: &[Field<R>; PARAMETERS], tile: usize) -> TileParameters<'_, R> {
-    TileParameters::new(|parameter| match &fields[parameter as usize] {
-        // nobody is pushed, sizes are those of the plan: there is nothing to do
-        field if matches!(parameter, Parameter::Push | Parameter::GeomSize) && field.is_shared() => &[],
-        field => field.tile(tile),
-    })
-}
 
 /// The worlds in one number type.
 pub(super) struct Core<R: Pack> {
@@ -396,7 +346,7 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn share(&mut self, parameter: Parameter) {
-        self.fields[parameter as usize].own.clear();
+        self.fields[parameter as usize].share();
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             on.parameter_changed();
@@ -519,7 +469,7 @@ impl<R: Pack> Engine for Core<R> {
 
     fn bytes(&self) -> usize {
         let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
-        let fields = self.fields.iter().map(|field| field.shared.len() + field.own.len());
+        let fields = self.fields.iter().map(Field::pack_count);
         #[cfg(feature = "gpu")]
         let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
         #[cfg(not(feature = "gpu"))]

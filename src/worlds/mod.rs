@@ -11,6 +11,7 @@ mod catch_up;
 mod control;
 mod core;
 mod delay;
+mod fields;
 mod loads;
 mod mask;
 mod noise;
