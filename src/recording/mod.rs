@@ -200,7 +200,10 @@ impl Recording {
 
     /// Poses of all geoms: position (m) and orientation (w x y z), shape `[moment][world][geom][7]`.
     pub fn poses(&self) -> Vec<f64> {
-        self.moments.iter().flat_map(|moment| poses(&self.model, &moment.q)).collect()
+        let mut k = Kinematics::<f64>::new(&self.model);
+        let mut poses = Vec::with_capacity(self.moments.len() * self.model.geoms.len() * 7);
+        self.moments.iter().for_each(|moment| add_poses(&self.model, &moment.q, &mut k, &mut poses));
+        poses
     }
 
     /// One HTML file that shows the recording in any browser with WebGL 2: poses over time, contact forces as arrows, and the certificate.
@@ -211,14 +214,18 @@ impl Recording {
 
 /// Poses of all geoms at q, shape \[nq\]: position (m) and orientation (w x y z), shape `[geom][7]`.
 pub fn poses(model: &Model, q: &[f64]) -> Vec<f64> {
-    let mut k = Kinematics::<f64>::new(model);
-    kinematics(model, q, &mut k);
-    let poses = model.geoms.iter().zip(&k.geom_pose).flat_map(|(geom, pose)| {
+    let mut poses = Vec::with_capacity(model.geoms.len() * 7);
+    add_poses(model, q, &mut Kinematics::new(model), &mut poses);
+    poses
+}
+
+fn add_poses(model: &Model, q: &[f64], k: &mut Kinematics<f64>, poses: &mut Vec<f64>) {
+    kinematics(model, q, k);
+    for (geom, pose) in model.geoms.iter().zip(&k.geom_pose) {
         let turn = k.body_quat[geom.body] * Quat::constant(&geom.orientation);
         let (p, r) = (pose.position, turn.v);
-        [p.x, p.y, p.z, turn.w, r.x, r.y, r.z]
-    });
-    poses.collect()
+        poses.extend_from_slice(&[p.x, p.y, p.z, turn.w, r.x, r.y, r.z]);
+    }
 }
 
 /// Poses of the geoms that move at q, shape \[nq\], as the viewer takes them: position (m) and orientation (w x y z), shape `[moving][7]`.
