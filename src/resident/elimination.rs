@@ -130,7 +130,8 @@ fn system(nv: usize, random: &mut u32) -> Vec<f32> {
     all
 }
 
-fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
+/// The answer, lanes in any order, and how often one touched what another was at.
+pub(super) fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
     let mut memory = Memory::new(numbers, answer(nv) + nv);
     run(size_of_eliminate(nv), &|k, lane, memory| eliminate(nv, k, lane, memory), random, &mut memory);
     (memory.numbers[answer(nv)..].iter().map(|x| x.expect("an answer")).collect(), memory.races)

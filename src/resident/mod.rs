@@ -12,6 +12,8 @@
 //! all bounds. It keeps its state from before the step, and the CPU steps it from there through what it missed.
 
 #[cfg(test)]
+mod bisect;
+#[cfg(test)]
 mod elimination;
 mod formulas;
 mod layout;
@@ -23,6 +25,10 @@ mod shaders;
 mod templates;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod twin;
+#[cfg(test)]
+mod twin_newton;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};

@@ -88,11 +88,11 @@ template!(COLUMNS, "columns");
 template!(DRAW, "draw");
 
 /// Newton steps on a problem at most.
-const NEWTON_LIMIT: usize = 20;
+pub(super) const NEWTON_LIMIT: usize = 20;
 /// Sweeps after each of them: they find which rows act.
-const STEP_SWEEPS: usize = 5;
+pub(super) const STEP_SWEEPS: usize = 5;
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
-const CONTRACTS: f64 = 0.1;
+pub(super) const CONTRACTS: f64 = 0.1;
 /// Operations of the free motion in one shader: compilers take long over more.
 const MOST_OPERATIONS: usize = 4000;
 

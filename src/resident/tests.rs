@@ -14,7 +14,7 @@ fn plan(name: &str) -> Plan {
     plan_with(name, Integrator::Euler)
 }
 
-fn plan_with(name: &str, integrator: Integrator) -> Plan {
+pub(super) fn plan_with(name: &str, integrator: Integrator) -> Plan {
     plan_of(model(name), Settings { integrator: Some(integrator), ..Settings::default() })
 }
 
@@ -23,7 +23,7 @@ fn model(name: &str) -> Model {
     Model::from_mjcf_file(path).expect("a model")
 }
 
-fn plan_of(model: Model, settings: Settings) -> Plan {
+pub(super) fn plan_of(model: Model, settings: Settings) -> Plan {
     Plan::new(Arc::new(model), settings)
 }
 
@@ -79,7 +79,8 @@ fn the_recorded_formulas_of_patches_give_the_bits_of_the_stages() {
 /// A formula of patches.
 type Stage = fn(&Plan, &Layout, &[f32]) -> Vec<f32>;
 
-const MODELS: [&str; 8] = ["ant", "biped", "boxes", "hopper", "humanoid", "pendulum", "quadruped", "spheres"];
+pub(super) const MODELS: [&str; 8] =
+    ["ant", "biped", "boxes", "hopper", "humanoid", "pendulum", "quadruped", "spheres"];
 
 #[test]
 fn the_recorded_free_motion_gives_the_bits_of_the_stages() {

@@ -1,0 +1,319 @@
+//! Shaders beside their twins, stage by stage, from the same buffers: what a driver does otherwise is bisected to the first stage that it errs in. And twins for the first stages of a step, shaders for
+//! those after them.
+
+use super::formulas::Formulas;
+use super::layout::{self, LIST, Layout};
+use super::tests::{plan_of, plan_with, samples};
+use super::twin::{Twin, World};
+use super::{Given, Resident, stride};
+use crate::gpu::Device;
+use crate::model::{Integrator, JointKind, Model};
+use crate::solver::{Algorithm, FrictionLaw};
+use crate::step::{Plan, Settings};
+use crate::waiting::now;
+use std::ops::Range;
+
+/// The binding that says how many worlds are listed; those with a column for every world are the first ones, but for the tables.
+const LISTED: usize = 8;
+
+/// The stages of a step by name, with the shaders of each: the pieces of the free motion are one.
+fn grouped(resident: &Resident) -> Vec<(String, Range<usize>)> {
+    let mut all: Vec<(String, Range<usize>)> = Vec::new();
+    for (k, stage) in resident.stages.iter().enumerate() {
+        let name = if stage.name.starts_with("free_motion") { "free_motion" } else { &stage.name };
+        match all.last_mut().filter(|(last, _)| last == name) {
+            Some((_, shaders)) => shaders.end = k + 1,
+            None => all.push((name.to_owned(), k..k + 1)),
+        }
+    }
+    all
+}
+
+impl Resident {
+    /// Runs some shaders of a step.
+    fn run_stages(&mut self, stages: Range<usize>) {
+        let dispatches = self.dispatches(&self.sets[0]);
+        self.chain.run(0, &dispatches[stages], 1).expect("a run");
+    }
+
+    /// All buffers of all worlds; `problem`: the one at hand.
+    fn read_buffers(&self, problem: usize) -> Vec<World> {
+        let (count, stride) = (self.sets[0].len(), stride(&self.sets[0]));
+        let read = |binding: usize, len: usize| now(self.chain.read(0, binding, 0..len)).expect("an answer");
+        let all: Vec<Vec<f32>> =
+            self.components().iter().enumerate().map(|(k, len)| read(k + 1, len * stride)).collect();
+        let listed = read(LISTED, 2)[problem].to_bits() as usize;
+        let list = &all[3][LIST * stride..][..listed.min(count)];
+        let column = |k: usize, world: usize| all[k].iter().skip(world).step_by(stride).copied().collect();
+        (0..count)
+            .map(|world| {
+                let [state, given, motion, contact, rows] = [0, 1, 2, 3, 4].map(|k| column(k, world));
+                World { state, given, motion, contact, rows, listed: list.contains(&(world as f32)) }
+            })
+            .collect()
+    }
+
+    /// Writes all buffers of all worlds; `problem`: the one at hand.
+    fn write_buffers(&mut self, worlds: &[World], problem: usize) {
+        let stride = stride(&self.sets[0]);
+        for (k, len) in self.components().into_iter().enumerate() {
+            let mut all = vec![0.0; len * stride];
+            for (world, w) in worlds.iter().enumerate() {
+                let column = [&w.state, &w.given, &w.motion, &w.contact, &w.rows][k];
+                column.iter().enumerate().for_each(|(i, x)| all[i * stride + world] = *x);
+            }
+            if k == 3 {
+                let listed = (0..worlds.len()).filter(|world| worlds[*world].listed);
+                listed.enumerate().for_each(|(place, world)| all[LIST * stride + place] = world as f32);
+            }
+            self.chain.write(0, k + 1, 0, &all);
+        }
+        let mut counts = [0.0; 2];
+        counts[problem] = f32::from_bits(worlds.iter().filter(|w| w.listed).count() as u32);
+        self.chain.write(0, LISTED, 0, &counts);
+    }
+}
+
+/// Worlds on a device that have moved for a while, each otherwise.
+fn moved(plan: &Plan, device: Device, steps: u32) -> Resident {
+    let model = &*plan.model;
+    let mut resident = Resident::new(plan, device, WORLDS, None).expect("worlds");
+    let mut random = 11u32;
+    let control = samples(&mut random, WORLDS * model.nu());
+    resident.give(Given::Control, |u, world| 0.3 * control[world * model.nu() + u]);
+    resident.give(Given::External, |_, _| 0.0);
+    resident.give(Given::Gravity, |k, _| model.gravity[k] as f32);
+    resident.give(Given::MassScale, |_, _| 1.0);
+    resident.give(Given::GainScale, |_, _| 1.0);
+    resident.give(Given::Friction, |g, _| model.geoms[g].friction[0] as f32);
+    let q = model.keyframes.first().map_or(&model.q0, |key| &key.q);
+    let (nq, nv) = (model.nq(), model.nv());
+    let noise = samples(&mut random, WORLDS * (nq + nv));
+    let scalar = |k: usize| {
+        let own = model.joints.iter().find(|joint| joint.q_start == k);
+        own.is_some_and(|joint| matches!(joint.kind, JointKind::Hinge | JointKind::Slide))
+    };
+    let start = |k: usize, world: usize| {
+        let noise = noise[world * (nq + nv) + k];
+        if k < nq { q[k] as f32 + if scalar(k) { 0.05 * noise } else { 0.0 } } else { 0.2 * noise }
+    };
+    let all: Vec<usize> = (0..WORLDS).collect();
+    resident.begin(&all, start, |_| false, |_| true).expect("a begin");
+    resident.step(steps).expect("steps");
+    now(resident.answers()).expect("answers");
+    resident
+}
+
+/// The worlds of every case: a workgroup.
+const WORLDS: usize = 64;
+/// How far apart two numbers may be that a driver and the twin round otherwise, as a share of the largest of their buffer in that world.
+const SAME: f32 = 1e-4;
+/// The share of the world-steps in which rounding may decide whether a problem is solved, and so how many sweeps or steps it takes; where Newton is at a loss after all its steps, whether it is solved at
+/// all. What is wrong in a shader is so in most worlds.
+const DECIDED_BY_ROUNDING: f64 = 0.05;
+
+/// What differs most of what two worlds have: by how much, and where.
+fn difference(l: &Layout, a: &World, b: &World) -> (f32, String) {
+    let mut most = (0.0, String::new());
+    if !a.runs(l) && !b.runs(l) {
+        // what has not been solved is nobody's answer, and a small difference grows with every step on the way there
+        let [a, b] = [a, b].map(|w| w.state[l.outcome() + layout::HALT]);
+        return (
+            if a == b { 0.0 } else { f32::INFINITY },
+            format!("halted for {a} on the device, for {b} of the twin"),
+        );
+    }
+    for (name, a, b) in [
+        ("state", &a.state, &b.state),
+        ("motion", &a.motion, &b.motion),
+        ("contact", &a.contact, &b.contact),
+        ("rows", &a.rows, &b.rows),
+    ] {
+        let largest = a.iter().filter(|x| x.is_finite()).fold(1e-3f32, |m, x| m.max(x.abs()));
+        for (k, (x, y)) in a.iter().zip(b.iter()).enumerate() {
+            // what is a shader's own: values between pieces of the free motion, where a world is listed, and steps of Newton, which along what impulses W does not feel are rounding
+            let own = match name {
+                "motion" => k >= l.passed(),
+                "contact" => k == LIST,
+                "rows" if k < l.scalar_impulse() => (l.row_newton()..l.row_newton() + 3).contains(&(k % l.row_len())),
+                "rows" => k >= l.scalar_newton(),
+                _ => false,
+            };
+            let apart = if own || x.to_bits() == y.to_bits() { 0.0 } else { (x - y).abs() / largest };
+            if apart > most.0 || apart.is_nan() {
+                most = (apart, format!("{name}[{k}]: {x:e} on the device, {y:e} of the twin"));
+            }
+        }
+    }
+    most
+}
+
+/// What the twins share that belong to a device's worlds.
+struct Twins<'a> {
+    plan: &'a Plan,
+    layout: Layout,
+    formulas: Formulas,
+    tables: Vec<f32>,
+    newton: bool,
+}
+
+impl<'a> Twins<'a> {
+    fn of(plan: &'a Plan, resident: &Resident) -> Self {
+        let layout = resident.layout.clone();
+        let newton = resident.stages.iter().any(|stage| stage.name.ends_with("newton"));
+        Self { plan, formulas: Formulas::new(plan, &layout), tables: layout.tables(), layout, newton }
+    }
+    fn run(&self, stage: &str, worlds: &mut [World]) {
+        let Self { plan, layout, formulas, tables, newton } = self;
+        let twin = Twin { plan, layout, formulas, tables, newton: *newton };
+        for w in worlds {
+            twin.run(stage, w);
+        }
+    }
+}
+
+/// The problem at hand in a stage.
+fn problem(stage: &str) -> usize {
+    usize::from(stage.starts_with("position"))
+}
+
+/// What one stage of a step came to.
+struct Compared {
+    stage: String,
+    /// In the worlds that differ, what does most.
+    differ: Vec<String>,
+    /// Worlds that the sweeps left to Newton; contacts of all worlds.
+    listed: usize,
+    contacts: usize,
+}
+
+/// A step on the device, every stage beside its twin.
+fn compared(resident: &mut Resident, twins: &Twins<'_>) -> Vec<Compared> {
+    resident.begin(&[], |_, _| 0.0, |_| false, |_| false).expect("a begin");
+    let stages = grouped(resident);
+    let stage = |(stage, shaders): (String, Range<usize>)| {
+        let mut told = resident.read_buffers(problem(&stage));
+        resident.run_stages(shaders);
+        let done = resident.read_buffers(problem(&stage));
+        twins.run(&stage, &mut told);
+        let mut differ = Vec::new();
+        for (world, (a, b)) in done.iter().zip(&told).enumerate() {
+            let (apart, text) = difference(&twins.layout, a, b);
+            if a.listed != b.listed {
+                differ.push(format!("world {world}: listed {} on the device, {} of the twin", a.listed, b.listed));
+            } else if apart > SAME || apart.is_nan() {
+                differ.push(format!("world {world}: {text}"));
+            }
+        }
+        let listed = done.iter().filter(|w| w.listed).count();
+        Compared { stage, differ, listed, contacts: done.iter().map(World::count).sum() }
+    };
+    stages.into_iter().map(stage).collect()
+}
+
+/// What bounces, gives way, is held together, is limited, rubs, and has pairs that have no formula of their own here; with friction in boxes and projected sweeps only.
+fn toys() -> Plan {
+    let text = "<mujoco><option timestep='.004'/><worldbody><geom type='plane' size='5 5 .1' friction='.4'/>
+        <body name='ball' pos='0 0 .3'><freejoint/><geom type='sphere' size='.1' friction='.9'/></body>
+        <body name='arm' pos='.5 0 .5'><joint name='a' axis='0 1 0' limited='true' range='-40 40' frictionloss='.1'/>
+          <geom type='capsule' fromto='0 0 0 .4 0 0' size='.04'/>
+          <body pos='.4 0 0'><joint name='b' axis='0 1 0' damping='.2'/><geom type='capsule' fromto='0 0 0 .4 0 -.2' size='.04'/></body></body>
+        <body name='egg' pos='0 .6 .25'><freejoint/><geom type='ellipsoid' size='.1 .08 .12'/></body>
+        <body name='stick' pos='0 .6 .7' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/></body>
+        </worldbody><equality><joint joint1='a' joint2='b' polycoef='0 1 0 0 0'/></equality></mujoco>";
+    let settings = Settings {
+        restitution: 0.5,
+        compliance: 1e-4,
+        algorithm: Algorithm::Pgs,
+        friction: FrictionLaw::Box,
+        ..Settings::default()
+    };
+    plan_of(Model::from_mjcf_str(text).expect("a model"), settings)
+}
+
+#[test]
+fn every_shader_leaves_what_its_twin_leaves() {
+    let Some(device) = Device::for_tests() else { return };
+    let mut faults = Vec::new();
+    for (name, plan) in [
+        ("hopper", plan_with("hopper", Integrator::Euler)),
+        ("ant", plan_with("ant", Integrator::Rk4)),
+        ("spheres", plan_with("spheres", Integrator::Euler)),
+        ("toys", toys()),
+    ] {
+        let mut resident = moved(&plan, device.clone(), 60);
+        let twins = Twins::of(&plan, &resident);
+        let (steps, mut decided, mut listed, mut contacts) = (4, Vec::new(), 0, 0);
+        for _ in 0..steps {
+            for told in compared(&mut resident, &twins) {
+                let solves = told.stage.ends_with("sweeps") || told.stage.ends_with("newton");
+                let differ = told.differ.into_iter().map(|text| format!("{name}, {}: {text}", told.stage));
+                if solves {
+                    decided.extend(differ);
+                } else {
+                    faults.extend(differ);
+                }
+                (listed, contacts) = (listed + told.listed, contacts + told.contacts);
+            }
+        }
+        assert!(contacts > 0, "{name}: nothing touches");
+        assert_eq!(listed > 0, twins.newton, "{name}: Newton has {listed}");
+        println!("{name}: rounding decided in {} of {}: {decided:#?}", decided.len(), steps * WORLDS);
+        if decided.len() as f64 > DECIDED_BY_ROUNDING * (steps * WORLDS) as f64 {
+            faults.extend(decided);
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn twins_for_the_first_stages_and_shaders_for_the_others_end_alike() {
+    let Some(device) = Device::for_tests() else { return };
+    let plan = plan_with("hopper", Integrator::Euler);
+    let mut resident = moved(&plan, device, 60);
+    let twins = Twins::of(&plan, &resident);
+    resident.begin(&[], |_, _| 0.0, |_| false, |_| false).expect("a begin");
+    let (start, stages) = (resident.read_buffers(0), grouped(&resident));
+    let mut ends = Vec::new();
+    for first in 0..=stages.len() {
+        let mut worlds = start.clone();
+        stages[..first].iter().for_each(|(stage, _)| twins.run(stage, &mut worlds));
+        resident.write_buffers(&worlds, stages.get(first).map_or(0, |(stage, _)| problem(stage)));
+        if let Some((_, shaders)) = stages.get(first) {
+            resident.run_stages(shaders.start..resident.stages.len());
+        }
+        ends.push(resident.read_buffers(0));
+    }
+    for (first, end) in ends.iter().enumerate() {
+        let apart = |(a, b): (&World, &World)| {
+            let moving = ..plan.model.nq() + plan.model.nv();
+            a.state[moving].iter().zip(&b.state[moving]).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()))
+        };
+        let worst = end.iter().zip(&ends[0]).map(apart).fold(0.0, f32::max);
+        // both answers are certified to 1e-5 m/s
+        assert!(worst < 1e-3, "twins for {first} stages: {worst:e}");
+    }
+}
+
+#[test]
+fn what_a_device_does_otherwise_is_found_in_its_stage() {
+    let Some(device) = Device::for_tests() else { return };
+    let plan = plan_with("hopper", Integrator::Euler);
+    let mut resident = moved(&plan, device, 60);
+    let twins = Twins::of(&plan, &resident);
+    let first_fault = |resident: &mut Resident| {
+        compared(resident, &twins).into_iter().find(|told| told.differ.len() > WORLDS / 10).map(|told| told.stage)
+    };
+    assert_eq!(first_fault(&mut resident), None);
+    let l = &twins.layout;
+    // the margins of all pairs; and what of a model moves which side of a pair
+    let margins: Vec<usize> = (0..l.pairs.len()).map(|pair| l.pair_len() * pair + 7).collect();
+    for (changed, stage) in [(margins, "contacts"), ((l.sign_table()..l.bound_table()).collect(), "contact_rows")] {
+        let mut wrong = twins.tables.clone();
+        for k in changed {
+            wrong[k] = 1.01 * wrong[k] + if stage == "contacts" { 0.01 } else { 0.0 };
+        }
+        resident.chain.write(0, super::TABLES, 0, &wrong);
+        assert_eq!(first_fault(&mut resident).as_deref(), Some(stage));
+    }
+}

@@ -1,0 +1,206 @@
+//! The twin of `shaders/resident/newton.wgsl`: what the invocations of a workgroup do together, one after another. Y is read where it is; where it would be brought into workgroup memory tile by tile
+//! decides which invocation has which row, and so the order of sums.
+
+use super::elimination::solved;
+use super::formulas::LENGTHS;
+use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
+use super::shaders::{STEP_SWEEPS, loop_limits};
+use super::twin::{Problem, Twin, World, joined};
+use std::ops::Range;
+
+/// The last of the sums.
+const MERIT_NOW: usize = NEWTON_SUMS - 1;
+const SOFTEST: f32 = 1.0;
+const FIRST_DELTA: f32 = 1e-4;
+const LEAST_DELTA: f32 = 8.0 * f32::EPSILON;
+
+/// A row as Newton sees it: its u, change of u, impulse, own entries of W, and the law λ' = h − M u' with what it lacks.
+struct Law {
+    /// Shape \[row\]\[3\], or one number.
+    m: [[f32; 3]; 3],
+    lack: [f32; 3],
+    merit: f32,
+}
+
+impl Twin<'_> {
+    /// The contacts and scalar rows of every tile.
+    fn tiles(&self, count: usize) -> Vec<[Range<usize>; 2]> {
+        let (l, scalars) = (self.layout, self.layout.scalar_rows());
+        let (rows, contact_rows) = (l.newton_tile_rows(), 3 * count);
+        let tile = |first: usize| {
+            let [from, to] = [first, first + rows];
+            let scalar = |row: usize| row.clamp(contact_rows, contact_rows + scalars) - contact_rows;
+            [from.min(contact_rows) / 3..to.min(contact_rows) / 3, scalar(from)..scalar(to)]
+        };
+        (0..contact_rows + scalars).step_by(rows).map(tile).collect()
+    }
+
+    /// u = b + Yᵀ z of a contact, or the change of it.
+    fn felt(&self, w: &World, c: usize, mut u: [f32; 3], z: &[f32]) -> [f32; 3] {
+        let l = self.layout;
+        let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * l.nv];
+        for (d, z) in z.iter().enumerate() {
+            for i in 0..3 {
+                u[i] = y[i * l.nv + d].mul_add(*z, u[i]);
+            }
+        }
+        u
+    }
+
+    /// The same of a scalar row.
+    fn felt_scalar(&self, w: &World, scalar: usize, mut u: f32, z: &[f32]) -> f32 {
+        for (y, z) in w.motion[scalar + SCALAR_HEAD..][..self.layout.nv].iter().zip(z) {
+            u = y.mul_add(*z, u);
+        }
+        u
+    }
+
+    fn contact_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> ([f32; 3], Law) {
+        let l = self.layout;
+        let row = l.row_len() * c;
+        let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
+        let (impulse, bias) = (three(l.row_impulse() + 3 * p.which), three(l.row_bias() + 3 * p.which));
+        let u = self.felt(w, c, bias, &p.z);
+        let friction = w.rows[row + l.row_friction()];
+        let law = self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &three(l.row_own()), &[friction, delta]]));
+        let m = [0, 1, 2].map(|i| [law[3 * i], law[3 * i + 1], law[3 * i + 2]]);
+        let felt = times(&m, u);
+        let lack = [0, 1, 2].map(|i| (law[9 + i] - impulse[i]) - felt[i]);
+        (u, Law { m, lack, merit: law[12] })
+    }
+
+    fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, delta: f32) -> (f32, Law) {
+        let impulse = w.rows[self.scalar_impulse(p.which, s)];
+        let u = self.felt_scalar(w, scalar, w.motion[scalar + 2 + p.which], &p.z);
+        let [lower, upper] = self.bounds(s);
+        let law = self.formulas.scalar_law.evaluate(&[u, impulse, w.motion[scalar + 1], lower, upper, delta]);
+        let mut m = [[0.0; 3]; 3];
+        m[0][0] = law[0];
+        (u, Law { m, lack: [(-law[0]).mul_add(u, law[1] - impulse), 0.0, 0.0], merit: law[2] })
+    }
+
+    /// A step from z, if one gets anything. Returns δ of the next one.
+    fn newton_step(&self, w: &mut World, p: &Problem, delta: f32) -> f32 {
+        let (l, f, nv) = (self.layout, self.formulas, self.layout.nv);
+        let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count()));
+        // merits after steps of several lengths, and before, of every invocation
+        let mut merits = vec![[0.0f32; NEWTON_SUMS]; lanes];
+        let mut system = vec![0.0f32; nv * columns];
+        (0..nv).for_each(|d| system[columns * d + d] = 1.0);
+        for [contacts, scalars] in &tiles {
+            for c in contacts.clone() {
+                let (_, law) = self.contact_law(w, p, c, delta);
+                merits[(c - contacts.start) % lanes][MERIT_NOW] += law.merit;
+                let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * nv];
+                for column in 0..columns {
+                    // M Y, or g
+                    let pushed =
+                        if column == nv { law.lack } else { times(&law.m, [0, 1, 2].map(|i| y[i * nv + column])) };
+                    for d in 0..nv {
+                        for i in 0..3 {
+                            let sum = &mut system[columns * d + column];
+                            *sum = y[i * nv + d].mul_add(pushed[i], *sum);
+                        }
+                    }
+                }
+            }
+            for s in scalars.clone() {
+                let Some(scalar) = w.acts(l, s) else { continue };
+                let (_, law) = self.scalar_law(w, p, s, scalar, delta);
+                merits[(s - scalars.start) % lanes][MERIT_NOW] += law.merit;
+                let y = &w.motion[scalar + SCALAR_HEAD..][..nv];
+                for column in 0..columns {
+                    let pushed = if column == nv { law.lack[0] } else { law.m[0][0] * y[column] };
+                    for d in 0..nv {
+                        let sum = &mut system[columns * d + column];
+                        *sum = y[d].mul_add(pushed, *sum);
+                    }
+                }
+            }
+        }
+        let (answer, races) = solved(nv, &system, &mut 7);
+        assert_eq!(races, 0);
+        for [contacts, scalars] in &tiles {
+            for c in contacts.clone() {
+                let (row, lane) = (l.row_len() * c, (c - contacts.start) % lanes);
+                let (u, law) = self.contact_law(w, p, c, delta);
+                let u_step = self.felt(w, c, [0.0; 3], &answer);
+                let felt = times(&law.m, u_step);
+                let step = [0, 1, 2].map(|i| law.lack[i] - felt[i]);
+                let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
+                let (impulse, own) = (three(l.row_impulse() + 3 * p.which), three(l.row_own()));
+                let friction = w.rows[row + l.row_friction()];
+                let told = f.contact_merits.evaluate(&joined(&[&u, &impulse, &u_step, &step, &own, &[friction]]));
+                (0..LENGTHS.len()).for_each(|k| merits[lane][k] += told[k]);
+                w.rows[row + l.row_newton()..][..3].copy_from_slice(&step);
+            }
+            for s in scalars.clone() {
+                let Some(scalar) = w.acts(l, s) else { continue };
+                let (u, law) = self.scalar_law(w, p, s, scalar, delta);
+                let u_step = self.felt_scalar(w, scalar, 0.0, &answer);
+                let step = (-law.m[0][0]).mul_add(u_step, law.lack[0]);
+                let impulse = w.rows[self.scalar_impulse(p.which, s)];
+                let [lower, upper] = self.bounds(s);
+                let told = f.scalar_merits.evaluate(&[u, impulse, u_step, step, w.motion[scalar + 1], lower, upper]);
+                let merits = &mut merits[(s - scalars.start) % lanes];
+                (0..LENGTHS.len()).for_each(|k| merits[k] += told[k]);
+                w.rows[l.scalar_newton() + s] = step;
+            }
+        }
+        let sums: Vec<f32> = (0..NEWTON_SUMS).map(|k| merits.iter().fold(0.0, |sum, own| sum + own[k])).collect();
+        let mut best = 0;
+        if sums[0] >= 0.1 * sums[MERIT_NOW] || sums[0].is_nan() {
+            for k in 1..MERIT_NOW {
+                if sums[k] < sums[best] || !sums[best].is_finite() {
+                    best = k;
+                }
+            }
+        }
+        if sums[best] < sums[MERIT_NOW] {
+            let length = LENGTHS[best] as f32;
+            for c in 0..w.count() {
+                let row = l.row_len() * c;
+                for i in 0..3 {
+                    w.rows[row + l.row_impulse() + 3 * p.which + i] += length * w.rows[row + l.row_newton() + i];
+                }
+            }
+            for s in (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).collect::<Vec<_>>() {
+                w.rows[self.scalar_impulse(p.which, s)] += length * w.rows[l.scalar_newton() + s];
+            }
+            return if best == 0 { (0.1 * delta).max(LEAST_DELTA) } else { (2.0 * delta).min(SOFTEST) };
+        }
+        (10.0 * delta).min(SOFTEST)
+    }
+
+    /// Stages `velocity newton` and `position newton` of a listed world.
+    pub fn newton(&self, problem: usize, w: &mut World) {
+        let (_, limit) = loop_limits(self.plan, self.layout);
+        let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
+        let (mut delta, mut steps) = (FIRST_DELTA, 0);
+        let mut solved = self.certify(w, &mut p);
+        while !solved && steps < limit {
+            delta = self.newton_step(w, &p, delta);
+            steps += 1;
+            // z anew, and sweeps from there
+            self.certify(w, &mut p);
+            for _ in 0..STEP_SWEEPS {
+                self.sweep(&self.formulas.project_contact, w, &mut p);
+            }
+            solved = self.certify(w, &mut p);
+        }
+        if problem == 0 {
+            w.contact[6] = 0.0;
+        }
+        w.contact[6] += steps as f32;
+        if solved {
+            self.keep(w, &p);
+        } else {
+            w.halt(self.layout, layout::NOT_SOLVED);
+        }
+    }
+}
+
+/// m x
+fn times(m: &[[f32; 3]; 3], x: [f32; 3]) -> [f32; 3] {
+    [0, 1, 2].map(|i| m[i][0] * x[0] + m[i][1] * x[1] + m[i][2] * x[2])
+}
