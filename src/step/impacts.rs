@@ -1,7 +1,7 @@
 //! Impacts one after another ([`super::Impacts::Sequential`]): passes before the problem of the step.
 //!
 //! In a pass only those contacts are posed that *strike*: they approach faster than the restitution threshold and reach the surface within Δt. Each gets its
-//! rebound as target, all of them at once; bilateral rows keep the velocity that they have; all other rows are left out, so what is hit flies on as if it
+//! rebound as target, all of them at once, a patch with all of its vertices if any of them strikes; bilateral rows keep the velocity that they have; all other rows are left out, so what is hit flies on as if it
 //! touched nothing. Then every row of the world gets its new velocity, u ← u + W λ, and who strikes now is in the next pass. What has no restitution
 //! strikes too, if something elastic did in the first pass; a world without that has no passes, and is stepped as with [`super::Impacts::Simultaneous`].
 //!

@@ -199,8 +199,6 @@ impl Settings {
         if self.friction == FrictionLaw::Patch {
             let sweeps = self.algorithm != Algorithm::Jacobi;
             check(sweeps, "friction", "cone or box with solver jacobi: patches are solved by auto and pgs")?;
-            let simultaneous = self.impacts == Impacts::Simultaneous;
-            check(simultaneous, "friction", "cone or box with sequential impacts: patches strike simultaneously")?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use super::places::{Places, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
 use super::settings::Settings;
-use crate::contact::Contacts;
+use crate::contact::{Contacts, PATCH_ROWS};
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::PairFriction;
 use crate::parameters::TileParameters;
@@ -184,21 +184,37 @@ impl<R: Real> Approach<R> {
     }
 }
 
-/// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. What has reached its target strikes no more, whatever forces do.
+/// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. A patch strikes with all of its vertices if any of them does, a disc if its lowest point does.
 #[inline(always)]
 pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
-    let (settings, dt) = (&plan.settings, R::constant(plan.dt));
-    let Posed { contacts, rows, .. } = posed;
-    let threshold = R::constant(settings.restitution_threshold);
-    let (gap, free) = (contacts.gap[slot], rows.free[3 * slot]);
+    let contacts = &posed.contacts;
     let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let approach = Approach::of(rows, 3 * slot, gap, restitution, threshold, dt);
-    let elastic = R::zero().lt(restitution);
-    let (closing, _) = targets(settings, dt, gap);
-    let target = R::select(elastic, closing.max(approach.rebound), closing);
-    let strikes = approach.strikes.and(threshold.lt(target - free));
+    let mut gap = contacts.gap[slot];
+    let more = contacts.patches.get(slot);
+    if let Some(more) = more {
+        gap = R::select(R::Mask::from_bits(more.disc), more.lowest, gap);
+    }
+    let mut strikes = row_strikes(plan, posed, 3 * slot, gap, restitution);
+    if let Some(more) = more {
+        let first = 3 * contacts.gap.len() + PATCH_ROWS * slot;
+        for k in 0..PATCH_ROWS - 1 {
+            let vertices = R::Mask::from_bits(more.present[k] & !more.disc);
+            strikes = strikes.or(vertices.and(row_strikes(plan, posed, first + k, more.gap[k], restitution)));
+        }
+    }
     let strikes = strikes.bits() & contacts.slots.present[slot];
-    [strikes, strikes & elastic.bits()]
+    [strikes, strikes & R::zero().lt(restitution).bits()]
+}
+
+/// Where the normal at `row`, of a point at `gap`, strikes. What has reached its target strikes no more, whatever forces do.
+#[inline(always)]
+fn row_strikes<R: Pack>(plan: &Plan, posed: &Posed<R>, row: usize, gap: R, restitution: R) -> R::Mask {
+    let (rows, dt) = (&posed.rows, R::constant(plan.dt));
+    let threshold = R::constant(plan.settings.restitution_threshold);
+    let approach = Approach::of(rows, row, gap, restitution, threshold, dt);
+    let (closing, _) = targets(&plan.settings, dt, gap);
+    let target = R::select(R::zero().lt(restitution), closing.max(approach.rebound), closing);
+    approach.strikes.and(threshold.lt(target - rows.free[row]))
 }
 
 /// Velocity and position target of rows at `gap` without bounce.
