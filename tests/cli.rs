@@ -468,6 +468,8 @@ fn compare_holds_a_device_against_the_cpu() {
     }
     assert!(o["posed_otherwise"].as_u64().unwrap() <= 10, "{o}");
     assert!(o["repeats"] == true && o["exact_residual"].as_f64().unwrap() > 0.0, "{o}");
+    let stages = o["stages"].as_array().unwrap();
+    assert!(stages.len() == 9 && stages.iter().all(|shader| shader["wrong"] == false), "{o}");
     let table = good("compare m/pendulum.xml --worlds 1 --steps 3 --impacts sequential");
     assert!(table.contains("pendulum was not compared") && table.contains("impacts simultaneous"), "{table}");
 }

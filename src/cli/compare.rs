@@ -31,9 +31,10 @@ const ANY: f64 = 1e30;
 #[command(after_help = "\
 The worlds of the device go their way; from the state before each of their steps, with the same impulses as a first guess, the CPU does the step too, and q and v are compared. \
 The impulses that the device read back are put into the contact problems posed anew in f64, and so are the CPU's: what they leave there is held against the certificates, where f64 has the same contacts. \
-Worlds that the device left to the CPU must be the CPU's to the bit, and a second run must be the first to the bit. A model that cannot run there is listed with the reason.
+Worlds that the device left to the CPU must be the CPU's to the bit, and a second run must be the first to the bit. \
+In the end every shader of one more step is held against its twin in Rust, from the same numbers: the first that does otherwise is where a driver errs. A model that cannot run there is listed with the reason.
 Exit code 1 if two steps differ by more than 2e-3 and not both solve the problem in f64 where that has their contacts, more certificates than the CPU's are off by more than ten tolerances or rounding floors, the device solves fewer than the CPU, \
-or bits differ that must not.
+bits differ that must not, or a shader does otherwise than its twin.
 
 Examples:
   delassus compare examples/models/*.xml --control random --noise 0.05
@@ -97,6 +98,20 @@ struct Findings {
     uncertified_of_cpu: u64,
     /// Whether a second run gives the same bits.
     repeats: bool,
+    /// The stages of a step after the last one, each held against its twin in Rust; none where there are no such twins.
+    stages: Vec<Shader>,
+}
+
+/// A stage of a step, beside its twin.
+#[derive(Serialize)]
+struct Shader {
+    stage: String,
+    /// Worlds in which they differ.
+    differ: usize,
+    /// What differs in the first of them.
+    first: Option<String>,
+    /// Whether rounding does not explain it.
+    wrong: bool,
 }
 
 impl Findings {
@@ -114,6 +129,10 @@ impl Findings {
             of(self.halted_otherwise, "were left to the CPU and are not the CPU's"),
             of(self.solved_by_cpu.saturating_sub(self.solved), "fewer are solved than on the CPU"),
             (!self.repeats).then(|| "a second run gives other bits".into()),
+            self.stages.iter().find(|shader| shader.wrong).map(|shader| {
+                let first = shader.first.as_deref().unwrap_or_default();
+                format!("shader {} does otherwise than its twin in {} worlds: {first}", shader.stage, shader.differ)
+            }),
         ]
         .into_iter()
         .flatten()
@@ -228,7 +247,28 @@ fn compare(a: &Arguments, model: &Model) -> Outcome<Findings> {
     }
     bar.finish_and_clear();
     f.repeats = bits(&run.worlds) == bits(&again.worlds);
+    f.stages = shaders(&mut run.worlds)?;
     Ok(f)
+}
+
+/// The shaders of a step beside their twins, where they have any.
+#[cfg(feature = "gpu")]
+fn shaders(worlds: &mut Worlds) -> Outcome<Vec<Shader>> {
+    let compared = match worlds.beside_twins() {
+        Err(delassus::Error::Unsupported(_)) => Vec::new(),
+        other => other?,
+    };
+    let shader = |told: delassus::worlds::StageComparison| Shader {
+        wrong: told.is_wrong(),
+        differ: told.differ.len(),
+        first: told.differ.first().map(|(world, text)| format!("world {world}, {text}")),
+        stage: told.stage,
+    };
+    Ok(compared.into_iter().map(shader).collect())
+}
+#[cfg(not(feature = "gpu"))]
+fn shaders(_: &mut Worlds) -> Outcome<Vec<Shader>> {
+    Ok(Vec::new())
 }
 
 impl Findings {
@@ -324,6 +364,7 @@ fn print(all: &[Compared]) -> Outcome {
             "posed",
             "uncertain",
             "again",
+            "shaders",
         ],
         compared.map(|c| {
             let f = &c.findings;
@@ -342,12 +383,17 @@ fn print(all: &[Compared]) -> Outcome {
                 format!("{} ({})", grouped(f.posed_otherwise), grouped(f.posed_otherwise_of_cpu)),
                 format!("{} ({})", grouped(f.uncertified), grouped(f.uncertified_of_cpu)),
                 if f.repeats { "same" } else { "other" }.into(),
+                match f.stages.iter().find(|shader| shader.wrong) {
+                    Some(shader) => format!("{} errs", shader.stage),
+                    None if f.stages.is_empty() => "–".into(),
+                    None => "as twins".into(),
+                },
             ]
         }),
     ))?;
     say(format!(
         "steps: of worlds, and so all counts. differ: by more than {SAME:.0e} (largest of the others). wrong: of those, not both answers solve the problem, as far as f64 has their contacts. halted: left to the CPU. told: largest residual, m/s; \
-         in f64: of the same impulses. posed: f64 has other contacts. uncertain: certificates that f64 does not confirm. again: bits of a second run. In brackets: the CPU."
+         in f64: of the same impulses. posed: f64 has other contacts. uncertain: certificates that f64 does not confirm. again: bits of a second run. shaders: beside their twins in Rust, one step stage by stage. In brackets: the CPU."
     ))?;
     for c in all {
         if let Some(reason) = &c.refused {

@@ -335,7 +335,6 @@ impl Program {
     }
 
     /// Does it, in f32.
-    #[cfg(test)]
     pub fn evaluate(&self, inputs: &[f32]) -> Vec<f32> {
         // a mask is 1 or 0
         let mut x: Vec<f32> = Vec::with_capacity(self.ops.len());

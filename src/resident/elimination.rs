@@ -5,6 +5,7 @@
 use super::layout::{NEWTON_SUMS, newton_lanes};
 use super::shaders::ELIMINATION;
 use super::tests::samples;
+use super::twin_newton::eliminated;
 use crate::gpu::{Chain, Device, Dispatch, Kernel};
 use crate::waiting::now;
 
@@ -131,7 +132,7 @@ fn system(nv: usize, random: &mut u32) -> Vec<f32> {
 }
 
 /// The answer, lanes in any order, and how often one touched what another was at.
-pub(super) fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
+fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
     let mut memory = Memory::new(numbers, answer(nv) + nv);
     run(size_of_eliminate(nv), &|k, lane, memory| eliminate(nv, k, lane, memory), random, &mut memory);
     (memory.numbers[answer(nv)..].iter().map(|x| x.expect("an answer")).collect(), memory.races)
@@ -146,6 +147,7 @@ fn a_system_is_solved_to_the_same_bits_in_whatever_order_the_lanes_run() {
         let numbers = system(nv, &mut random);
         let (x, races) = solved(nv, &numbers, &mut random);
         assert_eq!(races, 0, "nv {nv}");
+        assert_eq!(x, eliminated(nv, numbers.clone()), "nv {nv}: one after another");
         for _ in 0..5 {
             assert_eq!(x, solved(nv, &numbers, &mut random).0, "nv {nv}");
         }

@@ -11,7 +11,6 @@
 //! A world that the chain cannot step halts: it is not solved, has more contacts than there is room for, a pair near that has no formula here, or would leave
 //! all bounds. It keeps its state from before the step, and the CPU steps it from there through what it missed.
 
-#[cfg(test)]
 mod bisect;
 #[cfg(test)]
 mod elimination;
@@ -25,9 +24,7 @@ mod shaders;
 mod templates;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
 mod twin;
-#[cfg(test)]
 mod twin_newton;
 
 use crate::error::{Error, Result};
@@ -39,6 +36,8 @@ use formulas::Formulas;
 use layout::Layout;
 use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages, worlds_of_a_workgroup};
 use std::ops::Range;
+
+pub use bisect::StageComparison;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
 pub(crate) const MOST_DOFS: usize = 64;

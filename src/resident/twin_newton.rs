@@ -1,7 +1,6 @@
 //! The twin of `shaders/resident/newton.wgsl`: what the invocations of a workgroup do together, one after another. Y is read where it is; where it would be brought into workgroup memory tile by tile
 //! decides which invocation has which row, and so the order of sums.
 
-use super::elimination::solved;
 use super::formulas::LENGTHS;
 use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
 use super::shaders::{STEP_SWEEPS, loop_limits};
@@ -118,8 +117,7 @@ impl Twin<'_> {
                 }
             }
         }
-        let (answer, races) = solved(nv, &system, &mut 7);
-        assert_eq!(races, 0);
+        let answer = eliminated(nv, system);
         for [contacts, scalars] in &tiles {
             for c in contacts.clone() {
                 let (row, lane) = (l.row_len() * c, (c - contacts.start) % lanes);
@@ -198,6 +196,31 @@ impl Twin<'_> {
             w.halt(self.layout, layout::NOT_SOLVED);
         }
     }
+}
+
+/// The answer of a system of `nv` unknowns with its right-hand side as last column: Gauss without pivots.
+pub(super) fn eliminated(nv: usize, mut system: Vec<f32>) -> Vec<f32> {
+    let columns = nv + 1;
+    for k in 0..nv {
+        let (above, below) = system.split_at_mut(columns * (k + 1));
+        let pivot = &above[columns * k..];
+        let inverse = 1.0 / pivot[k];
+        for row in below.chunks_exact_mut(columns) {
+            let factor = -row[k] * inverse;
+            for j in k + 1..columns {
+                row[j] = factor.mul_add(pivot[j], row[j]);
+            }
+        }
+    }
+    let mut answer = vec![0.0; nv];
+    for k in (0..nv).rev() {
+        let x = system[columns * k + nv] / system[columns * k + k];
+        for i in 0..k {
+            system[columns * i + nv] = (-system[columns * i + k]).mul_add(x, system[columns * i + nv]);
+        }
+        answer[k] = x;
+    }
+    answer
 }
 
 /// m x

@@ -15,14 +15,20 @@ use super::{
     Backend, Call, ContactRecord, Engine, Frame, Mask, NumbersMut, Parameter, Quantity, Settings, State, Waiting,
     WorldReport,
 };
+#[cfg(feature = "gpu")]
+use crate::error::Error;
 use crate::error::Result;
 #[cfg(feature = "gpu")]
 use crate::gpu::Device;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
 use crate::parameters::PARAMETERS;
+#[cfg(feature = "gpu")]
+use crate::resident::StageComparison;
 use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
+#[cfg(feature = "gpu")]
+use crate::waiting::now;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -506,6 +512,19 @@ impl<R: Pack> Engine for Core<R> {
             Solver::Gpu(on) => on.times(),
             _ => Vec::new(),
         }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn beside_twins(&mut self) -> Result<Vec<StageComparison>> {
+        if let Solver::Gpu(on) = &mut self.solver {
+            let mut resident = on.take(&self.plan)?;
+            let compared = now(resident.beside_twins(&self.plan));
+            if compared.as_ref().err().is_none_or(|error| !matches!(error, Error::Device(_))) {
+                on.put_back(resident);
+            }
+            return compared;
+        }
+        Err(Error::Unsupported("shaders stand beside their twins with backend gpu only".into()))
     }
 
     fn stage_times(&mut self) -> StageTimes {

@@ -36,6 +36,8 @@ mod volume;
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
 pub use crate::report::{WorldReport, WorldStatus};
+#[cfg(feature = "gpu")]
+pub use crate::resident::StageComparison;
 pub use crate::solver::{DeviceChoice, DeviceWork};
 pub use crate::step::TILES_PER_CHUNK;
 pub use crate::step::{
@@ -109,6 +111,8 @@ trait Engine: Send + Sync {
     fn set_profile(&mut self, on: bool);
     fn stage_times(&mut self) -> StageTimes;
     fn shader_times(&self) -> Vec<(String, f64)>;
+    #[cfg(feature = "gpu")]
+    fn beside_twins(&mut self) -> Result<Vec<StageComparison>>;
     fn device_work(&self) -> Option<DeviceWork>;
 }
 
@@ -327,6 +331,17 @@ impl Worlds {
     /// Seconds that every shader took on the device since times are measured, in flow order; none but with [`Backend::Gpu`] on a device that has a clock.
     pub fn shader_times(&self) -> Vec<(String, f64)> {
         self.engine.shader_times()
+    }
+
+    /// Steps once, as [`Worlds::step`] does, and then holds what every shader of the next step leaves against its twin in Rust, from the same numbers; that step is not taken. It tells in which stage a
+    /// driver does otherwise. For few worlds, with [`Backend::Gpu`]: all that lies on the device is read after every stage.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] without [`Backend::Gpu`], and with [`FrictionLaw::Patch`], whose shaders have no such twins; [`Error::Device`] in a browser, which does not wait; as [`Worlds::step`].
+    #[cfg(feature = "gpu")]
+    pub fn beside_twins(&mut self) -> Result<Vec<StageComparison>> {
+        self.step(1)?;
+        self.engine.beside_twins()
     }
 
     /// What all steps so far asked of the device; none but with [`Backend::Hybrid`] and [`Backend::Gpu`].
