@@ -266,7 +266,9 @@ fn shaders(worlds: &mut Worlds) -> Outcome<Vec<Shader>> {
     };
     Ok(compared.into_iter().map(shader).collect())
 }
+/// Without the feature `gpu` there are none.
 #[cfg(not(feature = "gpu"))]
+#[expect(clippy::unnecessary_wraps, reason = "as with the feature")]
 fn shaders(_: &mut Worlds) -> Outcome<Vec<Shader>> {
     Ok(Vec::new())
 }
