@@ -1,7 +1,6 @@
 //! Shaders beside their twins, stage by stage, from the same buffers: what a driver does otherwise is bisected to the first stage that it errs in. And twins for the first stages of a step, shaders for
 //! those after them.
 
-use super::formulas::Formulas;
 use super::layout::{self, LIST, Layout};
 use super::twin::{Twin, World};
 use super::{Resident, stride};
@@ -21,7 +20,7 @@ pub struct StageComparison {
     pub stage: String,
     /// How many worlds were compared.
     pub worlds: usize,
-    /// The worlds in which shader and twin leave numbers that are farther apart than 1e-4 of the largest of their buffer, and what differs most.
+    /// The worlds, by index, in which shader and twin leave numbers that are farther apart than 1e-4 of the largest of their buffer, and what differs most.
     pub differ: Vec<(usize, String)>,
     /// How many worlds the sweeps of the problem at hand left to Newton.
     pub listed: usize,
@@ -69,22 +68,29 @@ impl Resident {
             let text = "shaders of patches have no twins to be held against; use friction cone or box";
             return Err(Error::Unsupported(text.into()));
         }
-        let twins = Twins::of(plan, self);
+        let twins = self.twins(plan);
         let kept = self.read_buffers(0).await?;
         let compared = self.compared(&twins).await;
         self.write_buffers(&kept, 0);
         compared
     }
 
+    /// The twins of its shaders.
+    fn twins<'a>(&self, plan: &'a Plan) -> Twin<'a> {
+        Twin::new(plan, &self.layout, self.stages.iter().any(|stage| stage.name.ends_with("newton")))
+    }
+
     /// A step, every stage beside its twin.
-    async fn compared(&mut self, twins: &Twins<'_>) -> Result<Vec<StageComparison>> {
+    async fn compared(&mut self, twins: &Twin<'_>) -> Result<Vec<StageComparison>> {
         self.begin(&[], |_, _| 0.0, |_| false, |_| false)?;
         let mut all = Vec::new();
         for (stage, shaders) in grouped(self) {
             let mut told = self.read_buffers(problem(&stage)).await?;
             self.run_stages(shaders)?;
             let done = self.read_buffers(problem(&stage)).await?;
-            twins.run(&stage, &mut told);
+            for w in &mut told {
+                twins.run(&stage, w);
+            }
             let mut differ = Vec::new();
             for (world, (a, b)) in done.iter().zip(&told).enumerate() {
                 let (apart, text) = difference(&twins.layout, a, b);
@@ -180,30 +186,6 @@ fn difference(l: &Layout, a: &World, b: &World) -> (f32, String) {
     most
 }
 
-/// What the twins share that belong to a device's worlds.
-struct Twins<'a> {
-    plan: &'a Plan,
-    layout: Layout,
-    formulas: Formulas,
-    tables: Vec<f32>,
-    newton: bool,
-}
-
-impl<'a> Twins<'a> {
-    fn of(plan: &'a Plan, resident: &Resident) -> Self {
-        let layout = resident.layout.clone();
-        let newton = resident.stages.iter().any(|stage| stage.name.ends_with("newton"));
-        Self { plan, formulas: Formulas::new(plan, &layout), tables: layout.tables(), layout, newton }
-    }
-    fn run(&self, stage: &str, worlds: &mut [World]) {
-        let Self { plan, layout, formulas, tables, newton } = self;
-        let twin = Twin { plan, layout, formulas, tables, newton: *newton };
-        for w in worlds {
-            twin.run(stage, w);
-        }
-    }
-}
-
 /// The problem at hand in a stage.
 fn problem(stage: &str) -> usize {
     usize::from(stage.starts_with("position"))
@@ -287,7 +269,7 @@ mod tests {
             ("toys", toys()),
         ] {
             let mut resident = moved(&plan, device.clone(), 60);
-            let twins = Twins::of(&plan, &resident);
+            let twins = resident.twins(&plan);
             let (steps, mut decided, mut listed, mut contacts) = (4, Vec::new(), 0, 0);
             for _ in 0..steps {
                 for told in now(resident.compared(&twins)).expect("a step") {
@@ -319,13 +301,17 @@ mod tests {
         let Some(device) = Device::for_tests() else { return };
         let plan = plan_with("hopper", Integrator::Euler);
         let mut resident = moved(&plan, device, 60);
-        let twins = Twins::of(&plan, &resident);
+        let twins = resident.twins(&plan);
         resident.begin(&[], |_, _| 0.0, |_| false, |_| false).expect("a begin");
         let (start, stages) = (now(resident.read_buffers(0)).expect("buffers"), grouped(&resident));
         let mut ends = Vec::new();
         for first in 0..=stages.len() {
             let mut worlds = start.clone();
-            stages[..first].iter().for_each(|(stage, _)| twins.run(stage, &mut worlds));
+            for (stage, _) in &stages[..first] {
+                for w in &mut worlds {
+                    twins.run(stage, w);
+                }
+            }
             resident.write_buffers(&worlds, stages.get(first).map_or(0, |(stage, _)| problem(stage)));
             if let Some((_, shaders)) = stages.get(first) {
                 resident.run_stages(shaders.start..resident.stages.len()).expect("a run");
@@ -348,7 +334,7 @@ mod tests {
         let Some(device) = Device::for_tests() else { return };
         let plan = plan_with("hopper", Integrator::Euler);
         let mut resident = moved(&plan, device, 60);
-        let twins = Twins::of(&plan, &resident);
+        let twins = resident.twins(&plan);
         let first_fault = |resident: &mut Resident| {
             now(resident.compared(&twins))
                 .expect("a step")

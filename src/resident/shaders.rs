@@ -93,6 +93,9 @@ pub(super) const NEWTON_LIMIT: usize = 20;
 pub(super) const STEP_SWEEPS: usize = 5;
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
 pub(super) const CONTRACTS: f64 = 0.1;
+/// Newton's first proximal term, and the least, in units of the mean diagonal.
+pub(super) const FIRST_DELTA: f64 = 1e-4;
+pub(super) const LEAST_DELTA: f64 = 8.0 * f32::EPSILON as f64;
 /// Operations of the free motion in one shader: compilers take long over more.
 const MOST_OPERATIONS: usize = 4000;
 
@@ -311,8 +314,8 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("TOLERANCE", settings.tolerance()),
         ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
         ("CONTRACTS", CONTRACTS),
-        ("FIRST_DELTA", 1e-4),
-        ("LEAST_DELTA", 8.0 * f64::from(f32::EPSILON)),
+        ("FIRST_DELTA", FIRST_DELTA),
+        ("LEAST_DELTA", LEAST_DELTA),
         ("EPSILON", f64::from(f32::EPSILON)),
         ("REACH", plan.dt * settings.contact_speed),
         ("SPEED_LIMIT", settings.speed_limit.min(1e30)),

@@ -20,12 +20,12 @@ pub(super) struct World {
     pub listed: bool,
 }
 
-/// What all worlds share.
+/// The shaders' twins for the worlds of a model: what all of them share.
 pub(super) struct Twin<'a> {
     pub plan: &'a Plan,
-    pub layout: &'a Layout,
-    pub formulas: &'a Formulas,
-    pub tables: &'a [f32],
+    pub layout: Layout,
+    pub formulas: Formulas,
+    pub tables: Vec<f32>,
     /// Whether Newton follows on sweeps.
     pub newton: bool,
 }
@@ -72,7 +72,12 @@ fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-impl Twin<'_> {
+impl<'a> Twin<'a> {
+    /// Of a plan whose shaders have that layout.
+    pub fn new(plan: &'a Plan, layout: &Layout, newton: bool) -> Self {
+        Self { plan, layout: layout.clone(), formulas: Formulas::new(plan, layout), tables: layout.tables(), newton }
+    }
+
     /// Does the stage of that name, [`super::shaders::Stage::name`]; the pieces of the free motion are one.
     pub fn run(&self, stage: &str, w: &mut World) {
         let problem = usize::from(stage.starts_with("position"));
@@ -86,7 +91,7 @@ impl Twin<'_> {
             }
             return;
         }
-        if !w.runs(self.layout) {
+        if !w.runs(&self.layout) {
             return;
         }
         match stage {
@@ -101,14 +106,14 @@ impl Twin<'_> {
     }
 
     fn free_motion(&self, w: &mut World) {
-        let l = self.layout;
+        let l = &self.layout;
         let given = &w.given[..l.inputs() - l.nq - l.nv];
         let told = self.formulas.motion.evaluate(&joined(&[&w.state[..l.nq + l.nv], given]));
         w.motion[..told.len()].copy_from_slice(&told);
     }
 
     fn contacts(&self, w: &mut World) {
-        let (l, reach) = (self.layout, (self.plan.dt * self.plan.settings.contact_speed) as f32);
+        let (l, reach) = (&self.layout, (self.plan.dt * self.plan.settings.contact_speed) as f32);
         let (mut candidates, mut deepest, mut lost) = (0, 0.0f32, false);
         for p in 0..l.pairs.len() {
             let pair = &self.tables[l.pair_len() * p..];
@@ -188,7 +193,7 @@ impl Twin<'_> {
     }
 
     fn contact_rows(&self, w: &mut World) {
-        let l = self.layout;
+        let l = &self.layout;
         for c in 0..w.count() {
             let at = CONTACT_HEAD + l.contact_len() * c;
             let sign = l.sign_table() + l.nv * w.contact[at] as usize;
@@ -206,7 +211,7 @@ impl Twin<'_> {
     }
 
     fn contact_terms(&self, w: &mut World) {
-        let (l, f) = (self.layout, self.formulas);
+        let (l, f) = (&self.layout, &self.formulas);
         let count = w.count();
         // the pace of the world: what throws reach, and what forces add in a step
         let (mut fastest, mut kick) = (0.0f32, 0.0f32);
@@ -275,7 +280,7 @@ impl Twin<'_> {
 
     /// z from the impulses themselves, and the residual and its rounding floor: of that what counts as solved.
     pub fn certify(&self, w: &World, p: &mut Problem) -> bool {
-        let (l, f) = (self.layout, self.formulas);
+        let (l, f) = (&self.layout, &self.formulas);
         let nv = l.nv;
         let mut sums = vec![0.0; 2 * nv];
         for c in 0..w.count() {
@@ -330,7 +335,7 @@ impl Twin<'_> {
 
     /// One sweep of Gauss-Seidel from z; `contact`: the formula of a contact's update.
     pub fn sweep(&self, contact: &Program, w: &mut World, p: &mut Problem) {
-        let l = self.layout;
+        let l = &self.layout;
         for c in 0..w.count() {
             let row = l.row_len() * c;
             let impulse = row + l.row_impulse() + 3 * p.which;
@@ -360,7 +365,7 @@ impl Twin<'_> {
     }
 
     fn sweeps(&self, problem: usize, w: &mut World) {
-        let (l, settings) = (self.layout, &self.plan.settings);
+        let (l, settings) = (&self.layout, &self.plan.settings);
         if problem == 1 {
             // the position problem starts from the answer of the velocity problem
             for c in 0..w.count() {
@@ -413,7 +418,7 @@ impl Twin<'_> {
     }
 
     fn finish(&self, w: &mut World) {
-        let l = self.layout;
+        let l = &self.layout;
         let (nq, nv, count) = (l.nq, l.nv, w.count());
         let acting = (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).count();
         // the trees that have rows, and none that anything outside of them takes part in

@@ -3,15 +3,14 @@
 
 use super::formulas::LENGTHS;
 use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
-use super::shaders::{STEP_SWEEPS, loop_limits};
+use super::shaders::{FIRST_DELTA, LEAST_DELTA, STEP_SWEEPS, loop_limits};
 use super::twin::{Problem, Twin, World, joined};
 use std::ops::Range;
 
 /// The last of the sums.
 const MERIT_NOW: usize = NEWTON_SUMS - 1;
+/// As the shader has it.
 const SOFTEST: f32 = 1.0;
-const FIRST_DELTA: f32 = 1e-4;
-const LEAST_DELTA: f32 = 8.0 * f32::EPSILON;
 
 /// A row as Newton sees it: its u, change of u, impulse, own entries of W, and the law λ' = h − M u' with what it lacks.
 struct Law {
@@ -24,7 +23,7 @@ struct Law {
 impl Twin<'_> {
     /// The contacts and scalar rows of every tile.
     fn tiles(&self, count: usize) -> Vec<[Range<usize>; 2]> {
-        let (l, scalars) = (self.layout, self.layout.scalar_rows());
+        let (l, scalars) = (&self.layout, self.layout.scalar_rows());
         let (rows, contact_rows) = (l.newton_tile_rows(), 3 * count);
         let tile = |first: usize| {
             let [from, to] = [first, first + rows];
@@ -36,7 +35,7 @@ impl Twin<'_> {
 
     /// u = b + Yᵀ z of a contact, or the change of it.
     fn felt(&self, w: &World, c: usize, mut u: [f32; 3], z: &[f32]) -> [f32; 3] {
-        let l = self.layout;
+        let l = &self.layout;
         let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * l.nv];
         for (d, z) in z.iter().enumerate() {
             for i in 0..3 {
@@ -55,7 +54,7 @@ impl Twin<'_> {
     }
 
     fn contact_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> ([f32; 3], Law) {
-        let l = self.layout;
+        let l = &self.layout;
         let row = l.row_len() * c;
         let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
         let (impulse, bias) = (three(l.row_impulse() + 3 * p.which), three(l.row_bias() + 3 * p.which));
@@ -80,7 +79,7 @@ impl Twin<'_> {
 
     /// A step from z, if one gets anything. Returns δ of the next one.
     fn newton_step(&self, w: &mut World, p: &Problem, delta: f32) -> f32 {
-        let (l, f, nv) = (self.layout, self.formulas, self.layout.nv);
+        let (l, f, nv) = (&self.layout, &self.formulas, self.layout.nv);
         let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count()));
         // merits after steps of several lengths, and before, of every invocation
         let mut merits = vec![[0.0f32; NEWTON_SUMS]; lanes];
@@ -165,16 +164,16 @@ impl Twin<'_> {
             for s in (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).collect::<Vec<_>>() {
                 w.rows[self.scalar_impulse(p.which, s)] += length * w.rows[l.scalar_newton() + s];
             }
-            return if best == 0 { (0.1 * delta).max(LEAST_DELTA) } else { (2.0 * delta).min(SOFTEST) };
+            return if best == 0 { (0.1 * delta).max(LEAST_DELTA as f32) } else { (2.0 * delta).min(SOFTEST) };
         }
         (10.0 * delta).min(SOFTEST)
     }
 
     /// Stages `velocity newton` and `position newton` of a listed world.
     pub fn newton(&self, problem: usize, w: &mut World) {
-        let (_, limit) = loop_limits(self.plan, self.layout);
+        let (_, limit) = loop_limits(self.plan, &self.layout);
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
-        let (mut delta, mut steps) = (FIRST_DELTA, 0);
+        let (mut delta, mut steps) = (FIRST_DELTA as f32, 0);
         let mut solved = self.certify(w, &mut p);
         while !solved && steps < limit {
             delta = self.newton_step(w, &p, delta);
@@ -193,7 +192,7 @@ impl Twin<'_> {
         if solved {
             self.keep(w, &p);
         } else {
-            w.halt(self.layout, layout::NOT_SOLVED);
+            w.halt(&self.layout, layout::NOT_SOLVED);
         }
     }
 }

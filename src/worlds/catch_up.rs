@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
-use crate::resident::{Answer, Given};
+use crate::resident::{Answer, Given, StageComparison};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
 use crate::waiting::now;
 use std::sync::{Mutex, PoisonError};
@@ -110,6 +110,23 @@ impl<R: Pack> Core<R> {
         begun.map_err(|error| {
             on.lose(&mut self.memory);
             OnDevice::<R>::told(error)
+        })
+    }
+
+    /// The shaders of the next step beside their twins; none where the device has not been told all of the worlds, as after its buffers were made anew. Where the device fails, the worlds are as before.
+    pub(super) fn twins_on_device(&mut self, on: &mut OnDevice<R>) -> Result<Vec<StageComparison>> {
+        if on.parameters_are_new || on.resident.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut resident = on.take(&self.plan)?;
+        let compared = now(resident.beside_twins(&self.plan));
+        on.put_back(resident);
+        compared.map_err(|error| match error {
+            Error::Device(_) => {
+                on.lose(&mut self.memory);
+                OnDevice::<R>::told(error)
+            }
+            other => other,
         })
     }
 

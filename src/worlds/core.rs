@@ -27,8 +27,6 @@ use crate::parameters::PARAMETERS;
 use crate::resident::StageComparison;
 use crate::solver::DeviceWork;
 use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
-#[cfg(feature = "gpu")]
-use crate::waiting::now;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -516,15 +514,12 @@ impl<R: Pack> Engine for Core<R> {
 
     #[cfg(feature = "gpu")]
     fn beside_twins(&mut self) -> Result<Vec<StageComparison>> {
-        if let Solver::Gpu(on) = &mut self.solver {
-            let mut resident = on.take(&self.plan)?;
-            let compared = now(resident.beside_twins(&self.plan));
-            if compared.as_ref().err().is_none_or(|error| !matches!(error, Error::Device(_))) {
-                on.put_back(resident);
-            }
-            return compared;
-        }
-        Err(Error::Unsupported("shaders stand beside their twins with backend gpu only".into()))
+        let mut compared = Err(Error::Unsupported("shaders stand beside their twins with backend gpu only".into()));
+        self.with_device(|core, on| {
+            compared = core.twins_on_device(on);
+            Ok(())
+        })?;
+        compared
     }
 
     fn stage_times(&mut self) -> StageTimes {

@@ -334,7 +334,7 @@ impl Worlds {
     }
 
     /// Steps once, as [`Worlds::step`] does, and then holds what every shader of the next step leaves against its twin in Rust, from the same numbers; that step is not taken. It tells in which stage a
-    /// driver does otherwise. For few worlds, with [`Backend::Gpu`]: all that lies on the device is read after every stage.
+    /// driver does otherwise; nothing where room for contacts grew in that step, and the device has to be told the worlds anew. For few worlds, with [`Backend::Gpu`]: all that lies on the device is read after every stage.
     ///
     /// # Errors
     /// [`Error::Unsupported`] without [`Backend::Gpu`], and with [`FrictionLaw::Patch`], whose shaders have no such twins; [`Error::Device`] in a browser, which does not wait; as [`Worlds::step`].
