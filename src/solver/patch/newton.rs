@@ -21,9 +21,7 @@ use crate::lane::{Mask, Pack, PackMask, Scalar};
 /// Where a round of Newton starts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Start {
-    /// At the answer so far.
-    Here,
-    /// There too, with sweeps after every step.
+    /// At the answer so far, with sweeps after every step.
     Swept,
     /// After so many sweeps from there.
     Sweeps(u32),
@@ -217,7 +215,6 @@ impl<R: Pack> NewtonTile<R> {
         self.block.evaluate(&mut self.now);
         let before = self.now.residual;
         let shares = match start {
-            Start::Here => &[],
             Start::Swept => {
                 let (taken, unsolved) = self.solve_swept(most);
                 self.impulse.copy_from_slice(&self.now.z);

@@ -1,5 +1,6 @@
-//! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the contacts that do nothing. In f64,
-//! whatever the worlds are kept in: what is left to Newton is what rounding troubles. Where a block is solved changes no bit of it.
+//! Newton round by round, on the unfinished blocks of all groups: gathered into full tiles, blocks of like size together, without the contacts that do nothing. The first round
+//! of blocks that are not large is in the numbers that the worlds are kept in; the others are in f64: what they are left with is what rounding troubles. Where a block is solved
+//! changes no bit of it.
 
 use super::super::batch::{PATCH_LEN, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, goal};
 use super::super::settings::{Header, SolveSettings};
@@ -17,18 +18,17 @@ type Round = (Start, usize, bool);
 
 /// The first rounds go on from the answer so far. Where that leads astray, sweeps find other acting rows; friction that is added by and by those of most, and contacts
 /// that give way less and less those of others, at ten times the cost.
-const ROUNDS: [Round; 8] = [
+const ROUNDS: [Round; 7] = [
     (Start::Swept, 8, true),
+    (Start::Sweeps(50), 20, false),
     (Start::Swept, 12, false),
-    (Start::Here, 20, false),
-    (Start::Sweeps(20), 20, false),
     (Start::Sweeps(200), 50, false),
     (Start::Friction(&[1e-9, 0.1, 0.3, 0.6]), 50, false),
     (Start::Softness(&[10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7]), 50, false),
     (Start::Friction(&[1e-9, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), 50, false),
 ];
 /// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
-const POSITION_ROUNDS: usize = 4;
+const POSITION_ROUNDS: usize = 3;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 2;
 /// Larger blocks are solved one by one, rows: the system of a whole pack leaves the cache.
@@ -42,6 +42,8 @@ pub(super) struct Gathering<R: Pack> {
     kept: Vec<u32>,
     /// Rows of the block at hand, and of the gathered tile.
     rows: Vec<(usize, usize)>,
+    /// Of the first round, for blocks of at most [`LARGEST`] rows.
+    first: NewtonTile<R>,
     together: NewtonTile<R::Exact>,
     /// A single block.
     alone: NewtonTile<f64>,
@@ -77,6 +79,7 @@ impl<R: Pack> Gathering<R> {
             parts: Vec::new(),
             kept: Vec::new(),
             rows: Vec::new(),
+            first: NewtonTile::new(),
             together: NewtonTile::new(),
             alone: NewtonTile::new(),
             sums: Vec::new(),
@@ -94,14 +97,24 @@ pub(super) fn newton<R: Pack>(
     gathering: &mut Gathering<R>,
 ) {
     let rounds = if which == Which::Position { POSITION_ROUNDS } else { ROUNDS.len() };
-    for round in ROUNDS.into_iter().take(rounds) {
+    for (k, round) in ROUNDS.into_iter().take(rounds).enumerate() {
         choose(all, which, round.2, gathering);
         if gathering.parts.is_empty() {
             return;
         }
         let mut parts = std::mem::take(&mut gathering.parts);
-        parts.sort_unstable_by_key(Part::by_size);
-        let mut rest = &parts[..];
+        // by its own size, as what a block is solved in must not depend on others
+        let coarse = |part: &Part| k == 0 && part.room.row_count() <= LARGEST;
+        parts.sort_unstable_by_key(|part| (!coarse(part), part.by_size()));
+        let (quick, mut rest) = parts.split_at(parts.partition_point(coarse));
+        let Gathering { kept, rows, first, .. } = &mut *gathering;
+        let mut coarse = quick;
+        while !coarse.is_empty() {
+            let (count, room) = together(coarse, R::LANES);
+            let (blocks, others) = coarse.split_at(count);
+            coarse = others;
+            solve_together(settings, all, which, level, (blocks, room, round), (kept, rows), first);
+        }
         while !rest.is_empty() {
             let (count, room) = together(rest, R::Exact::LANES);
             let (blocks, others) = rest.split_at(count);
@@ -117,18 +130,7 @@ pub(super) fn newton<R: Pack>(
                 }
             } else {
                 let Gathering { kept, rows, together, .. } = gathering;
-                together.clear(room);
-                for (lane, part) in blocks.iter().enumerate() {
-                    gather(settings, all, which, (lane, part), (kept, rows), together);
-                }
-                let (steps, unsolved, better) = level.run(Together { newton: together, round });
-                for (lane, part) in blocks.iter().enumerate() {
-                    let tiles = all.tiles(part.group);
-                    let size = (tiles.size.contact_count, tiles.patch_count);
-                    find_rows(part, kept, size, room, rows);
-                    let keep = better.get(lane) || !unsolved.get(lane);
-                    put_back(all, which, (lane, part), rows, together, (steps.get(lane).to_f64(), keep));
-                }
+                solve_together(settings, all, which, level, (blocks, room, round), (kept, rows), together);
             }
         }
         gathering.parts = parts;
@@ -147,6 +149,31 @@ pub(super) fn newton<R: Pack>(
                 tile.one.report[entry] = R::select(lanes, report[entry], tile.one.report[entry]);
             }
         }
+    }
+}
+
+/// A round on some blocks in the lanes of one tile.
+#[inline(always)]
+fn solve_together<R: Pack, N: Pack>(
+    settings: &SolveSettings,
+    all: &mut dyn Blocks<R>,
+    which: Which,
+    level: Level,
+    (blocks, room, round): (&[Part], Room, Round),
+    (kept, rows): (&[u32], &mut Vec<(usize, usize)>),
+    newton: &mut NewtonTile<N>,
+) {
+    newton.clear(room);
+    for (lane, part) in blocks.iter().enumerate() {
+        gather(settings, all, which, (lane, part), (kept, rows), newton);
+    }
+    let (steps, unsolved, better) = level.run(Together { newton, round });
+    for (lane, part) in blocks.iter().enumerate() {
+        let tiles = all.tiles(part.group);
+        let size = (tiles.size.contact_count, tiles.patch_count);
+        find_rows(part, kept, size, room, rows);
+        let keep = better.get(lane) || !unsolved.get(lane);
+        put_back(all, which, (lane, part), rows, newton, (steps.get(lane).to_f64(), keep));
     }
 }
 
