@@ -98,7 +98,7 @@ struct Findings {
     uncertified_of_cpu: u64,
     /// Whether a second run gives the same bits.
     repeats: bool,
-    /// The stages of a step after the last one, each held against its twin in Rust; none where there are no such twins.
+    /// The stages of a step after the last one, each held against its twin in Rust; none where the device has to be told the worlds anew.
     stages: Vec<Shader>,
 }
 
@@ -251,13 +251,10 @@ fn compare(a: &Arguments, model: &Model) -> Outcome<Findings> {
     Ok(f)
 }
 
-/// The shaders of a step beside their twins, where they have any.
+/// The shaders of a step beside their twins.
 #[cfg(feature = "gpu")]
 fn shaders(worlds: &mut Worlds) -> Outcome<Vec<Shader>> {
-    let compared = match worlds.beside_twins() {
-        Err(delassus::Error::Unsupported(_)) => Vec::new(),
-        other => other?,
-    };
+    let compared = worlds.beside_twins()?;
     let shader = |told: delassus::worlds::StageComparison| Shader {
         wrong: told.is_wrong(),
         differ: told.differ.len(),

@@ -26,6 +26,7 @@ mod templates;
 mod tests;
 mod twin;
 mod twin_newton;
+mod twin_patches;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};

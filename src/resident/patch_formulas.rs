@@ -11,8 +11,7 @@ use crate::step::{
     vertex_rate,
 };
 
-/// Rows of a patch.
-pub(super) const ROWS: usize = 3 + PATCH_ROWS;
+pub(super) use crate::solver::SEVEN_ROWS as ROWS;
 
 /// The recorded formulas.
 #[derive(Debug)]

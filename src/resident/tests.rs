@@ -18,7 +18,7 @@ pub(super) fn plan_with(name: &str, integrator: Integrator) -> Plan {
     plan_of(model(name), Settings { integrator: Some(integrator), ..Settings::default() })
 }
 
-fn model(name: &str) -> Model {
+pub(super) fn model(name: &str) -> Model {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("examples/models/{name}.xml"));
     Model::from_mjcf_file(path).expect("a model")
 }

@@ -1,9 +1,11 @@
 //! The twins of the shaders of a step: what each stage does to one world, told in Rust with the same loops over the same buffers. Formulas are evaluated in f32, which gives the bits of the
-//! functions that they were recorded from. Worlds with patches have none.
+//! functions that they were recorded from.
 
-use super::formulas::{Formulas, POINT_LEN, POINTS_LEN};
-use super::layout::{self, CONTACT_HEAD, GUARD, Layout, SCALAR_HEAD};
+use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
+use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, GUARD, Layout, PAIR_LEN, PointFormula, SCALAR_HEAD};
+use super::patch_formulas::PatchFormulas;
 use super::shaders::{CONTRACTS, loop_limits};
+use crate::contact::PATCH_ROWS;
 use crate::lane::Program;
 use crate::solver::TRUSTED_FLOOR;
 use crate::step::Plan;
@@ -25,6 +27,8 @@ pub(super) struct Twin<'a> {
     pub plan: &'a Plan,
     pub layout: Layout,
     pub formulas: Formulas,
+    /// Where contacts may be patches.
+    pub patches: Option<PatchFormulas>,
     pub tables: Vec<f32>,
     /// Whether Newton follows on sweeps.
     pub newton: bool,
@@ -68,14 +72,22 @@ impl World {
     }
 }
 
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+pub(super) fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 impl<'a> Twin<'a> {
     /// Of a plan whose shaders have that layout.
     pub fn new(plan: &'a Plan, layout: &Layout, newton: bool) -> Self {
-        Self { plan, layout: layout.clone(), formulas: Formulas::new(plan, layout), tables: layout.tables(), newton }
+        let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
+        Self {
+            plan,
+            layout: layout.clone(),
+            formulas: Formulas::new(plan, layout),
+            patches,
+            tables: layout.tables(),
+            newton,
+        }
     }
 
     /// Does the stage of that name, [`super::shaders::Stage::name`]; the pieces of the free motion are one.
@@ -98,6 +110,7 @@ impl<'a> Twin<'a> {
             "free_motion" => self.free_motion(w),
             "contacts" => self.contacts(w),
             "contact_rows" => self.contact_rows(w),
+            "patch_rows" => self.patch_rows(w),
             "contact_terms" => self.contact_terms(w),
             "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
             "finish" => self.finish(w),
@@ -115,6 +128,7 @@ impl<'a> Twin<'a> {
     fn contacts(&self, w: &mut World) {
         let (l, reach) = (&self.layout, (self.plan.dt * self.plan.settings.contact_speed) as f32);
         let (mut candidates, mut deepest, mut lost) = (0, 0.0f32, false);
+        let mut found = vec![0.0; POINTS_LEN + DISC_LEN];
         for p in 0..l.pairs.len() {
             let pair = &self.tables[l.pair_len() * p..];
             let [a, b] = [pair[0], pair[1]].map(|geom| Layout::POSE + 13 * geom as usize);
@@ -133,10 +147,11 @@ impl<'a> Twin<'a> {
             let number = pair[6] as usize;
             let guards = number >= GUARD;
             let number = if guards { number - GUARD } else { number };
-            let Some((_, points)) = self.formulas.points.iter().find(|(formula, _)| formula.number() == number) else {
+            let Some((formula, points)) = self.formulas.points.iter().find(|(formula, _)| formula.number() == number)
+            else {
                 continue;
             };
-            let found = points.evaluate(&joined(&[
+            let told = points.evaluate(&joined(&[
                 &w.motion[a..a + 12],
                 &w.motion[b..b + 12],
                 &pair[14..20],
@@ -146,7 +161,16 @@ impl<'a> Twin<'a> {
                 self.shift(w, pair[3]),
                 self.reference(w, pair[5]),
             ]));
+            found[..told.len()].copy_from_slice(&told);
             lost |= found[POINTS_LEN - 1] != 0.0;
+            if self.patches.is_some() && !guards && pair[PAIR_LEN] != 0.0 {
+                let flat = *formula == PointFormula::Discs && found[POINTS_LEN] != 0.0;
+                if let Some(overlap) = self.take_patch(p, candidates, flat, &found, w) {
+                    deepest = deepest.max(overlap);
+                    candidates += 1;
+                }
+                continue;
+            }
             for point in found[..4 * POINT_LEN].chunks_exact(POINT_LEN) {
                 if point[8] == 0.0 {
                     continue;
@@ -162,6 +186,10 @@ impl<'a> Twin<'a> {
                     w.contact[at + 1] = point[7];
                     w.contact[at + 2..at + 9].copy_from_slice(&point[..7]);
                     w.contact[at + 9] = point[10];
+                    if self.patches.is_some() {
+                        w.contact[at + CONTACT_KIND] = 0.0;
+                        w.contact[at + l.lowest()] = point[6];
+                    }
                 }
                 candidates += 1;
             }
@@ -170,6 +198,7 @@ impl<'a> Twin<'a> {
         let (mut count, mut penetration) = (0, 0.0f32);
         for c in 0..candidates.min(l.capacity) {
             let at = CONTACT_HEAD + l.contact_len() * c;
+            self.settle_patch(at, reach + deepest, w);
             if w.contact[at + 9] < reach + deepest {
                 let to = CONTACT_HEAD + l.contact_len() * count;
                 w.contact.copy_within(at..at + l.contact_len(), to);
@@ -196,18 +225,25 @@ impl<'a> Twin<'a> {
         let l = &self.layout;
         for c in 0..w.count() {
             let at = CONTACT_HEAD + l.contact_len() * c;
-            let sign = l.sign_table() + l.nv * w.contact[at] as usize;
-            let told = self.formulas.contact_rows.evaluate(&joined(&[
-                &w.contact[at + 2..at + 8],
-                &self.tables[sign..sign + l.nv],
-                // references, subspaces, factor, roots and v* follow each other
-                &w.motion[l.reference()..l.free_velocity() + l.nv],
-                &w.state[l.v()..l.v() + l.nv],
-                &w.motion[l.mean_velocity()..][..l.mean_len()],
-            ]));
+            let told = self
+                .formulas
+                .contact_rows
+                .evaluate(&joined(&[&w.contact[at + 2..at + 8], &self.of_motion(w, w.contact[at] as usize)]));
             let row = l.row_len() * c;
             w.rows[row..row + told.len()].copy_from_slice(&told);
         }
+    }
+
+    /// What the rows of a contact of that pair are made of beside the contact itself.
+    pub fn of_motion(&self, w: &World, pair: usize) -> Vec<f32> {
+        let l = &self.layout;
+        joined(&[
+            &self.tables[l.sign_table() + l.nv * pair..][..l.nv],
+            // references, subspaces, factor, roots and v* follow each other
+            &w.motion[l.reference()..l.free_velocity() + l.nv],
+            &w.state[l.v()..l.v() + l.nv],
+            &w.motion[l.mean_velocity()..][..l.mean_len()],
+        ])
     }
 
     fn contact_terms(&self, w: &mut World) {
@@ -222,6 +258,9 @@ impl<'a> Twin<'a> {
                     let (free, previous) = (w.rows[row + l.row_free() + i], w.rows[row + l.row_previous() + i]);
                     fastest = fastest.max(previous.abs().max(free.abs()));
                     kick = kick.max(if i == 0 { (free - previous).abs() } else { 0.0 });
+                }
+                if self.patch_at(w, c).is_some() {
+                    fastest = fastest.max(self.patch_pace(w, row));
                 }
             }
             for scalar in (0..l.scalar_rows()).filter_map(|s| w.acts(l, s)) {
@@ -242,6 +281,10 @@ impl<'a> Twin<'a> {
                 3 => b,
                 _ => pair[12],
             };
+            if let Some(f) = self.patch_at(w, c) {
+                self.patch_terms(f, c, [friction, pair[13], fastest, kick], remembered, w);
+                continue;
+            }
             let (free, previous) = (w.rows[row + l.row_free()], w.rows[row + l.row_previous()]);
             let mean = w.rows[row + l.row_mean()];
             let targets = f.contact_targets.evaluate(&[gap, previous, free, mean, pair[13], fastest, kick]);
@@ -256,10 +299,13 @@ impl<'a> Twin<'a> {
             // the impulse that this point of this pair had in the last step
             let mut impulse = [0.0; 3];
             for k in 0..remembered {
-                let kept = &w.state[l.memory() + 1 + l.memory_len() * k..];
+                let first = l.memory() + 1 + l.memory_len() * k;
+                let kept = &w.state[first..];
                 if kept[0] == pair_index && kept[1] == feature {
                     impulse = [kept[2], kept[3], kept[4]];
                 }
+                let normal = [0, 1, 2].map(|i| w.rows[row + i]);
+                impulse = self.vertex_impulse(w, first, [pair_index, feature], normal).unwrap_or(impulse);
             }
             let guess = [0, 1, 2].map(|i| dot(impulse, [0, 1, 2].map(|k| w.rows[row + 3 * i + k])));
             let told = f.first_guess.evaluate(&[guess[0], guess[1], guess[2], friction]);
@@ -285,6 +331,10 @@ impl<'a> Twin<'a> {
         let mut sums = vec![0.0; 2 * nv];
         for c in 0..w.count() {
             let row = l.row_len() * c;
+            if let Some(patch) = self.patch_at(w, c) {
+                sums = self.add_patch(patch, w, row, &sums, p.which);
+                continue;
+            }
             let (y, impulse) =
                 (&w.rows[row + Layout::ROW_Y..][..3 * nv], &w.rows[row + l.row_impulse() + 3 * p.which..][..3]);
             sums = f.add_contact.evaluate(&joined(&[&sums, y, impulse]));
@@ -305,6 +355,10 @@ impl<'a> Twin<'a> {
         };
         for c in 0..w.count() {
             let row = l.row_len() * c;
+            if let Some(patch) = self.patch_at(w, c) {
+                see(&self.check_patch(patch, w, row, &sums, p.which));
+                continue;
+            }
             see(&f.check_contact.evaluate(&joined(&[
                 &sums,
                 &w.rows[row + Layout::ROW_Y..][..3 * nv],
@@ -338,6 +392,10 @@ impl<'a> Twin<'a> {
         let l = &self.layout;
         for c in 0..w.count() {
             let row = l.row_len() * c;
+            if let Some(patch) = self.patch_at(w, c) {
+                self.sweep_patch(patch, w, row, p);
+                continue;
+            }
             let impulse = row + l.row_impulse() + 3 * p.which;
             let told = contact.evaluate(&joined(&[
                 &p.z,
@@ -372,11 +430,14 @@ impl<'a> Twin<'a> {
                 let row = l.row_len() * c + l.row_impulse();
                 w.rows.copy_within(row..row + 3, row + 3);
             }
+            self.start_patches(w);
             let first = l.scalar_impulse();
             w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
         }
         let (rounds, _) = loop_limits(self.plan, l);
         let check_every = settings.check_every.max(1);
+        // worlds with patches are swept only
+        let newton = self.newton && (0..w.count()).all(|c| self.patch_at(w, c).is_none());
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut solved, mut going, mut before, mut swept) = (false, true, f32::INFINITY, 0);
         for round in 0..=rounds {
@@ -390,7 +451,7 @@ impl<'a> Twin<'a> {
                 swept += check_every;
             }
             solved = self.certify(w, &mut p);
-            going = !solved && (!self.newton || p.residual < CONTRACTS as f32 * before);
+            going = !solved && (!newton || p.residual < CONTRACTS as f32 * before);
             before = p.residual;
         }
         if problem == 0 {
@@ -399,7 +460,7 @@ impl<'a> Twin<'a> {
         w.contact[5] += swept as f32;
         if solved {
             self.keep(w, &p);
-        } else if self.newton {
+        } else if newton {
             w.listed = true;
         } else {
             w.halt(l, layout::NOT_SOLVED);
@@ -446,6 +507,7 @@ impl<'a> Twin<'a> {
         }
         w.state[..nq + nv].copy_from_slice(&new);
         w.state[l.memory()] = count as f32;
+        let mut more_rows = 0;
         for c in 0..count {
             let (at, row) = (CONTACT_HEAD + l.contact_len() * c, l.row_len() * c);
             let kept = l.memory() + 1 + l.memory_len() * c;
@@ -458,6 +520,10 @@ impl<'a> Twin<'a> {
             w.state[kept] = w.contact[at];
             w.state[kept + 1] = w.contact[at + 1];
             w.state[kept + 2..kept + 5].copy_from_slice(&impulse);
+            if self.patch_at(w, c).is_some() {
+                self.keep_patch(c, w);
+                more_rows += PATCH_ROWS;
+            }
         }
         for s in 0..l.scalar_rows() {
             w.state[l.scalar_memory() + s] = w.rows[l.scalar_impulse() + s];
@@ -476,6 +542,6 @@ impl<'a> Twin<'a> {
             outcome[entry] = outcome[entry].max(w.contact[from]);
         }
         outcome[layout::CONTACTS] = count as f32;
-        outcome[layout::ROWS] = (3 * count + acting) as f32;
+        outcome[layout::ROWS] = (3 * count + more_rows + acting) as f32;
     }
 }

@@ -337,7 +337,7 @@ impl Worlds {
     /// driver does otherwise; nothing where room for contacts grew in that step, and the device has to be told the worlds anew. For few worlds, with [`Backend::Gpu`]: all that lies on the device is read after every stage.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] without [`Backend::Gpu`], and with [`FrictionLaw::Patch`], whose shaders have no such twins; [`Error::Device`] in a browser, which does not wait; as [`Worlds::step`].
+    /// [`Error::Unsupported`] without [`Backend::Gpu`]; [`Error::Device`] in a browser, which does not wait; as [`Worlds::step`].
     #[cfg(feature = "gpu")]
     pub fn beside_twins(&mut self) -> Result<Vec<StageComparison>> {
         self.step(1)?;

@@ -99,7 +99,7 @@ impl<R: Pack> PatchTile<'_, R> {
 
     /// What the residual of a patch is a sum of, m/s; `size`: Σ |terms| of every row.
     #[inline(always)]
-    fn magnitude(&self, rows: &Rows, shape: &Shape<R>, w: &[R], size: &[R]) -> R {
+    pub(super) fn magnitude(&self, rows: &Rows, shape: &Shape<R>, w: &[R], size: &[R]) -> R {
         let (zero, rounding) = (R::zero(), R::constant(4.0 * R::Scalar::EPSILON));
         let (_, friction) = self.diagonals(rows);
         let z = &*self.one.impulse;

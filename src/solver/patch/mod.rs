@@ -29,7 +29,7 @@ mod twin;
 
 pub use sweeps::DISC_STEPS;
 #[cfg(feature = "gpu")]
-pub(crate) use twin::patch_sweeps;
+pub(crate) use twin::{OnePatch, SEVEN_ROWS, patch_sweeps};
 
 use super::settings::{Header, SolveSettings};
 use super::tiles::{Blocks, Tiles, Which, follow};

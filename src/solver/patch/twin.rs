@@ -2,10 +2,12 @@
 
 use super::super::batch::{REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT};
 use super::super::settings::Header;
-use super::super::tiles::{Tiles, Which};
+use super::super::tiles::{OneTile, Tiles, Which};
 use super::certificate::certify;
+use super::law::{Rows, Shape};
 use super::sweeps::{Carried, make_feasible};
-use super::tile::{PatchTile, no_report};
+use super::tile::{PatchTile, add_product, no_report};
+use crate::contact::PATCH_ROWS;
 use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// The stage [`sweeps`](super::super::sweeps()) on one problem of one tile of blocks with patches: the same first guess, sweeps and looks, the same end.
@@ -56,4 +58,77 @@ fn look<R: Pack>(header: &Header, tile: &mut PatchTile<'_, R>, sums: &mut Vec<R>
     report.copy_from_slice(tile.one.report);
     certify(header, tile, sums, &mut report);
     tile.one.report.copy_from_slice(&report);
+}
+
+/// Rows of a patch: the normal of its first vertex and two tangents; the normals of the other three; torsion.
+pub(crate) const SEVEN_ROWS: usize = 3 + PATCH_ROWS;
+
+/// One patch of one world, as the step that stays on a device has it; rows in the order of [`SEVEN_ROWS`].
+#[derive(Debug, Clone)]
+pub(crate) struct OnePatch {
+    /// W of its own, 1/kg, shape \[row\]\[row\].
+    pub own: [f32; SEVEN_ROWS * SEVEN_ROWS],
+    /// As in [`Group::patches`](super::super::batch::Group::patches).
+    pub shape: Vec<f32>,
+    /// μ
+    pub friction: f32,
+}
+
+impl OnePatch {
+    fn rows() -> Rows {
+        Rows::new(0, 1, 1)
+    }
+    /// The problem that it is while others are held: w = `bias` + W z.
+    fn tile<'a>(&'a self, bias: &'a [f32], impulse: &'a mut [f32]) -> PatchTile<'a, f32> {
+        let one = OneTile {
+            delassus: &self.own,
+            friction: std::slice::from_ref(&self.friction),
+            bounds: &[],
+            bias,
+            impulse,
+            report: &mut [],
+        };
+        PatchTile { contacts: 1, patches: 1, shapes: &self.shape, one }
+    }
+
+    /// The impulse that it may have, made of a guess, N·s.
+    pub fn feasible(&self, mut guess: [f32; SEVEN_ROWS]) -> [f32; SEVEN_ROWS] {
+        make_feasible(&mut self.tile(&[0.0; SEVEN_ROWS], &mut guess));
+        guess
+    }
+
+    /// One update of Gauss-Seidel, from velocities in m/s and impulses in N·s.
+    pub fn swept(&self, velocity: [f32; SEVEN_ROWS], mut impulse: [f32; SEVEN_ROWS]) -> [f32; SEVEN_ROWS] {
+        // b = w − W z
+        let mut push = [0.0; SEVEN_ROWS];
+        add_product(&self.own, &impulse, &mut push);
+        let mut bias = velocity;
+        bias.iter_mut().zip(push).for_each(|(bias, push)| *bias -= push);
+        let mut carried = Carried::new();
+        let mut tile = self.tile(&bias, &mut impulse);
+        carried.start(&tile);
+        carried.sweep_projecting(&mut tile, true);
+        impulse
+    }
+
+    /// What its velocities miss of its law and what that is a sum of, m/s; `size`: the sums of the magnitudes of their terms.
+    pub fn checked(
+        &self,
+        velocity: [f32; SEVEN_ROWS],
+        size: [f32; SEVEN_ROWS],
+        mut impulse: [f32; SEVEN_ROWS],
+    ) -> [f32; 2] {
+        let (rows, shape) = (Self::rows(), Shape::new(&self.shape, 0, true));
+        let tile = self.tile(&[0.0; SEVEN_ROWS], &mut impulse);
+        let error = tile.patch_residual(&rows, &shape, &velocity, self.friction);
+        let magnitude = tile.magnitude(&rows, &shape, &velocity, &size);
+        [error, if size.iter().all(|size| size.is_finite()) { magnitude } else { f32::NAN }]
+    }
+
+    /// Its torsion about the ECP, N·m·s.
+    pub fn torsion(&self, impulse: [f32; SEVEN_ROWS]) -> f32 {
+        let (rows, shape) = (Self::rows(), Shape::new(&self.shape, 0, true));
+        let centre = shape.pressure(rows.normals(&impulse)).centre;
+        Shape::at_ecp(rows.frictions(&impulse), centre)[2]
+    }
 }
