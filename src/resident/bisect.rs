@@ -190,6 +190,7 @@ fn problem(stage: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::Given;
+    use super::super::layout::{CONTACT_HEAD, CONTACT_KIND};
     use super::super::tests::{model, plan_of, plan_with, samples};
     use super::*;
     use crate::gpu::Device;
@@ -242,7 +243,7 @@ mod tests {
           <geom type='capsule' fromto='0 0 0 .4 0 0' size='.04'/>
           <body pos='.4 0 0'><joint name='b' axis='0 1 0' damping='.2'/><geom type='capsule' fromto='0 0 0 .4 0 -.2' size='.04'/></body></body>
         <body name='egg' pos='0 .6 .25'><freejoint/><geom type='ellipsoid' size='.1 .08 .12'/></body>
-        <body name='stick' pos='0 .6 .7' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/></body>
+        <body name='stick' pos='0 .6 1.2' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/></body>
         </worldbody><equality><joint joint1='a' joint2='b' polycoef='0 1 0 0 0'/></equality></mujoco>";
         let settings = Settings {
             restitution: 0.5,
@@ -254,7 +255,7 @@ mod tests {
         plan_of(Model::from_mjcf_str(text).expect("a model"), settings)
     }
 
-    /// Patches of every kind, apart from each other: a box, cylinders that stand and lean, a capsule that lies, a ball with torsion; with what restitution and compliance say.
+    /// Patches of every kind, apart from each other: a box, cylinders that stand and lean, a capsule that lies, balls with torsion; and a point; with what restitution and compliance say.
     fn patches(settings: Settings) -> Plan {
         let text = "<mujoco><custom><numeric name='ellipsoid:ball' data='1 .8 .1'/></custom><option timestep='.005'/><worldbody><geom type='plane' size='5 5 .1' friction='.7'/>
         <body pos='0 0 .1'><freejoint/><geom type='box' size='.2 .1 .1'/></body>
@@ -263,12 +264,25 @@ mod tests {
         <body pos='6 0 .1' euler='0 90 0'><freejoint/><geom type='capsule' size='.1 .2'/></body>
         <body pos='-2 0 .1'><freejoint/><geom type='sphere' size='.1' condim='4' friction='.7 .02 0'/></body>
         <body pos='-4 0 .1'><freejoint/><geom name='ball' type='sphere' size='.1' condim='4'/></body>
+        <body pos='8 0 .1'><freejoint/><geom type='sphere' size='.1'/></body>
         </worldbody></mujoco>";
         patched(Model::from_mjcf_str(text).expect("a model"), settings)
     }
 
     fn patched(model: Model, settings: Settings) -> Plan {
         plan_of(model, Settings { friction: FrictionLaw::Patch, ..settings })
+    }
+
+    /// How many contacts of worlds that run are points, patches with vertices, and discs.
+    fn kinds(worlds: &[World], twins: &Twin<'_>) -> [usize; 3] {
+        let mut kinds = [0; 3];
+        for w in worlds.iter().filter(|w| w.runs(&twins.layout)) {
+            for c in 0..w.count() {
+                let kind = CONTACT_HEAD + twins.layout.contact_len() * c + CONTACT_KIND;
+                kinds[if twins.layout.patches { w.contact[kind] as usize } else { 0 }] += 1;
+            }
+        }
+        kinds
     }
 
     #[test]
@@ -311,6 +325,10 @@ mod tests {
                 }
             }
             assert!(contacts > 0, "{name}: nothing touches");
+            let kinds = kinds(&now(resident.read_buffers(0)).expect("worlds"), &twins);
+            println!("{name}: {kinds:?} points, patches with vertices and discs");
+            assert!(kinds.iter().any(|count| *count > 0), "{name}: no world with contacts runs");
+            assert!(!name.starts_with("patches") || kinds.iter().all(|count| *count > 0), "{name}: {kinds:?}");
             // patches are swept only
             assert!(twins.layout.patches || (listed > 0) == twins.newton, "{name}: Newton has {listed}");
             println!("{name}: rounding decided in {} of {}: {decided:#?}", decided.len(), steps * WORLDS);
