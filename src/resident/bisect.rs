@@ -3,6 +3,7 @@
 
 use super::layout::{self, LIST, Layout};
 use super::twin::{Twin, World};
+use super::twin_patches::FAR;
 use super::{Resident, stride};
 use crate::error::Result;
 use crate::step::Plan;
@@ -163,7 +164,8 @@ fn difference(l: &Layout, a: &World, b: &World) -> (f32, String) {
         ("contact", &a.contact, &b.contact),
         ("rows", &a.rows, &b.rows),
     ] {
-        let largest = a.iter().filter(|x| x.is_finite()).fold(1e-3f32, |m, x| m.max(x.abs()));
+        let there = a.iter().map(|x| x.abs()).filter(|x| *x < FAR);
+        let largest = there.fold(1e-3f32, f32::max);
         for (k, (x, y)) in a.iter().zip(b.iter()).enumerate() {
             // what is a shader's own: values between pieces of the free motion, where a world is listed, and steps of Newton, which along what impulses W does not feel are rounding
             let own = match name {
@@ -255,17 +257,26 @@ mod tests {
         plan_of(Model::from_mjcf_str(text).expect("a model"), settings)
     }
 
-    /// Patches of every kind, apart from each other: a box, cylinders that stand and lean, a capsule that lies, balls with torsion; and a point; with what restitution and compliance say.
-    fn patches(settings: Settings) -> Plan {
+    /// Patches apart from each other: a box, a cylinder that stands, a capsule that lies, a ball with torsion; and a point.
+    fn patches() -> Plan {
         let text = "<mujoco><custom><numeric name='ellipsoid:ball' data='1 .8 .1'/></custom><option timestep='.005'/><worldbody><geom type='plane' size='5 5 .1' friction='.7'/>
         <body pos='0 0 .1'><freejoint/><geom type='box' size='.2 .1 .1'/></body>
-        <body pos='2 0 .2'><freejoint/><geom type='cylinder' size='.15 .2'/></body>
-        <body pos='4 0 .2' euler='0 .2 0'><freejoint/><geom type='cylinder' size='.15 .2'/></body>
-        <body pos='6 0 .1' euler='0 90 0'><freejoint/><geom type='capsule' size='.1 .2'/></body>
-        <body pos='-2 0 .1'><freejoint/><geom type='sphere' size='.1' condim='4' friction='.7 .02 0'/></body>
-        <body pos='-4 0 .1'><freejoint/><geom name='ball' type='sphere' size='.1' condim='4'/></body>
-        <body pos='8 0 .1'><freejoint/><geom type='sphere' size='.1'/></body>
+        <body pos='1 0 .2'><freejoint/><geom type='cylinder' size='.15 .2'/></body>
+        <body pos='2 0 .1' euler='0 90 0'><freejoint/><geom type='capsule' size='.1 .2'/></body>
+        <body pos='-1 0 .1'><freejoint/><geom name='ball' type='sphere' size='.1' condim='4'/></body>
+        <body pos='-2 0 .1'><freejoint/><geom type='sphere' size='.1'/></body>
         </worldbody></mujoco>";
+        patched(Model::from_mjcf_str(text).expect("a model"), Settings::default())
+    }
+
+    /// A cylinder that leans and a ball with torsion, which bounce and give way.
+    fn patches_that_give_way() -> Plan {
+        let text = "<mujoco><option timestep='.005'/><worldbody><geom type='plane' size='5 5 .1' friction='.7'/>
+        <body pos='0 0 .2' euler='0 .2 0'><freejoint/><geom type='cylinder' size='.15 .2'/></body>
+        <body pos='1 0 .1'><freejoint/><geom type='sphere' size='.1' condim='4' friction='.7 .02 0'/></body>
+        </worldbody></mujoco>";
+        let settings =
+            Settings { restitution: 0.3, compliance: 1e-4, integrator: Some(Integrator::Rk4), ..Settings::default() };
         patched(Model::from_mjcf_str(text).expect("a model"), settings)
     }
 
@@ -294,16 +305,8 @@ mod tests {
             ("ant", plan_with("ant", Integrator::Rk4)),
             ("spheres", plan_with("spheres", Integrator::Euler)),
             ("toys", toys()),
-            ("patches", patches(Settings::default())),
-            (
-                "patches that give way",
-                patches(Settings {
-                    restitution: 0.3,
-                    compliance: 1e-4,
-                    integrator: Some(Integrator::Rk4),
-                    ..Settings::default()
-                }),
-            ),
+            ("patches", patches()),
+            ("patches that give way", patches_that_give_way()),
             ("biped with patches", patched(model("biped"), Settings::default())),
         ] {
             let mut resident = moved(&plan, device.clone(), 60);
@@ -327,8 +330,8 @@ mod tests {
             assert!(contacts > 0, "{name}: nothing touches");
             let kinds = kinds(&now(resident.read_buffers(0)).expect("worlds"), &twins);
             println!("{name}: {kinds:?} points, patches with vertices and discs");
-            assert!(kinds.iter().any(|count| *count > 0), "{name}: no world with contacts runs");
-            assert!(!name.starts_with("patches") || kinds.iter().all(|count| *count > 0), "{name}: {kinds:?}");
+            assert!(!name.contains("patches") || kinds[1] > 0, "{name}: {kinds:?}");
+            assert!(name != "patches" || kinds.iter().all(|count| *count > 0), "{name}: {kinds:?}");
             // patches are swept only
             assert!(twins.layout.patches || (listed > 0) == twins.newton, "{name}: Newton has {listed}");
             println!("{name}: rounding decided in {} of {}: {decided:#?}", decided.len(), steps * WORLDS);

@@ -8,7 +8,7 @@ use crate::contact::PATCH_ROWS;
 use crate::solver::{OnePatch, PATCH_LEN};
 
 /// A gap of what is not there, m.
-const FAR: f32 = 1e30;
+pub(super) const FAR: f32 = 1e30;
 /// A vertex of its own in the table of pairs, and the form of friction; what they are says [`super::layout`].
 const TORSION: usize = 21;
 const FORM: usize = 22;
