@@ -66,6 +66,8 @@ const PATCH_PAIR_LEN: usize = 6;
 pub(super) const CONTACT_LEN: usize = 10;
 /// Where a contact says what it is, if it may be a patch: a point (0), a patch with vertices (1) or a disc (2); then come R times the cosine by which a disc leans, and the gap of the lowest point.
 pub(super) const CONTACT_KIND: usize = CONTACT_LEN;
+/// The gap of a vertex that is not there, beyond any reach, m.
+pub(super) const FAR: f32 = 1e30;
 /// What else it has then begins here: three further vertices, each with the numbers of a contact, and whether it is there in the place of the pair.
 pub(super) const VERTEX: usize = CONTACT_KIND + 3;
 /// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and [`LIST`].

@@ -2,8 +2,8 @@
 
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
 use super::layout::{
-    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula, SCALAR_HEAD, VERTEX,
-    newton_lanes,
+    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula, SCALAR_HEAD,
+    VERTEX, newton_lanes,
 };
 use super::newton_templates::with_newton;
 use super::patch_formulas::PatchFormulas;
@@ -300,8 +300,7 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ] {
             let _ = writeln!(out, "const {name} = {value}u;");
         }
-        // beyond any reach, m
-        out.push_str("const FAR = 1e30f;\n");
+        let _ = writeln!(out, "const FAR = {FAR:e}f;");
         let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);
     }
     for (name, value) in [

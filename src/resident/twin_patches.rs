@@ -1,17 +1,15 @@
 //! What the twins do about patches: of `shaders/resident/patch_*.wgsl`, with the law of a patch as the CPU has it.
 
 use super::formulas::{POINT_LEN, POINTS_LEN};
-use super::layout::{CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, Layout, NORMALS, PATCH_OWN, VERTEX};
+use super::layout::{CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, Layout, NORMALS, PAIR_LEN, PATCH_OWN, VERTEX};
 use super::patch_formulas::{PatchFormulas, ROWS};
 use super::twin::{Problem, Twin, World, dot, joined};
 use crate::contact::PATCH_ROWS;
 use crate::solver::{OnePatch, PATCH_LEN};
 
-/// A gap of what is not there, m.
-pub(super) const FAR: f32 = 1e30;
-/// A vertex of its own in the table of pairs, and the form of friction; what they are says [`super::layout`].
-const TORSION: usize = 21;
-const FORM: usize = 22;
+/// Where the table of pairs says whether a single vertex of the pair is a patch, and how e_r is found.
+const TORSION: usize = PAIR_LEN + 1;
+const FORM: usize = PAIR_LEN + 2;
 
 /// Where the k-th vertex of the contact at `at` begins.
 fn vertex(at: usize, k: usize) -> usize {

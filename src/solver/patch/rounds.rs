@@ -104,11 +104,10 @@ pub(super) fn newton<R: Pack>(
         }
         let mut parts = std::mem::take(&mut gathering.parts);
         // by its own size, as what a block is solved in must not depend on others
-        let coarse = |part: &Part| k == 0 && part.room.row_count() <= LARGEST;
-        parts.sort_unstable_by_key(|part| (!coarse(part), part.by_size()));
-        let (quick, mut rest) = parts.split_at(parts.partition_point(coarse));
+        let is_coarse = |part: &Part| k == 0 && part.room.row_count() <= LARGEST;
+        parts.sort_unstable_by_key(|part| (!is_coarse(part), part.by_size()));
+        let (mut coarse, mut rest) = parts.split_at(parts.partition_point(is_coarse));
         let Gathering { kept, rows, first, .. } = &mut *gathering;
-        let mut coarse = quick;
         while !coarse.is_empty() {
             let (count, room) = together(coarse, R::LANES);
             let (blocks, others) = coarse.split_at(count);
