@@ -171,17 +171,17 @@ pub fn whole_trees<R: Real>(
         let c = first_moment.scale(R::one() / mass);
         // I − m (c·c 1 − c cᵀ)
         let square = first_moment.dot(c);
-        let about = |i: Vec3<R>, axis: usize, c: R| i - Vec3::unit(axis).scale(square) + first_moment.scale(c);
+        let mut about = [vec3(diagonal.x, o.z, o.y), vec3(o.z, diagonal.y, o.x), vec3(o.y, o.x, diagonal.z)];
+        let along = [c.x, c.y, c.z];
+        for i in 0..3 {
+            about[i] = first_moment.mul_add(along[i], about[i] - Vec3::unit(i).scale(square));
+        }
         *out = Whole {
             mass,
             com: k.reference[tree] + c,
             linear: momentum.force,
             angular: momentum.moment - c.cross(momentum.force),
-            inertia: [
-                about(vec3(diagonal.x, o.z, o.y), 0, c.x),
-                about(vec3(o.z, diagonal.y, o.x), 1, c.y),
-                about(vec3(o.y, o.x, diagonal.z), 2, c.z),
-            ],
+            inertia: about,
         };
     }
 }

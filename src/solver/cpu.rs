@@ -2,15 +2,16 @@
 
 use super::batch::Batch;
 use super::carried::{Carried, sweep_carrying};
+use super::gathering::{Gathering, sweep_gathered};
 use super::large::{LargeBlock, solve_large};
 use super::patch::{self, polish_patches, solve_patches};
-use super::rounds::{Gathering, newton};
+use super::rounds::newton;
 use super::settings::{FrictionLaw, Header, SolveSettings};
 use super::sweeps::sweeps;
 #[cfg(target_arch = "x86_64")]
 use super::tiles::tiles_as;
 use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
-use crate::lane::{Compiled, F32x16, Level, Mask, Pack, Task};
+use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 
@@ -104,13 +105,15 @@ fn solve_all<R: Pack>(
         }
     }
     for which in [Which::Velocity, Which::Position] {
+        scratch.gathering.clear();
         for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
             if tiles.factored() {
                 continue;
             }
-            level.run(Sweeps { tiles, which, settings, scratch });
+            level.run(Sweeps { tiles, class, which, settings, scratch });
         }
+        level.run(GatheredSweeps { blocks, which, settings, scratch });
         if settings.uses_newton() {
             level.run(Newton { blocks, which, settings, level, scratch });
         }
@@ -139,9 +142,10 @@ impl<R: Pack> Scratch<R> {
     }
 }
 
-/// Sweeps over one problem of all blocks of a group.
+/// Sweeps over one problem of all blocks of a group. Where few blocks of a tile have a position problem of their own, those are taken to be gathered.
 struct Sweeps<'a, 'b, R: Pack> {
     tiles: Tiles<'b, R>,
+    class: usize,
     which: Which,
     settings: &'a SolveSettings,
     scratch: &'a mut Scratch<R>,
@@ -152,7 +156,7 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { mut tiles, which, settings, scratch } = self;
+        let Self { mut tiles, class, which, settings, scratch } = self;
         let header = Header::new(tiles.size, settings);
         for tile in 0..tiles.count() {
             if !settings.uses_newton() {
@@ -164,9 +168,32 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
                 Which::Velocity => R::Mask::splat(false),
                 Which::Position => follow(&mut tiles, tile),
             };
+            let (open, size) = (answered.not(), tiles.size);
             let one = &mut tiles.reborrow().one(which, tile);
-            sweep_carrying(header, settings, one, answered, &mut scratch.carried);
+            if (1..=R::LANES / 2).contains(&(open.bits().count_ones() as usize)) {
+                scratch.gathering.take((class, tile), open, size, one, false);
+            } else {
+                sweep_carrying(header, settings, one, answered, &mut scratch.carried);
+            }
         }
+    }
+}
+
+/// Sweeps over the blocks that have been taken to be gathered.
+struct GatheredSweeps<'a, R: Pack> {
+    blocks: &'a mut dyn Blocks<R>,
+    which: Which,
+    settings: &'a SolveSettings,
+    scratch: &'a mut Scratch<R>,
+}
+
+impl<R: Pack> Task for GatheredSweeps<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Scratch { gathering, carried, .. } = self.scratch;
+        sweep_gathered(self.settings, self.blocks, self.which, gathering, carried);
     }
 }
 

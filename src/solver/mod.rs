@@ -18,6 +18,7 @@ mod cpu;
 mod dense;
 mod factor;
 mod factored;
+mod gathering;
 mod jacobi;
 mod large;
 mod newton;

@@ -494,6 +494,41 @@ fn an_equal_position_problem_costs_no_sweep_and_another_one_is_solved() {
     assert_close(&batch.groups[0].position_impulse, &[3.0, 0.0, 0.0], CLOSE);
 }
 
+/// Position problems of their own in `others` of every 16 blocks: where those are few, they are gathered.
+#[test]
+fn bits_of_a_position_problem_do_not_depend_on_where_it_is_swept() {
+    let settings = SolveSettings { tolerance: 1e-5, algorithm: Algorithm::Auto, ..TIGHT };
+    let mut blocks = random_blocks(96);
+    blocks.extend(hard_blocks(64));
+    let pushed = |others: usize| {
+        let (mut batch, _) = batch_of::<F32x16>(&blocks);
+        for group in &mut batch.groups {
+            for bias in &mut group.position_bias {
+                for lane in 0..others {
+                    bias.set(lane, bias.get(lane) * 1.5);
+                }
+            }
+        }
+        solve_cpu(&mut batch, Level::detect(), &settings);
+        batch
+    };
+    let all = pushed(F32x16::LANES);
+    let swept: f32 =
+        all.groups.iter().flat_map(|g| g.position_report.chunks(REPORT_LEN)).map(|r| r[REPORT_SWEEPS].get(2)).sum();
+    assert!(swept > 20.0, "lane 2 is to need sweeps: {swept}");
+    for others in [1, 3, 8, 9] {
+        let batch = pushed(others);
+        for (a, b) in batch.groups.iter().zip(&all.groups) {
+            for (few, many) in [(&a.position_impulse, &b.position_impulse), (&a.position_report, &b.position_report)] {
+                for (few, many) in few.iter().zip(many) {
+                    assert_eq!(few.lanes()[..others], many.lanes()[..others], "{others}");
+                }
+            }
+            assert_eq!((&a.impulse, &a.report), (&b.impulse, &b.report));
+        }
+    }
+}
+
 #[test]
 fn sweeps_are_counted_and_split_into_rounds() {
     let settings = SolveSettings { iterations: 10, check_every: 4, tolerance: 0.0, ..TIGHT };

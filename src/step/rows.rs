@@ -91,8 +91,10 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
         for (own, other, plus) in [(first, second, false), (second, first, true)] {
             let mut dofs = Bits::of(own);
             dofs.without = Some(other);
+            // what moves one body is of one tree
+            let Some(tree) = dofs.clone().next().map(|dof| model.dofs[dof].tree) else { continue };
+            let arm = contacts.position[slot] - k.reference[tree];
             for dof in dofs {
-                let arm = contacts.position[slot] - k.reference[model.dofs[dof].tree];
                 let velocity = k.motion_subspace[dof].at(arm);
                 let velocity = if plus { velocity } else { -velocity };
                 for i in 0..3 {

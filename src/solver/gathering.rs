@@ -1,0 +1,292 @@
+//! Blocks out of tiles in which few lanes are at work, gathered into tiles whose lanes all are, blocks of like size together. Where a block is solved changes no bit of it.
+
+use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS};
+use super::carried::{Carried, sweep_carrying};
+use super::dense::Dense;
+use super::newton::NewtonTile;
+use super::settings::{Header, SolveSettings};
+use super::size::BlockSize;
+use super::tiles::{Blocks, OneTile, Which};
+use crate::lane::{Mask, Pack, PackMask};
+
+/// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
+const MOST: f64 = 0.95;
+
+/// The blocks that are gathered, and the tile that they are gathered in.
+#[derive(Debug, Clone)]
+pub(super) struct Gathering<R: Pack> {
+    pub parts: Vec<Part>,
+    /// Contacts and then scalar rows of every part, see [`Part::first`].
+    kept: Vec<u32>,
+    /// Which lanes keep each contact and scalar row of the tile at hand.
+    marks: Vec<R::Mask>,
+    /// Rows of the block at hand, and of the gathered tile.
+    pub rows: Vec<(usize, usize)>,
+    /// The tile.
+    pub tile: NewtonTile<R, Dense<R>>,
+    /// A single block.
+    pub alone: NewtonTile<R::Scalar, Dense<R::Scalar>>,
+}
+
+/// A block that is gathered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub group: usize,
+    pub tile: usize,
+    pub lane: usize,
+    /// What is kept of it.
+    pub size: BlockSize,
+    /// Index of its first contact in [`Gathering::kept`].
+    first: usize,
+}
+
+impl Part {
+    /// Sorts blocks of like size together; in one number, which sorts fast.
+    pub fn by_size(&self) -> u128 {
+        let size = (self.size.contact_count as u128) << 16 | self.size.scalar_count as u128;
+        size << 80 | u128::from(self.by_place())
+    }
+
+    /// Sorts blocks of one tile together.
+    pub fn by_place(&self) -> u64 {
+        (self.group as u64) << 40 | (self.tile as u64) << 8 | self.lane as u64
+    }
+
+    /// Its contacts, and then its scalar rows, in its own tile.
+    #[inline(always)]
+    fn kept<'a>(&self, kept: &'a [u32]) -> (&'a [u32], &'a [u32]) {
+        let end = self.first + self.size.contact_count + self.size.scalar_count;
+        kept[self.first..end].split_at(self.size.contact_count)
+    }
+}
+
+impl<R: Pack> Gathering<R> {
+    pub fn new() -> Self {
+        Self {
+            parts: Vec::new(),
+            kept: Vec::new(),
+            marks: Vec::new(),
+            rows: Vec::new(),
+            tile: NewtonTile::new(Dense::default()),
+            alone: NewtonTile::new(Dense::default()),
+        }
+    }
+
+    /// Forgets all blocks.
+    pub fn clear(&mut self) {
+        self.parts.clear();
+        self.kept.clear();
+    }
+
+    /// Takes the blocks in some `lanes` of a tile of `size`, and notes which of their rows are kept: see [`mark`].
+    #[inline(always)]
+    pub fn take(
+        &mut self,
+        (group, tile): (usize, usize),
+        lanes: R::Mask,
+        size: BlockSize,
+        one: &OneTile<'_, R>,
+        acting: bool,
+    ) {
+        let Self { parts, kept, marks, .. } = self;
+        mark(size, one, acting, marks);
+        for lane in (0..R::LANES).filter(|&lane| lanes.get(lane)) {
+            let first = kept.len();
+            let (contacts, scalars) = marks.split_at(size.contact_count);
+            let mut add = |marks: &[R::Mask]| {
+                let before = kept.len();
+                kept.extend((0..marks.len()).filter(|&i| marks[i].get(lane)).map(|i| i as u32));
+                kept.len() - before
+            };
+            let size = BlockSize { contact_count: add(contacts), scalar_count: add(scalars) };
+            parts.push(Part { group, tile, lane, size, first });
+        }
+    }
+
+    /// The rows of a block that are kept, for [`Self::rows`]: where they are in a tile of its group, of `size`, and where in a gathered tile with `room`.
+    #[inline(always)]
+    pub fn find_rows(&mut self, part: &Part, size: BlockSize, room: BlockSize) {
+        let Self { kept, rows, .. } = self;
+        rows.clear();
+        let (contacts, scalars) = part.kept(kept);
+        for (to, &c) in contacts.iter().enumerate() {
+            for k in 0..3 {
+                rows.push((3 * c as usize + k, 3 * to + k));
+            }
+        }
+        for (to, &s) in scalars.iter().enumerate() {
+            rows.push((3 * size.contact_count + s as usize, 3 * room.contact_count + to));
+        }
+    }
+
+    /// Gathers `blocks`, one in each lane of the tile. What a block lacks is zero and changes no bit of it.
+    #[inline(always)]
+    pub fn gather(&mut self, header: &Header, all: &mut dyn Blocks<R>, which: Which, blocks: &[Part]) {
+        self.tile.clear(header);
+        for (lane, part) in blocks.iter().enumerate() {
+            let tiles = all.tiles(part.group);
+            let size = tiles.size;
+            self.find_rows(part, size, self.tile.size);
+            let Self { kept, rows, tile, .. } = self;
+            copy(tile, lane, part, kept, rows, size, &tiles.one(which, part.tile));
+            tile.set_goal(lane, header, all.tiles(part.group).one(which, part.tile).report, part.lane);
+        }
+        self.tile.matrix.mirror(self.tile.size);
+    }
+
+    /// Gathers one block by itself.
+    #[inline(always)]
+    pub fn gather_alone(&mut self, header: &Header, all: &mut dyn Blocks<R>, which: Which, part: &Part) {
+        let tiles = all.tiles(part.group);
+        let size = tiles.size;
+        let from = tiles.one(which, part.tile);
+        self.alone.clear(header);
+        self.find_rows(part, size, part.size);
+        let Self { kept, rows, alone, .. } = self;
+        copy(alone, 0, part, kept, rows, size, &from);
+        alone.set_goal(0, header, from.report, part.lane);
+        alone.matrix.mirror(part.size);
+    }
+}
+
+/// How many of the first `parts` are solved together, and the room that they need: as many of like size as there are lanes.
+pub(super) fn together(parts: &[Part], lanes: usize) -> (usize, BlockSize) {
+    let first = &parts[0];
+    let (mut room, mut count) = (first.size, 0);
+    let limit = room.row_count() * 3 / 2 + 6;
+    for part in parts.iter().take(lanes) {
+        let wider = BlockSize {
+            contact_count: room.contact_count.max(part.size.contact_count),
+            scalar_count: room.scalar_count.max(part.size.scalar_count),
+        };
+        if wider.row_count() > limit {
+            break;
+        }
+        (room, count) = (wider, count + 1);
+    }
+    (count, room)
+}
+
+/// The lanes that keep each contact and scalar row of a tile: what a block has, or, where `acting` leaves much out of it, what of that is not open (λ = 0 and u > 0).
+///
+/// Padding is zero throughout, and so is a row that nothing moves and that nothing moves against: neither would change a bit.
+#[inline(always)]
+fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &mut Vec<R::Mask>) {
+    let (zero, n, count) = (R::zero(), size.row_count(), size.contact_count + size.scalar_count);
+    // what each lane has, and then what of it acts
+    marks.clear();
+    marks.resize(2 * count, R::Mask::splat(false));
+    let (mut row_count, mut acting_count) = (zero, zero);
+    for k in 0..count {
+        let (i, rows, lower) = if k < size.contact_count {
+            (3 * k, 3, zero)
+        } else {
+            let s = k - size.contact_count;
+            (3 * size.contact_count + s, 1, tile.bounds[2 * s])
+        };
+        let mut has = R::Mask::splat(false);
+        for r in i..i + rows {
+            has = has.or(zero.lt(tile.delassus[r * n + r])).or(zero.lt(tile.bias[r].abs()));
+        }
+        marks[k] = has;
+        if !acting {
+            continue;
+        }
+        let row = &tile.delassus[i * n..(i + 1) * n];
+        // u = b + W λ
+        let mut u = tile.bias[i];
+        for (w, x) in row.iter().zip(&*tile.impulse) {
+            u = w.mul_add(*x, u);
+        }
+        let at_zero = lower.lt(zero).or(zero.lt(lower)).or(zero.lt(tile.impulse[i])).not();
+        let acts = has.and(at_zero.and(zero.lt(u)).not());
+        marks[count + k] = acts;
+        let rows = R::constant(rows as f64);
+        row_count += R::select(has, rows, zero);
+        acting_count += R::select(acts, rows, zero);
+    }
+    if acting {
+        let whole = acting_count.lt(R::constant(MOST) * row_count).not();
+        let (has, acts) = marks.split_at_mut(count);
+        for (has, acts) in has.iter_mut().zip(acts) {
+            *has = has.and(whole.or(*acts));
+        }
+    }
+    marks.truncate(count);
+}
+
+/// Copies the kept rows of a block into a lane, of W what is not above its diagonal.
+#[inline(always)]
+fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
+    newton: &mut NewtonTile<N, Dense<N>>,
+    lane: usize,
+    part: &Part,
+    kept: &[u32],
+    rows: &[(usize, usize)],
+    size: BlockSize,
+    tile: &OneTile<'_, R>,
+) {
+    let (n, room) = (size.row_count(), newton.size.row_count());
+    for (k, &(i, to)) in rows.iter().enumerate() {
+        let (from_row, to_row) =
+            (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus[to * room..(to + 1) * room]);
+        for &(j, to) in &rows[..=k] {
+            to_row[to].set(lane, from_row[j].get(part.lane));
+        }
+        newton.bias[to].set(lane, tile.bias[i].get(part.lane));
+        newton.impulse[to].set(lane, tile.impulse[i].get(part.lane));
+    }
+    let (contacts, scalars) = part.kept(kept);
+    for (to, &c) in contacts.iter().enumerate() {
+        newton.friction[to].set(lane, tile.friction[c as usize].get(part.lane));
+    }
+    for (to, &s) in scalars.iter().enumerate() {
+        for k in 0..2 {
+            newton.bounds[2 * to + k].set(lane, tile.bounds[2 * s as usize + k].get(part.lane));
+        }
+    }
+}
+
+impl<R: Pack> NewtonTile<R, Dense<R>> {
+    /// The problem of the tile, before it is scaled.
+    #[inline(always)]
+    fn one<'a>(&'a mut self, report: &'a mut [R]) -> OneTile<'a, R> {
+        let Self { matrix, friction, bounds, bias, impulse, .. } = self;
+        OneTile { delassus: &matrix.delassus, friction, bounds, bias, impulse, report }
+    }
+}
+
+/// Sweeps over the blocks that have been taken: as in their own lanes, to the bit.
+#[inline(always)]
+pub(super) fn sweep_gathered<R: Pack>(
+    settings: &SolveSettings,
+    all: &mut dyn Blocks<R>,
+    which: Which,
+    gathering: &mut Gathering<R>,
+    carried: &mut Carried<R>,
+) {
+    let mut parts = std::mem::take(&mut gathering.parts);
+    parts.sort_unstable_by_key(Part::by_size);
+    let mut rest = &parts[..];
+    while !rest.is_empty() {
+        let (count, room) = together(rest, R::LANES);
+        let (blocks, others) = rest.split_at(count);
+        rest = others;
+        let header = Header::new(room, settings);
+        gathering.gather(&header, all, which, blocks);
+        let mut report = [R::zero(); REPORT_LEN];
+        sweep_carrying(header, settings, &mut gathering.tile.one(&mut report), R::Mask::splat(false), carried);
+        for (lane, part) in blocks.iter().enumerate() {
+            let tiles = all.tiles(part.group);
+            gathering.find_rows(part, tiles.size, room);
+            let to = tiles.one(which, part.tile);
+            for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE, REPORT_SWEEPS] {
+                to.report[entry].set(part.lane, report[entry].get(lane));
+            }
+            for &(own, gathered) in &gathering.rows {
+                to.impulse[own].set(part.lane, gathering.tile.impulse[gathered].get(lane));
+            }
+        }
+    }
+    gathering.parts = parts;
+}
