@@ -85,6 +85,15 @@ fn rollout_prints_one_object_for_machines() {
 }
 
 #[test]
+fn threads_are_those_that_were_asked_for() {
+    for count in [1, 3] {
+        let o = json(&format!("rollout m/ant.xml --worlds 96 --steps 2 --threads {count} --backend cpu --json"));
+        assert!(o["device"].as_str().is_some_and(|d| d.contains(&format!("{count} threads"))), "{o}");
+    }
+    assert!(refused("rollout m/ant.xml --threads 0", 2).contains("--threads"));
+}
+
+#[test]
 fn rollout_prints_a_table_for_people() {
     let out = good("rollout m/biped.xml --worlds 3 --steps 5 --keyframe stand --dt 0.002 --precision f64");
     for part in [

@@ -72,6 +72,9 @@ pub struct StepOptions {
     /// Device of the backends hybrid and gpu: its index in `delassus devices`, or part of its name [default: the best].
     #[arg(long, value_name = "INDEX|NAME")]
     pub device: Option<String>,
+    /// Threads that step worlds on the CPU [default: RAYON_NUM_THREADS, or one a processor].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), allow_negative_numbers = true)]
+    pub threads: Option<u64>,
     /// Number of steps [default: 1000, verify: 200].
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub steps: Option<u64>,
@@ -131,6 +134,7 @@ impl StepOptions {
             precision: batch.precision,
             backend: batch.backend,
             device: device(self.device.as_deref()),
+            threads: self.threads.map(|count| count as usize),
             dt: self.dt,
             integrator: self.integrator,
             constraints: self.constraints,
