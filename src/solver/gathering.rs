@@ -149,10 +149,20 @@ impl<R: Pack> Gathering<R> {
     }
 }
 
-/// How many of the first `parts` are solved together, and the room that they need: as many of like size as there are lanes.
-pub(super) fn together(parts: &[Part], lanes: usize) -> (usize, BlockSize) {
-    let first = &parts[0];
-    let (mut room, mut count) = (first.size, 0);
+/// `parts`, sorted by size, in pieces of like size of at most so many as there are lanes, and the room that each of them needs.
+pub(super) fn of_like_size(parts: &[Part], lanes: usize) -> impl Iterator<Item = (&[Part], BlockSize)> {
+    let mut rest = parts;
+    std::iter::from_fn(move || {
+        let (count, room) = together(rest, lanes)?;
+        let (piece, others) = rest.split_at(count);
+        rest = others;
+        Some((piece, room))
+    })
+}
+
+/// How many of the first `parts` go together, and the room that they need.
+fn together(parts: &[Part], lanes: usize) -> Option<(usize, BlockSize)> {
+    let (mut room, mut count) = (parts.first()?.size, 0);
     let limit = room.row_count() * 3 / 2 + 6;
     for part in parts.iter().take(lanes) {
         let wider = BlockSize {
@@ -164,7 +174,7 @@ pub(super) fn together(parts: &[Part], lanes: usize) -> (usize, BlockSize) {
         }
         (room, count) = (wider, count + 1);
     }
-    (count, room)
+    Some((count, room))
 }
 
 /// The lanes that keep each contact and scalar row of a tile: what a block has, or, where `acting` leaves much out of it, what of that is not open (λ = 0 and u > 0).
@@ -267,11 +277,7 @@ pub(super) fn sweep_gathered<R: Pack>(
 ) {
     let mut parts = std::mem::take(&mut gathering.parts);
     parts.sort_unstable_by_key(Part::by_size);
-    let mut rest = &parts[..];
-    while !rest.is_empty() {
-        let (count, room) = together(rest, R::LANES);
-        let (blocks, others) = rest.split_at(count);
-        rest = others;
+    for (blocks, room) in of_like_size(&parts, R::LANES) {
         let header = Header::new(room, settings);
         gathering.gather(&header, all, which, blocks);
         let mut report = [R::zero(); REPORT_LEN];

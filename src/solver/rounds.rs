@@ -2,7 +2,7 @@
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL};
 use super::dense::Dense;
-use super::gathering::{Gathering, Part, together};
+use super::gathering::{Gathering, Part, of_like_size};
 use super::newton::{NewtonTile, Round, Start};
 use super::residual::residual;
 use super::settings::{Header, SolveSettings};
@@ -41,11 +41,7 @@ pub(super) fn newton<R: Pack>(
         }
         let mut parts = std::mem::take(&mut gathering.parts);
         parts.sort_unstable_by_key(Part::by_size);
-        let mut rest = &parts[..];
-        while !rest.is_empty() {
-            let (count, room) = together(rest, R::LANES);
-            let (blocks, others) = rest.split_at(count);
-            rest = others;
+        for (blocks, room) in of_like_size(&parts, R::LANES) {
             let header = Header::new(room, settings);
             if const { R::LANES > 1 } && blocks.len() <= FEW {
                 for part in blocks {
