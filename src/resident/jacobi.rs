@@ -1,6 +1,6 @@
 //! Projected Jacobi where W is never formed: its formulas, and what stands in the templates of `shaders/resident/` about it, nothing where Gauss-Seidel sweeps.
 //!
-//! Every row is updated from z as it was before the sweep, z' = z + Y (λ' − λ), with the steps that [`crate::solver::sweeps`] takes: 1/D_i with D_i = Σ_j |W_ij|, which bounds W
+//! Every row is updated from z as it was before the sweep, z' = z + Y (λ' − λ), with the steps that `jacobi` of the batched solver takes: 1/D_i with D_i = Σ_j |W_ij|, which bounds W
 //! whatever touches. W_ij = y_i · y_j, so the sums cost as much as some tens of sweeps; they are the same in all sweeps of both problems, and the stage `row_sums` makes them once a step, with an
 //! invocation for every row.
 
