@@ -1,12 +1,18 @@
 // Stages `velocity_newton` and `position_newton`: Newton on contact modes, for the worlds that sweeps listed, a workgroup each. With the law of every row as
 // lambda' = h - M u', (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
 //
+// What its steps do not solve goes on after some of alternating directions, which are steps of the same system with other laws (src/resident/split.rs), and Newton from there.
+//
 // A world's rows are those of its contacts, three each, and then the scalar rows. Y of TILE_ROWS of them, a tile, lies in workgroup memory: of all of them, where they are no more.
 // A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
 const SOFTEST = 1.0;
 // which number of a law stands on the right-hand side
 const RIGHT = vec4<f32>(0.0, 0.0, 0.0, 1.0);
+// what a step is: of Newton, the first of alternating directions, or a further one
+const NEWTON_STEP = 0u;
+const FIRST_SPLIT = 1u;
+const SPLIT = 2u;
 // beyond any residual, m/s
 const UNSOLVABLE = 1e30f;
 
@@ -173,8 +179,8 @@ fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
     return workgroupUniformLoad(&told).x == 1u;
 }
 
-// A step from z, if one gets anything. Returns delta of the next one.
-fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
+// A step from z: of Newton, if one gets anything, or of alternating directions. Returns delta of the next one.
+fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
     for (var k = lane; k < NV * COLUMNS; k += LANES) {
         system[k] = select(0.0, 1.0, k % (COLUMNS + 1u) == 0u);
     }
@@ -211,7 +217,11 @@ fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                     u_step = fma(contact_y(at, d), vec3<f32>(answer[d]), u_step);
                 }
                 var law: array<f32, 14>;
-                //{newton_contact_law}
+                if (kind == NEWTON_STEP) {
+                    //{newton_contact_law}
+                } else {
+                    //{newton_split_contact}
+                }
                 // g = h - M u - lambda, and the step g - M Y^T dz
                 var lack = vec3<f32>(law[9], law[10], law[11]) - impulse;
                 let columns = mat3x3<f32>(law[0], law[3], law[6], law[1], law[4], law[7], law[2], law[5], law[8]);
@@ -223,10 +233,14 @@ fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                     laws[at + 2u] = vec4<f32>(law[6], law[7], law[8], lack.z);
                 } else {
                     let step = lack - columns * u_step;
-                    for (var i = 0u; i < 3u; i++) {
-                        rows[(row + ROW_NEWTON + i) * header.stride + w] = step[i];
+                    if (kind == NEWTON_STEP) {
+                        for (var i = 0u; i < 3u; i++) {
+                            rows[(row + ROW_NEWTON + i) * header.stride + w] = step[i];
+                        }
+                        //{newton_contact_merits}
+                    } else {
+                        //{newton_part_contact}
                     }
-                    //{newton_contact_merits}
                 }
             }
             for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
@@ -242,14 +256,22 @@ fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                         u = fma(tile[NV * at + d], z[d], u);
                         u_step = fma(tile[NV * at + d], answer[d], u_step);
                     }
-                    //{newton_scalar_law}
+                    if (kind == NEWTON_STEP) {
+                        //{newton_scalar_law}
+                    } else {
+                        //{newton_split_scalar}
+                    }
                     lack = fma(-law[0], u, law[1] - impulse);
                     if (phase == 0u) {
                         merits[MERIT_NOW] += law[2];
                     } else {
                         let step = fma(-law[0], u_step, lack);
-                        rows[(SCALAR_NEWTON + s) * header.stride + w] = step;
-                        //{newton_scalar_merits}
+                        if (kind == NEWTON_STEP) {
+                            rows[(SCALAR_NEWTON + s) * header.stride + w] = step;
+                            //{newton_scalar_merits}
+                        } else {
+                            //{newton_part_scalar}
+                        }
                     }
                 }
                 if (phase == 0u) {
@@ -262,6 +284,11 @@ fn newton_step(count: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                 workgroupBarrier();
             }
         }
+    }
+    if (kind != NEWTON_STEP) {
+        // impulses are read by other invocations than those that wrote them
+        storageBarrier();
+        return FIRST_DELTA;
     }
     // the system's answer is all that is needed of it any more
     for (var k = 0u; k < SUMS; k++) {
@@ -344,14 +371,21 @@ fn solve(count: u32, lane: u32, w: u32) {
     var loaded = 3u * count + SCALAR_COUNT;
     var delta = FIRST_DELTA;
     var solved = false;
+    // as many as loops may turn
+    //{newton_turns}
     // the first turn has the certificate only: a second one elsewhere would be compiled once more
     var steps = 0u;
-    for (var turn = 0u; turn <= NEWTON_LIMIT && !solved; turn++) {
+    for (var turn = 0u; turn <= turns && !solved; turn++) {
         if (turn > 0u) {
-            delta = newton_step(count, delta, &loaded, lane, w);
-            steps++;
-            add_impulses(count, &loaded, lane, w);
-            sweep(count, &loaded, lane, w);
+            let k = (turn - 1u) % (NEWTON_LEG + SPLIT_LEG);
+            let newton = k < NEWTON_LEG || turns <= NEWTON_LIMIT;
+            let kind = select(select(SPLIT, FIRST_SPLIT, k == NEWTON_LEG), NEWTON_STEP, newton);
+            delta = newton_step(count, kind, delta, &loaded, lane, w);
+            if (kind == NEWTON_STEP) {
+                steps++;
+                add_impulses(count, &loaded, lane, w);
+                sweep(count, &loaded, lane, w);
+            }
         }
         add_impulses(count, &loaded, lane, w);
         solved = certify(count, &loaded, lane, w);

@@ -1,4 +1,5 @@
 // Stages `velocity_sweeps` and `position_sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; a world where it does not contract is listed, and Newton goes on.
+//{jacobi_private}
 
 // z from the impulses themselves, and the residual and its rounding floor: of that what counts as solved.
 fn certify(count: u32, w: u32) -> bool {
@@ -44,6 +45,7 @@ fn certify(count: u32, w: u32) -> bool {
 }
 
 fn sweep(count: u32, w: u32) {
+    //{jacobi_begin}
     for (var c = 0u; c < count; c++) {
         let row = ROW_LEN * c;
         //{patch_ask_sweep}
@@ -56,6 +58,7 @@ fn sweep(count: u32, w: u32) {
             //{sweep_scalar}
         }
     }
+    //{jacobi_end}
 }
 
 @compute @workgroup_size(64)

@@ -167,10 +167,11 @@ fn difference(l: &Layout, a: &World, b: &World) -> (f32, String) {
         let there = a.iter().map(|x| x.abs()).filter(|x| *x < FAR);
         let largest = there.fold(1e-3f32, f32::max);
         for (k, (x, y)) in a.iter().zip(b.iter()).enumerate() {
-            // what is a shader's own: values between pieces of the free motion, where a world is listed, and steps of Newton, which along what impulses W does not feel are rounding
+            // what is a shader's own: values between pieces of the free motion, where a world is listed, and steps of Newton, which along what impulses W does not feel are rounding; Jacobi has its sums there
             let own = match name {
                 "motion" => k >= l.passed(),
                 "contact" => k == LIST,
+                "rows" if l.jacobi => false,
                 "rows" if k < l.scalar_impulse() => (l.row_newton()..l.row_newton() + 3).contains(&(k % l.row_len())),
                 "rows" => k >= l.scalar_newton(),
                 _ => false,
@@ -193,6 +194,7 @@ fn problem(stage: &str) -> usize {
 mod tests {
     use super::super::Given;
     use super::super::layout::{CONTACT_HEAD, CONTACT_KIND};
+    use super::super::loops::NEWTON_LEG;
     use super::super::tests::{model, plan_of, plan_with, samples};
     use super::*;
     use crate::gpu::Device;
@@ -237,24 +239,33 @@ mod tests {
         resident
     }
 
-    /// What bounces, gives way, is held together, is limited, rubs, and has pairs that have no formula of their own here; with friction in boxes and projected sweeps only.
-    fn toys() -> Plan {
-        let text = "<mujoco><option timestep='.004'/><worldbody><geom type='plane' size='5 5 .1' friction='.4'/>
+    /// What bounces, gives way, is limited and rubs, and `others`; with friction in boxes, swept only.
+    fn toys(algorithm: Algorithm, others: &str) -> Plan {
+        let text = format!(
+            "<mujoco><option timestep='.004'/><worldbody><geom type='plane' size='5 5 .1' friction='.4'/>
         <body name='ball' pos='0 0 .3'><freejoint/><geom type='sphere' size='.1' friction='.9'/></body>
         <body name='arm' pos='.5 0 .5'><joint name='a' axis='0 1 0' limited='true' range='-40 40' frictionloss='.1'/>
           <geom type='capsule' fromto='0 0 0 .4 0 0' size='.04'/>
           <body pos='.4 0 0'><joint name='b' axis='0 1 0' damping='.2'/><geom type='capsule' fromto='0 0 0 .4 0 -.2' size='.04'/></body></body>
-        <body name='egg' pos='0 .6 .25'><freejoint/><geom type='ellipsoid' size='.1 .08 .12'/></body>
-        <body name='stick' pos='0 .6 .7' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/></body>
-        </worldbody><equality><joint joint1='a' joint2='b' polycoef='0 1 0 0 0'/></equality></mujoco>";
+        {others}</mujoco>"
+        );
         let settings = Settings {
             restitution: 0.5,
             compliance: 1e-4,
-            algorithm: Algorithm::Pgs,
+            algorithm,
             friction: FrictionLaw::Box,
             ..Settings::default()
         };
-        plan_of(Model::from_mjcf_str(text).expect("a model"), settings)
+        plan_of(Model::from_mjcf_str(&text).expect("a model"), settings)
+    }
+
+    /// What is held together, and a pair that has no formula of its own here.
+    const MORE: &str = "<body name='egg' pos='0 .6 .25'><freejoint/><geom type='ellipsoid' size='.1 .08 .12'/></body>
+        <body name='stick' pos='0 .6 .7' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/></body>
+        </worldbody><equality><joint joint1='a' joint2='b' polycoef='0 1 0 0 0'/></equality>";
+
+    fn jacobi(name: &str) -> Plan {
+        plan_of(model(name), Settings { algorithm: Algorithm::Jacobi, ..Settings::default() })
     }
 
     /// Patches apart from each other: a box, a cylinder that stands, a capsule that lies, a ball with torsion; and a point.
@@ -304,16 +315,22 @@ mod tests {
             ("hopper", plan_with("hopper", Integrator::Euler)),
             ("ant", plan_with("ant", Integrator::Rk4)),
             ("spheres", plan_with("spheres", Integrator::Euler)),
-            ("toys", toys()),
+            ("toys", toys(Algorithm::Pgs, MORE)),
+            ("toys with Jacobi", toys(Algorithm::Jacobi, "</worldbody>")),
+            ("hopper with Jacobi", jacobi("hopper")),
             ("patches", patches()),
             ("patches that give way", patches_that_give_way()),
             ("biped with patches", patched(model("biped"), Settings::default())),
         ] {
             let mut resident = moved(&plan, device.clone(), 60);
             let twins = resident.twins(&plan);
-            let (steps, mut decided, mut listed, mut contacts) = (4, Vec::new(), 0, 0);
+            let (steps, mut decided, mut listed, mut contacts, mut most) = (4, Vec::new(), 0, 0, 0.0f32);
             for _ in 0..steps {
-                for mut told in now(resident.compared(&twins)).expect("a step") {
+                let all = now(resident.compared(&twins)).expect("a step");
+                let worlds = now(resident.read_buffers(0)).expect("worlds");
+                let worlds = worlds.iter().filter(|w| w.runs(&twins.layout));
+                most = worlds.fold(most, |most, w| most.max(w.contact[6]));
+                for mut told in all {
                     // rounding chooses points of a cylinder that stands
                     if name == "patches" && told.stage == "contacts" && !told.is_wrong() {
                         told.differ.clear();
@@ -332,10 +349,16 @@ mod tests {
                 }
             }
             assert!(contacts > 0, "{name}: nothing touches");
-            let kinds = kinds(&now(resident.read_buffers(0)).expect("worlds"), &twins);
+            let worlds = now(resident.read_buffers(0)).expect("worlds");
+            let kinds = kinds(&worlds, &twins);
             println!("{name}: {kinds:?} points, patches with vertices and discs");
             assert!(!name.contains("patches") || kinds[1] > 0, "{name}: {kinds:?}");
             assert!(name != "patches" || kinds.iter().all(|count| *count > 0), "{name}: {kinds:?}");
+            // those that Jacobi has swept and solved
+            let swept = worlds.iter().filter(|w| w.runs(&twins.layout) && w.contact[5] > 0.0).count();
+            assert!(!twins.layout.jacobi || swept > 0, "{name}: nothing is swept");
+            // some come as far as alternating directions
+            assert!(name != "ant" || most > NEWTON_LEG as f32, "{name}: at most {most} steps of Newton");
             // patches are swept only
             assert!(twins.layout.patches || (listed > 0) == twins.newton, "{name}: Newton has {listed}");
             println!("{name}: rounding decided in {} of {}: {decided:#?}", decided.len(), steps * WORLDS);

@@ -379,26 +379,33 @@ fn own_block<R: Real>(own: &[R], compliance: f64) -> [[R; 3]; 3] {
 pub(super) fn sweep_contact<R: Real>(law: u32, solves: bool, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
     let [z, y, bias, old, own, friction] = parts(x, [nv, 3 * nv, 3, 3, 6, 1]);
     let own = own_block(own, compliance);
-    // u = b + Yᵀ z
-    let mut u = [0, 1, 2].map(|i| bias[i] + dot(&y[i * nv..(i + 1) * nv], z));
-    if compliance > 0.0 {
-        u[0] = R::constant(compliance).mul_add(old[0], u[0]);
-    }
-    let old = [old[0], old[1], old[2]];
+    let u = contact_velocity(compliance, z, y, bias, old);
+    let before = [old[0], old[1], old[2]];
     let new = if solves {
-        contact_impulse(&own, friction[0], u, old)
+        contact_impulse(&own, friction[0], u, before)
     } else {
-        update_contact(law, u, old, &own, contact_steps(law, &own), friction[0])
+        update_contact(law, u, before, &own, contact_steps(law, &own), friction[0])
     };
     let mut out = new.to_vec();
-    for d in 0..nv {
-        let mut z = z[d];
-        for i in 0..3 {
-            z = y[i * nv + d].mul_add(new[i] - old[i], z);
-        }
-        out.push(z);
-    }
+    out.extend(pushed(z, y, &new, old));
     out
+}
+
+/// u = b + Yᵀ z of a contact, and what the compliance of its normal adds.
+pub(super) fn contact_velocity<R: Real>(compliance: f64, z: &[R], y: &[R], bias: &[R], impulse: &[R]) -> [R; 3] {
+    let nv = z.len();
+    let mut u = [0, 1, 2].map(|i| bias[i] + dot(&y[i * nv..(i + 1) * nv], z));
+    if compliance > 0.0 {
+        u[0] = R::constant(compliance).mul_add(impulse[0], u[0]);
+    }
+    u
+}
+
+/// z + Y (λ' − λ) of some rows.
+pub(super) fn pushed<R: Real>(z: &[R], y: &[R], new: &[R], old: &[R]) -> Vec<R> {
+    let nv = z.len();
+    let push = |d: usize| (0..new.len()).fold(z[d], |z, i| y[i * nv + d].mul_add(new[i] - old[i], z));
+    (0..nv).map(push).collect()
 }
 
 /// z, Y, b, λ, W and bounds → λ and z.
@@ -408,7 +415,7 @@ fn sweep_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
     // λ ← clamp(λ − w/W_ii, lower, upper)
     let new = project_interval((-(bias + dot(y, z))).mul_add(inverse(w), old), lower, upper);
     let mut out = vec![new];
-    out.extend((0..nv).map(|d| y[d].mul_add(new - old, z[d])));
+    out.extend(pushed(z, y, &[new], &[old]));
     out
 }
 
@@ -461,8 +468,7 @@ fn check_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
 
 /// u, λ, diagonal of W, μ and δ → M and h of λ' = h − M u', the square of the natural map, and the residual.
 ///
-/// The modes of [`Mode`], each unknown by itself: λ' = R (δ + D)⁻¹ (δ Lᵀ λ − Lᵀ u'/w), w the mean diagonal. With compliance c of the normal,
-/// which u' does not hold: (1 + M C) λ' = h − M u', C = diag(c, 0, 0).
+/// The modes of [`Mode`], each unknown by itself: λ' = R (δ + D)⁻¹ (δ Lᵀ λ − Lᵀ u'/w), w the mean diagonal. u' does not hold the compliance of the normal ([`softened`]).
 fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
     let [u, impulse, diagonal, rest] = parts(x, [3, 3, 3, 2]);
     let (friction, delta, soft) = (rest[0], rest[1], R::constant(compliance));
@@ -482,20 +488,26 @@ fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
         (0..3).for_each(|i| m[i][j] = column[i]);
     }
     let mut law = [0, 1, 2].map(|i| [m[i][0], m[i][1], m[i][2], h[i]]);
-    if compliance > 0.0 {
-        let held = soft / (R::one() + soft * m[0][0]);
-        let first = law[0];
-        for i in 0..3 {
-            for j in 0..4 {
-                law[i][j] -= m[i][0] * held * first[j];
-            }
-        }
-    }
+    softened(compliance, &mut law);
     let residual = contact_residual(LAW_CONE, whole, impulse, diagonal, friction);
     let mut out: Vec<R> = law.iter().flat_map(|row| row[..3].to_vec()).collect();
     out.extend(law.iter().map(|row| row[3]));
     out.extend([residual * residual / w, residual]);
     out
+}
+
+/// M and h with compliance c of the normal: (1 + M C) λ' = h − M u', C = diag(c, 0, 0).
+pub(super) fn softened<R: Real>(compliance: f64, law: &mut [[R; 4]; 3]) {
+    if compliance > 0.0 {
+        let soft = R::constant(compliance);
+        let (first, column) = (law[0], [0, 1, 2].map(|i| law[i][0]));
+        let held = soft / (R::one() + soft * column[0]);
+        for i in 0..3 {
+            for j in 0..4 {
+                law[i][j] -= column[i] * held * first[j];
+            }
+        }
+    }
 }
 
 /// u, λ, W, bounds and δ → M, h, the square of the natural map, and the residual.

@@ -3,7 +3,7 @@
 use crate::contact::{Bound, Kind, LARGER, Shapes};
 use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
-use crate::solver::{FrictionLaw, PATCH_LEN, PATCH_ROWS};
+use crate::solver::{Algorithm, FrictionLaw, PATCH_LEN, PATCH_ROWS};
 use crate::step::{Plan, keeps_momentum};
 
 /// A pair of geoms, as the contact stage reads it.
@@ -135,6 +135,8 @@ pub(super) struct Layout {
     pub patches: bool,
     /// How many pairs may be.
     pub patch_pairs: usize,
+    /// Whether Jacobi sweeps.
+    pub jacobi: bool,
     /// Whether anything of the model bounces.
     pub elastic: bool,
     /// Room for contacts of a world.
@@ -251,6 +253,7 @@ impl Layout {
             signs,
             bounds,
             patches,
+            jacobi: plan.settings.algorithm == Algorithm::Jacobi,
             patch_pairs: plan.collide.pairs.iter().filter(|pair| pair.patch).count(),
             elastic: model.pairs.iter().any(|pair| restitution(pair) > 0.0),
             capacity,
@@ -434,7 +437,7 @@ impl Layout {
     pub fn row_friction(&self) -> usize {
         self.row_impulse() + 6
     }
-    /// Change of the impulse by Newton's step.
+    /// Change of the impulse by Newton's step; where Jacobi sweeps, which no Newton follows, Σ_j |W_ij|.
     pub fn row_newton(&self) -> usize {
         self.row_friction() + 1
     }
@@ -479,7 +482,7 @@ impl Layout {
     pub fn z(&self) -> usize {
         self.scalar_impulse() + 2 * self.scalar_rows()
     }
-    /// Change of the impulses of the scalar rows by Newton's step.
+    /// Change of the impulses of the scalar rows by Newton's step, or their Σ_j |W_ij|, see [`Self::row_newton`].
     pub fn scalar_newton(&self) -> usize {
         self.z() + 2 * self.nv
     }

@@ -6,7 +6,7 @@
 //! Every world is one problem, in factored form: with Y of all its rows, W λ = Yᵀ (Y λ) costs two products with Y, and W is never formed. An invocation is a
 //! world; arrays are `[component][world]`. What a shader computes between its loops is recorded from the functions that the CPU runs ([`formulas`]);
 //! its loops stand in `shaders/resident/`. Where contacts may be patches, `patch_rows` follows `contact_rows`, and the other stages know of them ([`patch_formulas`],
-//! [`patch_templates`]); the law of a patch itself is that of `shaders/patch/`.
+//! [`patch_templates`]); the law of a patch itself is that of `shaders/patch/`. Where Jacobi sweeps, `row_sums` follows `contact_rows` ([`jacobi`]).
 //!
 //! A world that the chain cannot step halts: it is not solved, has more contacts than there is room for, a pair near that has no formula here, or would leave
 //! all bounds. It keeps its state from before the step, and the CPU steps it from there through what it missed.
@@ -15,27 +15,32 @@ mod bisect;
 #[cfg(test)]
 mod elimination;
 mod formulas;
+mod jacobi;
 mod layout;
+mod loops;
 mod memory;
 mod newton_templates;
 mod patch_formulas;
 mod patch_templates;
 mod shaders;
+mod split;
 mod templates;
 #[cfg(test)]
 mod tests;
 mod twin;
+mod twin_jacobi;
 mod twin_newton;
 mod twin_patches;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
-use crate::solver::{Algorithm, DeviceWork, FrictionLaw};
+use crate::solver::{DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision, Remembered};
 use formulas::Formulas;
 use layout::Layout;
-use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages, worlds_of_a_workgroup};
+use loops::worlds_of_a_workgroup;
+use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages};
 use std::ops::Range;
 
 pub use bisect::StageComparison;
@@ -129,15 +134,12 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     if settings.constraints == Constraints::Soft {
         return says("constraints soft are posed on the CPU only; use backend cpu or hybrid");
     }
-    if settings.algorithm == Algorithm::Jacobi {
-        return says("Jacobi sweeps need W, which it never forms; use backend hybrid, or solver auto or pgs");
-    }
     if model.nv() > MOST_DOFS {
         let nv = model.nv();
         return Some(format!("it takes up to {MOST_DOFS} degrees of freedom, and the model has {nv}; use backend cpu"));
     }
     let pairs = plan.collide.pairs.len();
-    if shaders::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
+    if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));
     }
     if model.nv() == 0 {
@@ -186,7 +188,7 @@ impl Resident {
         let chain = Chain::new(device, &kernels, &[true, false, true, true, true, false, true, true])?;
         let names: Vec<_> = all.iter().map(|shader| &*shader.name).collect();
         let (stages, gather) = (stages(&names), all.len());
-        let worlds_of_a_workgroup = worlds_of_a_workgroup(plan, &layout).min(WORKGROUP);
+        let worlds_of_a_workgroup = worlds_of_a_workgroup(&layout).min(WORKGROUP);
         let (sets, most_capacity) = (Vec::new(), MOST_CAPACITY);
         Ok(Self { layout, chain, stages, gather, sets, world_count, most_capacity, worlds_of_a_workgroup })
     }
@@ -341,6 +343,7 @@ impl Resident {
             let workgroups = match stage.spread {
                 Spread::Worlds => [groups, 1],
                 Spread::Contacts => [groups, self.layout.capacity as u32],
+                Spread::Rows => [groups, (3 * self.layout.capacity + self.layout.scalar_rows()) as u32],
                 Spread::Listed => [listed as u32, 1],
             };
             Dispatch { kernel: stage.shader, header: stage.problem, workgroups }

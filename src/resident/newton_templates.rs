@@ -3,19 +3,21 @@
 
 use super::formulas::{Formulas, LENGTHS};
 use super::layout::{Layout, NEWTON_SUMS};
+use super::loops::{NEWTON_LEG, NEWTON_LIMIT, SPLIT_LEG, newton_turns};
+use super::split::Split;
 use super::templates::{from, inputs, told};
 
 /// The template with its formulas: `//{newton_name}` lines become statements.
-pub(super) fn with_newton(text: &str, f: &Formulas, l: &Layout) -> String {
+pub(super) fn with_newton(text: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let name = line.trim().strip_prefix("//{newton_").and_then(|rest| rest.strip_suffix('}'));
-        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, l)));
+        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, split, l)));
     }
     out
 }
 
-fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
+fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
     let nv = l.nv;
     // of a contact at component `row` of `rows`, and of a scalar row at component `scalar` of `motion`; both in the tile at `at`
     let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
@@ -25,6 +27,10 @@ fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
     let scalar_weight = || "motion[(scalar + 1u) * header.stride + w]".to_owned();
     let bound = |k: usize| format!("tables[BOUND_TABLE + 2u * s + {k}u]");
     let own = |k: usize| row(l.row_own() + k);
+    // p of alternating directions lies where Newton has its step
+    let kept = |k: usize| row(l.row_newton() + k);
+    let scalar_kept = || "rows[(SCALAR_NEWTON + s) * header.stride + w]".to_owned();
+    let first = || from(1, |_| "select(0.0, 1.0, kind == FIRST_SPLIT)".into());
     let friction = |_: usize| row(l.row_friction());
     let shared = |array: &'static str| move |k: usize| format!("{array}[{k}u]");
     let y = |k: usize| format!("tile[at + {k}u]");
@@ -95,6 +101,35 @@ fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
         "scalar_merits" => {
             let own = [named(&["u", "impulse", "u_step", "step"]), from(1, |_| scalar_weight()), from(2, bound)];
             told(&f.scalar_merits, "merits_", &inputs(&own), merits)
+        }
+        "split_contact" => {
+            let of_row = [from(3, kept), from(3, own), from(1, friction), first()];
+            let all = [inputs(&[axis("u"), axis("impulse")]), inputs(&of_row)].concat();
+            told(&split.contact_law, "split_", &all, law)
+        }
+        "split_scalar" => {
+            let own = [from(1, |_| scalar_kept()), from(1, |_| scalar_weight()), first()];
+            told(&split.scalar_law, "split_", &[inputs(&[named(&["u", "impulse"])]), inputs(&own)].concat(), law)
+        }
+        "part_contact" => {
+            let all = inputs(&[axis("step"), axis("impulse"), from(3, kept), from(1, friction), first()]);
+            told(&split.contact_part, "part_", &all, |i, x| match i.checked_sub(3) {
+                None => format!("{} = {x};", kept(i)),
+                Some(k) => format!("{} = {x};", impulse(k)),
+            })
+        }
+        "part_scalar" => {
+            let own = [named(&["step", "impulse"]), from(1, |_| scalar_kept()), from(2, bound), first()];
+            let place = [scalar_kept(), scalar_impulse()];
+            told(&split.scalar_part, "part_", &inputs(&own), |i, x| format!("{} = {x};", place[i]))
+        }
+        "turns" => {
+            let legs = [("NEWTON_LEG", NEWTON_LEG), ("SPLIT_LEG", SPLIT_LEG), ("NEWTON_LIMIT", NEWTON_LIMIT)];
+            let legs = legs.map(|(name, steps)| format!("const {name} = {steps}u;\n")).concat();
+            let turns = |contacts: usize| newton_turns(l, contacts);
+            let fewer = (1..=l.capacity).filter(|count| turns(*count) != turns(count - 1));
+            let fewer = fewer.map(|count| format!("if (count >= {count}u) {{ turns = {}u; }}\n", turns(count)));
+            format!("{legs}var turns = {}u;\n{}", turns(0), fewer.collect::<String>())
         }
         // a column of the system
         "sums" => each(&|d| format!("var sum{d} = system[COLUMNS * {d}u + lane];")),

@@ -1,18 +1,19 @@
 //! The shaders of a model: the loops of `shaders/resident/`, and between them the recorded formulas.
 
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
+use super::jacobi::{Jacobi, with_jacobi};
 use super::layout::{
     self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula, SCALAR_HEAD,
     VERTEX, newton_lanes,
 };
+use super::loops::{STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::with_newton;
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
+use super::split::Split;
 use super::templates::filled;
-use super::{DRAWN, MOST_CAPACITY, MOVED};
-use crate::gpu::LOOP_BUDGET;
-use crate::lcp::patch::ellipsoid::SECULAR_STEPS;
-use crate::solver::{DISC_STEPS, TRUSTED_FLOOR};
+use super::{DRAWN, MOVED};
+use crate::solver::TRUSTED_FLOOR;
 use crate::step::Plan;
 use std::fmt::Write;
 
@@ -44,6 +45,8 @@ pub(super) enum Spread {
     Worlds,
     /// One for every contact of a world.
     Contacts,
+    /// One for every row of a world.
+    Rows,
     /// A workgroup for a world that is listed, and then for the next.
     Listed,
 }
@@ -54,6 +57,7 @@ pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
         let name = format!("{prefix}{}", shaders[shader]);
         let spread = match shaders[shader] {
             "contact_rows" | "patch_rows" => Spread::Contacts,
+            "row_sums" => Spread::Rows,
             "newton" => Spread::Listed,
             _ => Spread::Worlds,
         };
@@ -78,6 +82,7 @@ template!(COMMON, "common");
 template!(CONTACTS, "contacts");
 template!(CONTACT_ROWS, "contact_rows");
 template!(PATCH_ROWS, "patch_rows");
+template!(ROW_SUMS, "row_sums");
 template!(CONTACT_TERMS, "contact_terms");
 template!(PROBLEM, "problem");
 template!(SWEEPS, "sweeps");
@@ -87,10 +92,6 @@ template!(FINISH, "finish");
 template!(COLUMNS, "columns");
 template!(DRAW, "draw");
 
-/// Newton steps on a problem at most.
-pub(super) const NEWTON_LIMIT: usize = 20;
-/// Sweeps after each of them: they find which rows act.
-pub(super) const STEP_SWEEPS: usize = 5;
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
 pub(super) const CONTRACTS: f64 = 0.1;
 /// Newton's first proximal term, and the least, in units of the mean diagonal.
@@ -119,10 +120,12 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     }
     let newton = plan.settings.solve().uses_newton() && layout.newton_tile_rows() > 0;
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
+    let jacobi = layout.jacobi.then(|| Jacobi::new(plan, layout));
     let mut template = |name: &str, text: &str| {
         // worlds with patches are swept only
         let patches = patches.as_ref().filter(|_| name != "newton");
-        let text = filled(&with_patches(name, text, patches, layout), formulas, layout);
+        let text = with_patches(name, &with_jacobi(text, jacobi.as_ref(), layout), patches, layout);
+        let text = filled(&text, formulas, layout);
         all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
     };
     template("contacts", CONTACTS);
@@ -130,10 +133,14 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     if patches.is_some() {
         template("patch_rows", PATCH_ROWS);
     }
+    if jacobi.is_some() {
+        template("row_sums", ROW_SUMS);
+    }
     template("contact_terms", CONTACT_TERMS);
     template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
     if newton {
-        template("newton", &with_newton(&format!("{PROBLEM}{ELIMINATION}{NEWTON}"), formulas, layout));
+        let split = Split::new(plan.settings.compliance);
+        template("newton", &with_newton(&format!("{PROBLEM}{ELIMINATION}{NEWTON}"), formulas, &split, layout));
     }
     template("finish", FINISH);
     all
@@ -151,61 +158,6 @@ pub(super) fn draw(plan: &Plan, layout: &Layout) -> Shader {
     Shader { name: "draw".into(), source: format!("{}\n{constants}{DRAW}", common(plan, layout)) }
 }
 
-/// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers, which of patches are four a contact, and settled.
-pub(super) fn loops_of_contacts(pairs: usize, patches: bool) -> usize {
-    let (points, len) =
-        if patches { (4 * (1 + 7) + 4 + CONTACT_LEN + 3, VERTEX + 3 * CONTACT_LEN) } else { (7, CONTACT_LEN) };
-    5 * pairs + MOST_CAPACITY * (points + 1 + len)
-}
-
-/// Iterations of all loops of a sweep.
-fn loops_of_a_sweep(l: &Layout) -> usize {
-    // the cone of a disc, and the secular equation of the ellipsoid
-    1 + l.capacity + l.scalar_rows() + l.most_patches() * (DISC_STEPS + SECULAR_STEPS + 1)
-}
-
-/// Iterations of all loops of one round of sweeps.
-pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
-    let check_every = plan.settings.check_every.max(1) as usize;
-    // the sweeps, and the two passes of the certificate
-    1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows())
-}
-
-/// Iterations of all loops of an invocation of Newton: of what it does once a world, and of a step.
-pub(super) fn loops_of_newton(l: &Layout) -> (usize, usize) {
-    let (nv, lanes, scalars, units) = (l.nv, newton_lanes(l.nv), l.scalar_rows(), l.capacity + l.scalar_rows());
-    let tile_rows = l.newton_tile_rows().max(3);
-    let tiles = (3 * l.capacity + scalars).div_ceil(tile_rows);
-    // contacts and scalar rows of an invocation; rows and columns of the system, of those from k on
-    let own = units / lanes + 2 * tiles;
-    let (own_rows, own_columns) = (|k: usize| (nv - k).div_ceil(lanes / 8), |k: usize| (nv + 1 - k).div_ceil(8));
-    let load = tiles * (2 + tile_rows * nv / lanes);
-    let reload = if tiles > 1 { load } else { 0 };
-    // z, the residuals, and the largest of all invocations
-    let certificate = 2 * (tiles + reload) + units + own + lanes;
-    let add = tiles + units;
-    let elimination = 3 * nv + (1..nv).map(|k| own_rows(k) * (1 + own_columns(k))).sum::<usize>();
-    let step = 3 + nv * (nv + 1) / lanes + 2 * (tiles + reload + own * (1 + nv)) + add + elimination;
-    let choice = 2 * NEWTON_SUMS + lanes + 4 * own;
-    // with z before them
-    let sweeps = tiles + reload + units + STEP_SWEEPS * (1 + tiles + reload + units);
-    (2 + load + certificate, 1 + step + choice + sweeps + certificate)
-}
-
-/// How many worlds a workgroup of Newton may have to take on, one after another.
-pub(super) fn worlds_of_a_workgroup(plan: &Plan, l: &Layout) -> usize {
-    let ((once, step), (_, steps)) = (loops_of_newton(l), loop_limits(plan, l));
-    (LOOP_BUDGET / (once + steps * step)).max(1)
-}
-
-/// Rounds of sweeps and steps of Newton at most: as many as the settings ask for, and loops may turn ([`LOOP_BUDGET`]).
-pub(super) fn loop_limits(plan: &Plan, l: &Layout) -> (usize, usize) {
-    let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows()));
-    let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
-    let (once, step) = loops_of_newton(l);
-    (rounds.min(left / loops_of_a_round(plan, l)), NEWTON_LIMIT.min(LOOP_BUDGET.saturating_sub(once) / step))
-}
-
 /// The head of an entry point whose invocations are worlds.
 fn entry(name: &str) -> String {
     format!(
@@ -218,7 +170,7 @@ fn entry(name: &str) -> String {
 fn common(plan: &Plan, l: &Layout) -> String {
     let mut out = String::new();
     let settings = &plan.settings;
-    let (rounds, newton_steps) = loop_limits(plan, l);
+    let rounds = rounds_of_sweeps(plan, l);
     for (name, value) in [
         ("NV", l.nv),
         ("PAIR_COUNT", l.pairs.len()),
@@ -254,7 +206,6 @@ fn common(plan: &Plan, l: &Layout) -> String {
         ("SUMS", NEWTON_SUMS),
         // the last of the sums
         ("MERIT_NOW", NEWTON_SUMS - 1),
-        ("NEWTON_LIMIT", newton_steps),
         ("Q", Layout::Q),
         ("V", l.v()),
         ("OUTCOME", l.outcome()),
@@ -301,6 +252,8 @@ fn common(plan: &Plan, l: &Layout) -> String {
             let _ = writeln!(out, "const {name} = {value}u;");
         }
         let _ = writeln!(out, "const FAR = {FAR:e}f;");
+    }
+    if l.patches || l.jacobi {
         let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);
     }
     for (name, value) in [

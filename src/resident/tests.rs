@@ -1,11 +1,13 @@
 use super::formulas::{self, Formulas};
 use super::layout::Layout;
+use super::loops::{NEWTON_LIMIT, Turn, loops_of_turns, newton_turns, rounds_of_sweeps, worlds_of_a_workgroup};
 use super::patch_formulas::{self, PatchFormulas};
 use super::shaders::{draw, movers, shaders, stages};
+use super::twin::{Problem, Twin, World};
 use crate::gpu::LOOP_BUDGET;
 use crate::lane::Real;
 use crate::model::{Integrator, Model};
-use crate::solver::FrictionLaw;
+use crate::solver::{Algorithm, BlockSize, FrictionLaw, Header, REPORT_LEN, REPORT_LIVE, SWEPT, SolveSettings, sweeps};
 use crate::step::{Plan, Settings};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -104,10 +106,19 @@ fn the_recorded_free_motion_gives_the_bits_of_the_stages() {
     }
 }
 
-/// The example models with points, and with patches.
+/// Jacobi with either law.
+fn jacobi_plans() -> [(&'static str, Plan); 2] {
+    let algorithm = Algorithm::Jacobi;
+    let soft = Settings { algorithm, friction: FrictionLaw::Box, compliance: 1e-3, ..Settings::default() };
+    let cone = Settings { algorithm, ..Settings::default() };
+    [("quadruped", plan_of(model("quadruped"), cone)), ("humanoid", plan_of(model("humanoid"), soft))]
+}
+
+/// The example models with points, swept by Jacobi, and with patches.
 fn every_plan() -> Vec<(&'static str, Plan)> {
     let mut all: Vec<_> = MODELS.map(|name| (name, plan(name))).into();
     all.push(("ant", plan_with("ant", Integrator::Rk4)));
+    all.extend(jacobi_plans());
     all.extend(patch_plans());
     all
 }
@@ -278,19 +289,196 @@ fn a_pass_of_gauss_seidel_lowers_what_the_certificate_measures() {
 #[test]
 fn no_shader_may_exceed_what_lavapipe_loops() {
     for (name, plan) in every_plan() {
-        assert!(super::shaders::loops_of_contacts(plan.collide.pairs.len(), true) <= LOOP_BUDGET, "{name}");
+        assert!(super::loops::loops_of_contacts(plan.collide.pairs.len(), true) <= LOOP_BUDGET, "{name}");
         for capacity in [1, 16, super::MOST_CAPACITY] {
             let layout = Layout::new(&plan, capacity);
             let units = layout.capacity + layout.scalar_rows();
-            let (rounds, newton_steps) = super::shaders::loop_limits(&plan, &layout);
-            assert!(rounds * super::shaders::loops_of_a_round(&plan, &layout) + 4 * units <= LOOP_BUDGET);
-            let (once, step) = super::shaders::loops_of_newton(&layout);
-            assert!(once + newton_steps * step <= LOOP_BUDGET);
-            assert!(
-                super::shaders::worlds_of_a_workgroup(&plan, &layout) * (once + newton_steps * step) <= LOOP_BUDGET
-            );
+            let rounds = rounds_of_sweeps(&plan, &layout);
+            assert!(rounds * super::loops::loops_of_a_round(&plan, &layout) + 4 * units <= LOOP_BUDGET);
             assert!(rounds >= 5 && (capacity > 16 || rounds >= 20), "{name}: {rounds} rounds");
-            assert!(newton_steps >= 5 && (capacity > 16 || newton_steps >= 16), "{name}: {newton_steps}");
+            for contacts in 0..=capacity {
+                let turns = newton_turns(&layout, contacts);
+                let loops = loops_of_turns(&layout, contacts, turns);
+                assert!(worlds_of_a_workgroup(&layout) > 0 && worlds_of_a_workgroup(&layout) * loops <= LOOP_BUDGET);
+                // up to 16 contacts there is room for alternating directions
+                assert!(turns >= 5 && (contacts > 16 || turns > NEWTON_LIMIT), "{name}: {turns}");
+            }
         }
+    }
+}
+
+/// A world of the twins with the problem that it poses: its model in its first keyframe, if it has one, sinking and sliding.
+fn posed(twins: &Twin<'_>) -> World {
+    let (l, model) = (&twins.layout, &*twins.plan.model);
+    let mut w = World {
+        state: vec![0.0; l.state_len()],
+        given: vec![0.0; l.given_len()],
+        motion: vec![0.0; l.motion_len()],
+        contact: vec![0.0; l.contact_buffer_len()],
+        rows: vec![0.0; l.rows_buffer_len()],
+        listed: false,
+    };
+    let q = model.keyframes.first().map_or(&model.q0, |key| &key.q);
+    w.state[..l.nq].iter_mut().zip(q).for_each(|(to, q)| *to = *q as f32);
+    w.state[l.v()..l.outcome()].copy_from_slice(&samples(&mut 5, l.nv));
+    w.state[l.v()] += 4.0;
+    w.state[l.v() + 2] -= 2.0;
+    w.given[l.gravity()..l.mass_scale()].iter_mut().zip(&model.gravity).for_each(|(to, g)| *to = *g as f32);
+    w.given[l.mass_scale()..l.friction()].fill(1.0);
+    let frictions = w.given[l.friction()..].iter_mut().zip(&model.geoms);
+    frictions.for_each(|(to, geom)| *to = geom.friction[0] as f32);
+    for stage in ["free_motion", "contacts", "contact_rows", "row_sums", "contact_terms"] {
+        twins.run(stage, &mut w);
+    }
+    assert!(w.runs(l) && w.count() > 0, "{} contacts", w.count());
+    w
+}
+
+/// A block of the batched solver.
+struct Block {
+    size: BlockSize,
+    delassus: Vec<f32>,
+    bias: Vec<f32>,
+    friction: Vec<f32>,
+    bounds: Vec<f32>,
+    impulse: Vec<f32>,
+}
+
+/// The velocity problem of a world with W formed.
+fn formed(twins: &Twin<'_>, w: &World) -> Block {
+    let (l, nv) = (&twins.layout, twins.layout.nv);
+    let scalars: Vec<(usize, usize)> = (0..l.scalar_rows()).filter_map(|s| Some((s, w.acts(l, s)?))).collect();
+    let mut y: Vec<&[f32]> = Vec::new();
+    let (mut bias, mut friction, mut impulse) = (Vec::new(), Vec::new(), Vec::new());
+    for row in (0..w.count()).map(|c| l.row_len() * c) {
+        y.extend(w.rows[row + Layout::ROW_Y..][..3 * nv].chunks_exact(nv));
+        bias.extend_from_slice(&w.rows[row + l.row_bias()..][..3]);
+        impulse.extend_from_slice(&w.rows[row + l.row_impulse()..][..3]);
+        friction.push(w.rows[row + l.row_friction()]);
+    }
+    for (s, scalar) in &scalars {
+        y.push(&w.motion[scalar + super::layout::SCALAR_HEAD..][..nv]);
+        bias.push(w.motion[scalar + 2]);
+        impulse.push(w.rows[l.scalar_impulse() + s]);
+    }
+    let n = y.len();
+    let mut delassus: Vec<f32> = (0..n * n).map(|k| y[k / n].iter().zip(y[k % n]).map(|(a, b)| a * b).sum()).collect();
+    // normals give way
+    (0..w.count()).for_each(|c| delassus[3 * c * (n + 1)] += twins.plan.settings.compliance as f32);
+    let size = BlockSize { contact_count: w.count(), scalar_count: scalars.len() };
+    let bounds = scalars.iter().flat_map(|(s, _)| twins.bounds(*s)).collect();
+    Block { size, delassus, bias, friction, bounds, impulse }
+}
+
+/// Sums in another order.
+const ROUNDED: f32 = 1e-5;
+
+#[test]
+fn sweeps_of_jacobi_are_the_cpus_with_w_formed() {
+    for (name, plan) in jacobi_plans() {
+        let twins = Twin::new(&plan, &Layout::new(&plan, 16), false);
+        for count in [1, 2, 16] {
+            let mut w = posed(&twins);
+            let Block { size, delassus, bias, friction, bounds, mut impulse } = formed(&twins, &w);
+            let settings =
+                SolveSettings { tolerance: 0.0, iterations: count, check_every: count, ..plan.settings.solve() };
+            let (mut next, mut report) = (vec![0.0; impulse.len()], [0.0f32; REPORT_LEN]);
+            report[REPORT_LIVE] = SWEPT as f32;
+            let header = Header::new(size, &settings);
+            sweeps(&header, &delassus, &bias, &friction, &bounds, &mut next, &mut impulse, &mut report);
+            let mut p = Problem { which: 0, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
+            twins.certify(&w, &mut p);
+            let jacobi = twins.jacobi.as_ref().expect("Jacobi");
+            (0..count).for_each(|_| twins.sweep_jacobi(jacobi, &mut w, &mut p));
+            let told = impulses(&twins, &w);
+            assert_eq!(told.len(), impulse.len());
+            let largest = impulse.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+            assert!(largest > 0.0 && size.scalar_count > 0, "{name}: nothing is pushed");
+            for (k, (a, b)) in told.iter().zip(&impulse).enumerate() {
+                assert!((a - b).abs() <= ROUNDED * largest, "{name}, {count} sweeps, row {k}: {a:e} and {b:e}");
+            }
+        }
+    }
+}
+
+/// Impulses of the velocity problem, contacts first.
+fn impulses(twins: &Twin<'_>, w: &World) -> Vec<f32> {
+    let l = &twins.layout;
+    let contacts = (0..w.count()).flat_map(|c| w.rows[l.row_len() * c + l.row_impulse()..][..3].to_vec());
+    let acting = (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some());
+    contacts.chain(acting.map(|s| w.rows[l.scalar_impulse() + s])).collect()
+}
+
+/// Some steps of alternating directions with W formed, in f64, as `split` of the CPU's Newton has them but for its scaling: ρ is ρ times the mean diagonal of a contact or row.
+fn split(b: &Block, steps: usize) -> Vec<f64> {
+    const ALPHA: f64 = 1.6;
+    let (n, contacts) = (b.bias.len(), 3 * b.size.contact_count);
+    let w = nalgebra::DMatrix::from_iterator(n, n, b.delassus.iter().map(|x| f64::from(*x)));
+    let bias = nalgebra::DVector::from_iterator(n, b.bias.iter().map(|x| f64::from(*x)));
+    let first = |i: usize| if i < contacts { 3 * (i / 3)..3 * (i / 3) + 3 } else { i..i + 1 };
+    let rho =
+        nalgebra::DVector::from_fn(n, |i, _| 1e-3 * first(i).map(|j| w[(j, j)]).sum::<f64>() / first(i).len() as f64);
+    let friction = |c: usize| f64::from(b.friction[c]);
+    let corrected = |u: &nalgebra::DVector<f64>, sign: f64| {
+        let mut u = u.clone();
+        (0..b.size.contact_count).for_each(|c| u[3 * c] += sign * friction(c) * u[3 * c + 1].hypot(u[3 * c + 2]));
+        u
+    };
+    let project = |p: &nalgebra::DVector<f64>| {
+        let mut z = p.clone();
+        for c in 0..b.size.contact_count {
+            let on = crate::solver::formulas::project_cone([p[3 * c], p[3 * c + 1], p[3 * c + 2]], friction(c));
+            (0..3).for_each(|k| z[3 * c + k] = on[k]);
+        }
+        for s in 0..b.size.scalar_count {
+            z[contacts + s] = p[contacts + s].max(f64::from(b.bounds[2 * s])).min(f64::from(b.bounds[2 * s + 1]));
+        }
+        z
+    };
+    let system = (&w + nalgebra::DMatrix::from_diagonal(&rho)).lu();
+    let start = nalgebra::DVector::from_iterator(n, b.impulse.iter().map(|x| f64::from(*x)));
+    let mut p = &start - corrected(&(&w * &start + &bias), 1.0).component_div(&rho);
+    for _ in 0..steps {
+        let z = project(&p);
+        let l = (&z - &p).component_mul(&rho);
+        let x = system.solve(&(z.component_mul(&rho) + corrected(&l, -1.0) - &bias)).expect("W + ρ is regular");
+        p = x * ALPHA + &z * (1.0 - ALPHA) - l.component_div(&rho);
+    }
+    project(&p).iter().copied().collect()
+}
+
+/// What is rounded in u is enlarged by 1/ρ.
+const ROUNDED_SPLIT: f64 = 5e-4;
+
+#[test]
+fn alternating_directions_are_those_with_w_formed() {
+    for (name, compliance) in [("quadruped", 0.0), ("humanoid", 1e-3)] {
+        let plan = plan_of(model(name), Settings { compliance, ..Settings::default() });
+        let twins = Twin::new(&plan, &Layout::new(&plan, 16), true);
+        let mut pushed = 0.0f64;
+        for steps in [0, 1, 2, 8] {
+            let mut w = posed(&twins);
+            let mut p = Problem { which: 0, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
+            // from where sweeps lead, as on the device
+            twins.certify(&w, &mut p);
+            (0..8).for_each(|_| twins.sweep(&twins.formulas.project_contact, &mut w, &mut p));
+            let answer = split(&formed(&twins, &w), steps);
+            for step in 0..=steps {
+                twins.certify(&w, &mut p);
+                twins.newton_step(&mut w, &p, if step == 0 { Turn::FirstSplit } else { Turn::Split }, 0.0);
+            }
+            let told = impulses(&twins, &w);
+            let largest = answer.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+            pushed = pushed.max(largest);
+            assert_eq!(told.len(), answer.len());
+            for (k, (a, b)) in told.iter().zip(&answer).enumerate() {
+                let apart = (f64::from(*a) - b).abs();
+                assert!(
+                    apart <= ROUNDED_SPLIT * largest,
+                    "{name}, {steps} steps, row {k}: {a:e} and {b:e} of {largest:e}"
+                );
+            }
+        }
+        assert!(pushed > 0.0, "{name}: nothing is pushed");
     }
 }

@@ -2,9 +2,12 @@
 //! functions that they were recorded from.
 
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
+use super::jacobi::Jacobi;
 use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, GUARD, Layout, PAIR_LEN, PointFormula, SCALAR_HEAD};
+use super::loops::rounds_of_sweeps;
 use super::patch_formulas::PatchFormulas;
-use super::shaders::{CONTRACTS, loop_limits};
+use super::shaders::CONTRACTS;
+use super::split::Split;
 use crate::contact::PATCH_ROWS;
 use crate::lane::Program;
 use crate::solver::TRUSTED_FLOOR;
@@ -27,8 +30,12 @@ pub(super) struct Twin<'a> {
     pub plan: &'a Plan,
     pub layout: Layout,
     pub formulas: Formulas,
+    /// Alternating directions.
+    pub split: Split,
     /// Where contacts may be patches.
     pub patches: Option<PatchFormulas>,
+    /// Where Jacobi sweeps.
+    pub jacobi: Option<Jacobi>,
     pub tables: Vec<f32>,
     /// Whether Newton follows on sweeps.
     pub newton: bool,
@@ -84,7 +91,9 @@ impl<'a> Twin<'a> {
             plan,
             layout: layout.clone(),
             formulas: Formulas::new(plan, layout),
+            split: Split::new(plan.settings.compliance),
             patches,
+            jacobi: layout.jacobi.then(|| Jacobi::new(plan, layout)),
             tables: layout.tables(),
             newton,
         }
@@ -111,6 +120,7 @@ impl<'a> Twin<'a> {
             "contacts" => self.contacts(w),
             "contact_rows" => self.contact_rows(w),
             "patch_rows" => self.patch_rows(w),
+            "row_sums" => self.row_sums(w),
             "contact_terms" => self.contact_terms(w),
             "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
             "finish" => self.finish(w),
@@ -434,7 +444,7 @@ impl<'a> Twin<'a> {
             let first = l.scalar_impulse();
             w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
         }
-        let (rounds, _) = loop_limits(self.plan, l);
+        let rounds = rounds_of_sweeps(self.plan, l);
         let check_every = settings.check_every.max(1);
         // worlds with patches are swept only
         let newton = self.newton && (0..w.count()).all(|c| self.patch_at(w, c).is_none());
@@ -446,7 +456,10 @@ impl<'a> Twin<'a> {
             }
             if round > 0 {
                 for _ in 0..check_every {
-                    self.sweep(&self.formulas.sweep_contact, w, &mut p);
+                    match &self.jacobi {
+                        None => self.sweep(&self.formulas.sweep_contact, w, &mut p),
+                        Some(jacobi) => self.sweep_jacobi(jacobi, w, &mut p),
+                    }
                 }
                 swept += check_every;
             }

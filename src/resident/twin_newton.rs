@@ -3,7 +3,8 @@
 
 use super::formulas::LENGTHS;
 use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
-use super::shaders::{FIRST_DELTA, LEAST_DELTA, STEP_SWEEPS, loop_limits};
+use super::loops::{STEP_SWEEPS, Turn, newton_turns};
+use super::shaders::{FIRST_DELTA, LEAST_DELTA};
 use super::twin::{Problem, Twin, World, joined};
 use std::ops::Range;
 
@@ -53,32 +54,46 @@ impl Twin<'_> {
         u
     }
 
-    fn contact_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> ([f32; 3], Law) {
+    fn contact_law(&self, w: &World, p: &Problem, c: usize, kind: Turn, delta: f32) -> ([f32; 3], Law) {
         let l = &self.layout;
         let row = l.row_len() * c;
         let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
         let (impulse, bias) = (three(l.row_impulse() + 3 * p.which), three(l.row_bias() + 3 * p.which));
         let u = self.felt(w, c, bias, &p.z);
         let friction = w.rows[row + l.row_friction()];
-        let law = self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &three(l.row_own()), &[friction, delta]]));
+        let own = three(l.row_own());
+        let law = match kind.splits() {
+            None => self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &own, &[friction, delta]])),
+            Some(first) => {
+                let kept = three(l.row_newton());
+                self.split.contact_law.evaluate(&joined(&[&u, &impulse, &kept, &own, &[friction, first]]))
+            }
+        };
         let m = [0, 1, 2].map(|i| [law[3 * i], law[3 * i + 1], law[3 * i + 2]]);
         let felt = times(&m, u);
         let lack = [0, 1, 2].map(|i| (law[9 + i] - impulse[i]) - felt[i]);
-        (u, Law { m, lack, merit: law[12] })
+        (u, Law { m, lack, merit: law.get(12).copied().unwrap_or_default() })
     }
 
-    fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, delta: f32) -> (f32, Law) {
+    fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, kind: Turn, delta: f32) -> (f32, Law) {
         let impulse = w.rows[self.scalar_impulse(p.which, s)];
         let u = self.felt_scalar(w, scalar, w.motion[scalar + 2 + p.which], &p.z);
-        let [lower, upper] = self.bounds(s);
-        let law = self.formulas.scalar_law.evaluate(&[u, impulse, w.motion[scalar + 1], lower, upper, delta]);
+        let ([lower, upper], own) = (self.bounds(s), w.motion[scalar + 1]);
+        let law = match kind.splits() {
+            None => self.formulas.scalar_law.evaluate(&[u, impulse, own, lower, upper, delta]),
+            Some(first) => {
+                let kept = w.rows[self.layout.scalar_newton() + s];
+                self.split.scalar_law.evaluate(&[u, impulse, kept, own, first])
+            }
+        };
         let mut m = [[0.0; 3]; 3];
         m[0][0] = law[0];
-        (u, Law { m, lack: [(-law[0]).mul_add(u, law[1] - impulse), 0.0, 0.0], merit: law[2] })
+        let lack = [(-law[0]).mul_add(u, law[1] - impulse), 0.0, 0.0];
+        (u, Law { m, lack, merit: law.get(2).copied().unwrap_or_default() })
     }
 
-    /// A step from z, if one gets anything. Returns δ of the next one.
-    fn newton_step(&self, w: &mut World, p: &Problem, delta: f32) -> f32 {
+    /// A step from z: of Newton, if one gets anything, or of alternating directions. Returns δ of the next one.
+    pub fn newton_step(&self, w: &mut World, p: &Problem, kind: Turn, delta: f32) -> f32 {
         let (l, f, nv) = (&self.layout, &self.formulas, self.layout.nv);
         let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count()));
         // merits after steps of several lengths, and before, of every invocation
@@ -87,7 +102,7 @@ impl Twin<'_> {
         (0..nv).for_each(|d| system[columns * d + d] = 1.0);
         for [contacts, scalars] in &tiles {
             for c in contacts.clone() {
-                let (_, law) = self.contact_law(w, p, c, delta);
+                let (_, law) = self.contact_law(w, p, c, kind, delta);
                 merits[(c - contacts.start) % lanes][MERIT_NOW] += law.merit;
                 let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * nv];
                 for column in 0..columns {
@@ -104,7 +119,7 @@ impl Twin<'_> {
             }
             for s in scalars.clone() {
                 let Some(scalar) = w.acts(l, s) else { continue };
-                let (_, law) = self.scalar_law(w, p, s, scalar, delta);
+                let (_, law) = self.scalar_law(w, p, s, scalar, kind, delta);
                 merits[(s - scalars.start) % lanes][MERIT_NOW] += law.merit;
                 let y = &w.motion[scalar + SCALAR_HEAD..][..nv];
                 for column in 0..columns {
@@ -120,29 +135,47 @@ impl Twin<'_> {
         for [contacts, scalars] in &tiles {
             for c in contacts.clone() {
                 let (row, lane) = (l.row_len() * c, (c - contacts.start) % lanes);
-                let (u, law) = self.contact_law(w, p, c, delta);
+                let (u, law) = self.contact_law(w, p, c, kind, delta);
                 let u_step = self.felt(w, c, [0.0; 3], &answer);
                 let felt = times(&law.m, u_step);
                 let step = [0, 1, 2].map(|i| law.lack[i] - felt[i]);
                 let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
                 let (impulse, own) = (three(l.row_impulse() + 3 * p.which), three(l.row_own()));
                 let friction = w.rows[row + l.row_friction()];
+                if let Some(first) = kind.splits() {
+                    let kept = three(l.row_newton());
+                    let part = joined(&[&step, &impulse, &kept, &[friction, first]]);
+                    let told = self.split.contact_part.evaluate(&part);
+                    w.rows[row + l.row_newton()..][..3].copy_from_slice(&told[..3]);
+                    w.rows[row + l.row_impulse() + 3 * p.which..][..3].copy_from_slice(&told[3..]);
+                    continue;
+                }
                 let told = f.contact_merits.evaluate(&joined(&[&u, &impulse, &u_step, &step, &own, &[friction]]));
                 (0..LENGTHS.len()).for_each(|k| merits[lane][k] += told[k]);
                 w.rows[row + l.row_newton()..][..3].copy_from_slice(&step);
             }
             for s in scalars.clone() {
                 let Some(scalar) = w.acts(l, s) else { continue };
-                let (u, law) = self.scalar_law(w, p, s, scalar, delta);
+                let (u, law) = self.scalar_law(w, p, s, scalar, kind, delta);
                 let u_step = self.felt_scalar(w, scalar, 0.0, &answer);
                 let step = (-law.m[0][0]).mul_add(u_step, law.lack[0]);
                 let impulse = w.rows[self.scalar_impulse(p.which, s)];
                 let [lower, upper] = self.bounds(s);
+                if let Some(first) = kind.splits() {
+                    let part = [step, impulse, w.rows[l.scalar_newton() + s], lower, upper, first];
+                    let told = self.split.scalar_part.evaluate(&part);
+                    w.rows[l.scalar_newton() + s] = told[0];
+                    w.rows[self.scalar_impulse(p.which, s)] = told[1];
+                    continue;
+                }
                 let told = f.scalar_merits.evaluate(&[u, impulse, u_step, step, w.motion[scalar + 1], lower, upper]);
                 let merits = &mut merits[(s - scalars.start) % lanes];
                 (0..LENGTHS.len()).for_each(|k| merits[k] += told[k]);
                 w.rows[l.scalar_newton() + s] = step;
             }
+        }
+        if kind.splits().is_some() {
+            return FIRST_DELTA as f32;
         }
         let sums: Vec<f32> = (0..NEWTON_SUMS).map(|k| merits.iter().fold(0.0, |sum, own| sum + own[k])).collect();
         let mut best = 0;
@@ -171,17 +204,23 @@ impl Twin<'_> {
 
     /// Stages `velocity newton` and `position newton` of a listed world.
     pub fn newton(&self, problem: usize, w: &mut World) {
-        let (_, limit) = loop_limits(self.plan, &self.layout);
+        let turns = newton_turns(&self.layout, w.count());
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut delta, mut steps) = (FIRST_DELTA as f32, 0);
         let mut solved = self.certify(w, &mut p);
-        while !solved && steps < limit {
-            delta = self.newton_step(w, &p, delta);
-            steps += 1;
-            // z anew, and sweeps from there
-            self.certify(w, &mut p);
-            for _ in 0..STEP_SWEEPS {
-                self.sweep(&self.formulas.project_contact, w, &mut p);
+        for turn in 0..turns {
+            if solved {
+                break;
+            }
+            let kind = Turn::of(turn, turns);
+            delta = self.newton_step(w, &p, kind, delta);
+            if kind == Turn::Newton {
+                steps += 1;
+                // z anew, and sweeps from there
+                self.certify(w, &mut p);
+                for _ in 0..STEP_SWEEPS {
+                    self.sweep(&self.formulas.project_contact, w, &mut p);
+                }
             }
             solved = self.certify(w, &mut p);
         }
