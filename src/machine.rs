@@ -25,15 +25,17 @@ pub struct Limits {
     pub bytes: f64,
 }
 
-/// Measures the limits of the threads of the rayon pool, all at once; takes about a second.
-pub fn limits() -> Limits {
+/// Measures the limits of so many threads, all at once; takes about a second. Default: as many as [`Settings::threads`](crate::Settings::threads) has by default.
+pub fn limits(threads: Option<usize>) -> Limits {
+    let threads = threads.unwrap_or_else(rayon::current_num_threads).max(1);
     let best = |of: fn() -> f64| {
-        (0..TRIES)
-            .map(|_| {
-                let threads = rayon::broadcast(|_| of());
-                threads.iter().sum::<f64>() / threads.len() as f64
+        let together = || {
+            std::thread::scope(|scope| {
+                let all: Vec<_> = (0..threads).map(|_| scope.spawn(of)).collect();
+                all.into_iter().map(|thread| thread.join().unwrap_or_default()).sum::<f64>() / threads as f64
             })
-            .fold(0.0, f64::max)
+        };
+        (0..TRIES).map(|_| together()).fold(0.0, f64::max)
     };
     Limits { operations: best(operations), bytes: best(bytes) }
 }
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn limits_are_of_this_world() {
-        let limits = limits();
+        let limits = limits(None);
         println!("{limits:?}");
         assert!(limits.operations > 1e8 && limits.operations < 1e13, "{limits:?}");
         assert!(limits.bytes > 1e7 && limits.bytes < 1e13, "{limits:?}");

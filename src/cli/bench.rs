@@ -143,7 +143,7 @@ const COUNTED: usize = 32;
 /// Measures and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let (mut all, mut outcome) = (Vec::new(), Ok(()));
-    let Limits { operations, bytes } = limits();
+    let Limits { operations, bytes } = limits(a.step.threads.map(|count| count as usize));
     let limit = MachineLimits { gflops: 1e-9 * operations, gigabytes_per_second: 1e-9 * bytes };
     for path in &a.models {
         let model = Model::from_mjcf_file(path)?;

@@ -357,8 +357,8 @@ mod tests {
             // those that Jacobi has swept and solved
             let swept = worlds.iter().filter(|w| w.runs(&twins.layout) && w.contact[5] > 0.0).count();
             assert!(!twins.layout.jacobi || swept > 0, "{name}: nothing is swept");
-            // some come as far as alternating directions
-            assert!(name != "ant" || most > NEWTON_LEG as f32, "{name}: at most {most} steps of Newton");
+            // some come as far as alternating directions: more steps of both problems than come before those
+            assert!(name != "ant" || most > 2.0 * NEWTON_LEG as f32, "{name}: at most {most} steps of Newton");
             // patches are swept only
             assert!(twins.layout.patches || (listed > 0) == twins.newton, "{name}: Newton has {listed}");
             println!("{name}: rounding decided in {} of {}: {decided:#?}", decided.len(), steps * WORLDS);

@@ -208,7 +208,9 @@ impl Resident {
             let name = &self.chain.device().info().name;
             return Err(Error::Device(format!("{name} binds too little for one workgroup of worlds; use backend cpu")));
         }
-        let most = most.min(MOST_WORKGROUPS * self.worlds_of_a_workgroup);
+        let most = most.min(MOST_WORKGROUPS * self.worlds_of_a_workgroup / WORKGROUP * WORKGROUP);
+        // sets of like size: a small one takes as long as the latency of its chain
+        let most = world_count.div_ceil(world_count.div_ceil(most).max(1)).next_multiple_of(WORKGROUP);
         let tables = self.layout.tables();
         self.chain.clear();
         self.sets.clear();

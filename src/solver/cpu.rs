@@ -1,10 +1,11 @@
 //! All stages of a solve on the CPU, tile by tile.
 
-use super::batch::Batch;
+use super::batch::{Batch, REPORT_RESIDUAL};
 use super::carried::{Carried, sweep_carrying};
-use super::gathering::{Gathering, sweep_gathered};
+use super::gathering::{Gathering, LARGEST, sweep_gathered};
 use super::large::{LargeBlock, solve_large};
 use super::patch::{self, polish_patches, solve_patches};
+use super::project::is_finite;
 use super::rounds::newton;
 use super::settings::{FrictionLaw, Header, SolveSettings};
 use super::sweeps::sweeps;
@@ -113,7 +114,9 @@ fn solve_all<R: Pack>(
             }
             level.run(Sweeps { tiles, class, which, settings, scratch });
         }
-        level.run(GatheredSweeps { blocks, which, settings, scratch });
+        if !scratch.gathering.parts.is_empty() {
+            level.run(GatheredSweeps { blocks, which, settings, scratch });
+        }
         if settings.uses_newton() {
             level.run(Newton { blocks, which, settings, level, scratch });
         }
@@ -170,7 +173,10 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
             };
             let (open, size) = (answered.not(), tiles.size);
             let one = &mut tiles.reborrow().one(which, tile);
-            if (1..=R::LANES / 2).contains(&(open.bits().count_ones() as usize)) {
+            // what is not finite stays where it is: of that not every number is copied
+            let few = (1..=R::LANES / 2).contains(&(open.bits().count_ones() as usize));
+            let finite = !open.and(is_finite(one.report[REPORT_RESIDUAL]).not()).any();
+            if few && finite && size.row_count() <= LARGEST {
                 scratch.gathering.take((class, tile), open, size, one, false);
             } else {
                 sweep_carrying(header, settings, one, answered, &mut scratch.carried);
@@ -193,7 +199,10 @@ impl<R: Pack> Task for GatheredSweeps<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Scratch { gathering, carried, .. } = self.scratch;
-        sweep_gathered(self.settings, self.blocks, self.which, gathering, carried);
+        // a scalar has no lane that is idle
+        if const { R::LANES > 1 } {
+            sweep_gathered(self.settings, self.blocks, self.which, gathering, carried);
+        }
     }
 }
 

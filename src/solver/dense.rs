@@ -22,19 +22,6 @@ pub(super) struct Dense<R> {
     right: Vec<R>,
 }
 
-impl<R: Pack> Dense<R> {
-    /// Copies what is below the diagonal of W above it.
-    #[inline(always)]
-    pub fn mirror(&mut self, size: BlockSize) {
-        let n = size.row_count();
-        for i in 0..n {
-            for j in 0..i {
-                self.delassus[j * n + i] = self.delassus[i * n + j];
-            }
-        }
-    }
-}
-
 impl<R: Pack> Matrix<R> for Dense<R> {
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {

@@ -9,6 +9,8 @@ use super::size::BlockSize;
 use super::tiles::{Blocks, OneTile, Which};
 use crate::lane::{Mask, Pack, PackMask};
 
+/// Largest block that is gathered, rows: beyond, Newton's system leaves the cache.
+pub(super) const LARGEST: usize = 200;
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
 
@@ -23,7 +25,7 @@ pub(super) struct Gathering<R: Pack> {
     /// Rows of the block at hand, and of the gathered tile.
     pub rows: Vec<(usize, usize)>,
     /// The tile.
-    pub tile: NewtonTile<R, Dense<R>>,
+    pub newton: NewtonTile<R, Dense<R>>,
     /// A single block.
     pub alone: NewtonTile<R::Scalar, Dense<R::Scalar>>,
 }
@@ -67,7 +69,7 @@ impl<R: Pack> Gathering<R> {
             kept: Vec::new(),
             marks: Vec::new(),
             rows: Vec::new(),
-            tile: NewtonTile::new(Dense::default()),
+            newton: NewtonTile::new(Dense::default()),
             alone: NewtonTile::new(Dense::default()),
         }
     }
@@ -122,16 +124,16 @@ impl<R: Pack> Gathering<R> {
     /// Gathers `blocks`, one in each lane of the tile. What a block lacks is zero and changes no bit of it.
     #[inline(always)]
     pub fn gather(&mut self, header: &Header, all: &mut dyn Blocks<R>, which: Which, blocks: &[Part]) {
-        self.tile.clear(header);
+        self.newton.clear(header);
         for (lane, part) in blocks.iter().enumerate() {
             let tiles = all.tiles(part.group);
             let size = tiles.size;
-            self.find_rows(part, size, self.tile.size);
-            let Self { kept, rows, tile, .. } = self;
-            copy(tile, lane, part, kept, rows, size, &tiles.one(which, part.tile));
-            tile.set_goal(lane, header, all.tiles(part.group).one(which, part.tile).report, part.lane);
+            self.find_rows(part, size, self.newton.size);
+            let Self { kept, rows, newton, .. } = self;
+            let from = tiles.one(which, part.tile);
+            copy(newton, lane, part, kept, rows, size, &from);
+            newton.set_goal(lane, header, from.report, part.lane);
         }
-        self.tile.matrix.mirror(self.tile.size);
     }
 
     /// Gathers one block by itself.
@@ -145,7 +147,6 @@ impl<R: Pack> Gathering<R> {
         let Self { kept, rows, alone, .. } = self;
         copy(alone, 0, part, kept, rows, size, &from);
         alone.set_goal(0, header, from.report, part.lane);
-        alone.matrix.mirror(part.size);
     }
 }
 
@@ -197,6 +198,7 @@ fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &m
         let mut has = R::Mask::splat(false);
         for r in i..i + rows {
             has = has.or(zero.lt(tile.delassus[r * n + r])).or(zero.lt(tile.bias[r].abs()));
+            has = has.or(zero.lt(tile.impulse[r].abs()));
         }
         marks[k] = has;
         if !acting {
@@ -225,7 +227,7 @@ fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &m
     marks.truncate(count);
 }
 
-/// Copies the kept rows of a block into a lane, of W what is not above its diagonal.
+/// Copies the kept rows of a block into a lane.
 #[inline(always)]
 fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
     newton: &mut NewtonTile<N, Dense<N>>,
@@ -237,10 +239,10 @@ fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
     tile: &OneTile<'_, R>,
 ) {
     let (n, room) = (size.row_count(), newton.size.row_count());
-    for (k, &(i, to)) in rows.iter().enumerate() {
+    for &(i, to) in rows {
         let (from_row, to_row) =
             (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus[to * room..(to + 1) * room]);
-        for &(j, to) in &rows[..=k] {
+        for &(j, to) in rows {
             to_row[to].set(lane, from_row[j].get(part.lane));
         }
         newton.bias[to].set(lane, tile.bias[i].get(part.lane));
@@ -281,7 +283,7 @@ pub(super) fn sweep_gathered<R: Pack>(
         let header = Header::new(room, settings);
         gathering.gather(&header, all, which, blocks);
         let mut report = [R::zero(); REPORT_LEN];
-        sweep_carrying(header, settings, &mut gathering.tile.one(&mut report), R::Mask::splat(false), carried);
+        sweep_carrying(header, settings, &mut gathering.newton.one(&mut report), R::Mask::splat(false), carried);
         for (lane, part) in blocks.iter().enumerate() {
             let tiles = all.tiles(part.group);
             gathering.find_rows(part, tiles.size, room);
@@ -290,7 +292,7 @@ pub(super) fn sweep_gathered<R: Pack>(
                 to.report[entry].set(part.lane, report[entry].get(lane));
             }
             for &(own, gathered) in &gathering.rows {
-                to.impulse[own].set(part.lane, gathering.tile.impulse[gathered].get(lane));
+                to.impulse[own].set(part.lane, gathering.newton.impulse[gathered].get(lane));
             }
         }
     }

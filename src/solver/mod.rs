@@ -64,7 +64,7 @@ pub(crate) use tiles::{array_tiles, begin_sweeps};
 #[cfg(feature = "gpu")]
 pub(crate) mod formulas {
     pub(crate) use super::coulomb::contact_impulse;
-    pub(crate) use super::newton::{Mode, expand, tests};
+    pub(crate) use super::newton::{Mode, RELAXATION, expand, tests};
     pub(crate) use super::pgs::{contact_steps, update_contact};
     pub(crate) use super::project::{corrected_normal, inverse, project_cone, project_interval};
     pub(crate) use super::residual::{contact_residual, row_residual};

@@ -30,7 +30,7 @@ const FIRST_DELTA: f64 = 1e-4;
 /// Least k of a sliding contact: bounds the curvature (1 − k)/k.
 const LEAST_SHARE: f64 = 1e-3;
 /// Over-relaxation α of alternating directions.
-const RELAXATION: f64 = 1.6;
+pub(crate) const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
 pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 pub(super) const ENOUGH: f64 = 0.1;
@@ -60,7 +60,7 @@ pub(super) enum Start {
 }
 
 impl Round {
-    /// Whether the answer of a round replaces the one before: what starts elsewhere must end well.
+    /// Whether the answer of a round replaces the one before: what starts elsewhere must end well, on the rows that take part in it.
     pub fn keeps(&self, unsolved: bool) -> bool {
         matches!(self.start, Start::Here | Start::Swept) || !unsolved
     }

@@ -2,7 +2,7 @@
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL};
 use super::dense::Dense;
-use super::gathering::{Gathering, Part, of_like_size};
+use super::gathering::{Gathering, LARGEST, Part, of_like_size};
 use super::newton::{NewtonTile, Round, Start};
 use super::residual::residual;
 use super::settings::{Header, SolveSettings};
@@ -22,8 +22,6 @@ const ROUNDS: [Round; 7] = [
 ];
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 3;
-/// Largest block for Newton, rows: beyond, its system leaves the cache.
-const LARGEST: usize = 200;
 
 /// Newton on the live blocks, a few steps for all and more for those that need them; after every round their certificates anew.
 #[inline(always)]
@@ -96,13 +94,13 @@ fn solve_together<R: Pack>(
     gathering: &mut Gathering<R>,
 ) {
     gathering.gather(header, all, which, blocks);
-    let (steps, unsolved) = gathering.tile.run(header, &round);
+    let (steps, unsolved) = gathering.newton.run(header, &round);
     for (lane, part) in blocks.iter().enumerate() {
         let tiles = all.tiles(part.group);
-        gathering.find_rows(part, tiles.size, gathering.tile.size);
-        let Gathering { rows, tile, .. } = &*gathering;
+        gathering.find_rows(part, tiles.size, gathering.newton.size);
+        let Gathering { rows, newton, .. } = &*gathering;
         let keep = round.keeps(unsolved.get(lane));
-        put_back(part, &mut tiles.one(which, part.tile), rows, tile, lane, steps.get(lane), keep);
+        put_back(part, &mut tiles.one(which, part.tile), rows, newton, lane, steps.get(lane), keep);
     }
 }
 
