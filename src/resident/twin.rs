@@ -69,6 +69,10 @@ impl World {
     pub fn count(&self) -> usize {
         self.contact[0] as usize
     }
+    /// Newton's steps in this step, of both problems.
+    pub fn newton_steps(&self) -> f32 {
+        self.contact[6]
+    }
     fn vector(&self, first: usize) -> [f32; 3] {
         [0, 1, 2].map(|i| self.motion[first + i])
     }
