@@ -25,9 +25,12 @@ pub struct Limits {
     pub bytes: f64,
 }
 
-/// Measures the limits of so many threads, all at once; takes about a second. Default: as many as [`Settings::threads`](crate::Settings::threads) has by default.
+/// Measures the limits of so many threads, all at once, but of no more than there are processors; takes about a second. Default: as many as
+/// [`Settings::threads`](crate::Settings::threads) has by default.
 pub fn limits(threads: Option<usize>) -> Limits {
-    let threads = threads.unwrap_or_else(rayon::current_num_threads).max(1);
+    // each takes memory that no cache holds
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = threads.unwrap_or_else(rayon::current_num_threads).clamp(1, processors);
     let best = |of: fn() -> f64| {
         let together = || {
             std::thread::scope(|scope| {

@@ -35,7 +35,7 @@ impl Turn {
         }
     }
     /// In a step of alternating directions 1 in the first, else 0.
-    pub fn splits(self) -> Option<f32> {
+    pub fn first_split(self) -> Option<f32> {
         match self {
             Self::Newton => None,
             Self::FirstSplit => Some(1.0),

@@ -62,7 +62,7 @@ impl Twin<'_> {
         let u = self.felt(w, c, bias, &p.z);
         let friction = w.rows[row + l.row_friction()];
         let own = three(l.row_own());
-        let law = match kind.splits() {
+        let law = match kind.first_split() {
             None => self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &own, &[friction, delta]])),
             Some(first) => {
                 let kept = three(l.row_newton());
@@ -72,14 +72,14 @@ impl Twin<'_> {
         let m = [0, 1, 2].map(|i| [law[3 * i], law[3 * i + 1], law[3 * i + 2]]);
         let felt = times(&m, u);
         let lack = [0, 1, 2].map(|i| (law[9 + i] - impulse[i]) - felt[i]);
-        (u, Law { m, lack, merit: law.get(12).copied().unwrap_or_default() })
+        (u, Law { m, lack, merit: if kind == Turn::Newton { law[12] } else { 0.0 } })
     }
 
     fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, kind: Turn, delta: f32) -> (f32, Law) {
         let impulse = w.rows[self.scalar_impulse(p.which, s)];
         let u = self.felt_scalar(w, scalar, w.motion[scalar + 2 + p.which], &p.z);
         let ([lower, upper], own) = (self.bounds(s), w.motion[scalar + 1]);
-        let law = match kind.splits() {
+        let law = match kind.first_split() {
             None => self.formulas.scalar_law.evaluate(&[u, impulse, own, lower, upper, delta]),
             Some(first) => {
                 let kept = w.rows[self.layout.scalar_newton() + s];
@@ -89,7 +89,7 @@ impl Twin<'_> {
         let mut m = [[0.0; 3]; 3];
         m[0][0] = law[0];
         let lack = [(-law[0]).mul_add(u, law[1] - impulse), 0.0, 0.0];
-        (u, Law { m, lack, merit: law.get(2).copied().unwrap_or_default() })
+        (u, Law { m, lack, merit: if kind == Turn::Newton { law[2] } else { 0.0 } })
     }
 
     /// A step from z: of Newton, if one gets anything, or of alternating directions. Returns δ of the next one.
@@ -142,7 +142,7 @@ impl Twin<'_> {
                 let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
                 let (impulse, own) = (three(l.row_impulse() + 3 * p.which), three(l.row_own()));
                 let friction = w.rows[row + l.row_friction()];
-                if let Some(first) = kind.splits() {
+                if let Some(first) = kind.first_split() {
                     let kept = three(l.row_newton());
                     let part = joined(&[&step, &impulse, &kept, &[friction, first]]);
                     let told = self.split.contact_part.evaluate(&part);
@@ -161,7 +161,7 @@ impl Twin<'_> {
                 let step = (-law.m[0][0]).mul_add(u_step, law.lack[0]);
                 let impulse = w.rows[self.scalar_impulse(p.which, s)];
                 let [lower, upper] = self.bounds(s);
-                if let Some(first) = kind.splits() {
+                if let Some(first) = kind.first_split() {
                     let part = [step, impulse, w.rows[l.scalar_newton() + s], lower, upper, first];
                     let told = self.split.scalar_part.evaluate(&part);
                     w.rows[l.scalar_newton() + s] = told[0];
@@ -174,7 +174,7 @@ impl Twin<'_> {
                 w.rows[l.scalar_newton() + s] = step;
             }
         }
-        if kind.splits().is_some() {
+        if kind.first_split().is_some() {
             return FIRST_DELTA as f32;
         }
         let sums: Vec<f32> = (0..NEWTON_SUMS).map(|k| merits.iter().fold(0.0, |sum, own| sum + own[k])).collect();

@@ -92,7 +92,7 @@ fn solve_all<R: Pack>(
         if settings.uses_newton() && settings.law == FrictionLaw::Patch {
             polish_patches(blocks, which, level, settings, &mut scratch.patch);
         } else if settings.uses_newton() {
-            level.run(Newton { blocks, which, settings, level, scratch });
+            level.run(Gathered { blocks, which, settings, level, scratch });
         }
         return;
     }
@@ -106,7 +106,6 @@ fn solve_all<R: Pack>(
         }
     }
     for which in [Which::Velocity, Which::Position] {
-        scratch.gathering.clear();
         for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
             if tiles.factored() {
@@ -114,11 +113,8 @@ fn solve_all<R: Pack>(
             }
             level.run(Sweeps { tiles, class, which, settings, scratch });
         }
-        if !scratch.gathering.parts.is_empty() {
-            level.run(GatheredSweeps { blocks, which, settings, scratch });
-        }
         if settings.uses_newton() {
-            level.run(Newton { blocks, which, settings, level, scratch });
+            level.run(Gathered { blocks, which, settings, level, scratch });
         }
     }
 }
@@ -185,27 +181,6 @@ impl<R: Pack> Task for Sweeps<'_, '_, R> {
     }
 }
 
-/// Sweeps over the blocks that have been taken to be gathered.
-struct GatheredSweeps<'a, R: Pack> {
-    blocks: &'a mut dyn Blocks<R>,
-    which: Which,
-    settings: &'a SolveSettings,
-    scratch: &'a mut Scratch<R>,
-}
-
-impl<R: Pack> Task for GatheredSweeps<'_, R> {
-    const COMPILED: Compiled = R::COMPILED;
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Scratch { gathering, carried, .. } = self.scratch;
-        // a scalar has no lane that is idle
-        if const { R::LANES > 1 } {
-            sweep_gathered(self.settings, self.blocks, self.which, gathering, carried);
-        }
-    }
-}
-
 impl<R: Pack> OneTile<'_, R> {
     /// The stage [`sweeps`] on this tile.
     #[inline(always)]
@@ -216,8 +191,8 @@ impl<R: Pack> OneTile<'_, R> {
     }
 }
 
-/// Newton on one problem of the live blocks of all groups.
-struct Newton<'a, R: Pack> {
+/// One problem of the blocks that do not fill the lanes of their tiles: sweeps over those that were taken to be gathered, and Newton on all that are live after sweeps.
+struct Gathered<'a, R: Pack> {
     blocks: &'a mut dyn Blocks<R>,
     which: Which,
     settings: &'a SolveSettings,
@@ -225,11 +200,17 @@ struct Newton<'a, R: Pack> {
     scratch: &'a mut Scratch<R>,
 }
 
-impl<R: Pack> Task for Newton<'_, R> {
+impl<R: Pack> Task for Gathered<'_, R> {
     const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        newton(self.settings, self.blocks, self.which, self.level, &mut self.scratch.gathering);
+        let Self { blocks, which, settings, level, scratch } = self;
+        let Scratch { gathering, carried, .. } = scratch;
+        // a scalar has no lane that is idle
+        if const { R::LANES > 1 } {
+            sweep_gathered(settings, blocks, which, gathering, carried);
+        }
+        newton(settings, blocks, which, level, gathering);
     }
 }

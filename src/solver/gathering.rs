@@ -180,7 +180,7 @@ fn together(parts: &[Part], lanes: usize) -> Option<(usize, BlockSize)> {
 
 /// The lanes that keep each contact and scalar row of a tile: what a block has, or, where `acting` leaves much out of it, what of that is not open (λ = 0 and u > 0).
 ///
-/// Padding is zero throughout, and so is a row that nothing moves and that nothing moves against: neither would change a bit.
+/// Padding is zero throughout, and so is a row that nothing moves, that nothing moves against, and that has no impulse: neither would change a bit.
 #[inline(always)]
 fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &mut Vec<R::Mask>) {
     let (zero, n, count) = (R::zero(), size.row_count(), size.contact_count + size.scalar_count);

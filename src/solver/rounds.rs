@@ -61,6 +61,8 @@ pub(super) fn newton<R: Pack>(
             certify(&header, &mut all.tiles(group).one(which, tile), lanes);
         }
     }
+    // what no round solved is not taken for the next problem
+    gathering.clear();
 }
 
 /// The live blocks, and what is kept of them.
