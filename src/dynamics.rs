@@ -455,13 +455,21 @@ pub fn solve_transposed<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
 
 /// x ← L⁻¹ x
 #[inline(always)]
-pub fn solve_lower<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
+pub fn solve_lower<R: Real, const N: usize>(model: &Model, factor: &[R], x: &mut [&mut [R]; N]) {
     for (i, dof) in model.dofs.iter().enumerate() {
-        let mut sum = x[i];
-        for p in 1..dof.ancestors.len() {
-            sum = (-factor[dof.row_start + p]).mul_add(x[dof.ancestors[p]], sum);
+        let mut sum = [R::zero(); N];
+        for k in 0..N {
+            sum[k] = x[k][i];
         }
-        x[i] = sum;
+        for p in 1..dof.ancestors.len() {
+            let (a, l) = (dof.ancestors[p], -factor[dof.row_start + p]);
+            for k in 0..N {
+                sum[k] = l.mul_add(x[k][a], sum[k]);
+            }
+        }
+        for k in 0..N {
+            x[k][i] = sum[k];
+        }
     }
 }
 
@@ -476,7 +484,7 @@ pub fn free_velocity<R: Real>(model: &Model, dt: R, v: &[R], d: &mut Dynamics<R>
     for i in 0..model.nv() {
         x[i] = x[i] * d.inverse_diagonal[i];
     }
-    solve_lower(model, factor, x);
+    solve_lower(model, factor, &mut [x]);
     for i in 0..model.nv() {
         x[i] = dt.mul_add(x[i], v[i]);
     }

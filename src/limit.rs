@@ -157,7 +157,7 @@ pub fn limits<R: Pack>(
     free_velocity: &[R],
     out: &mut Limits<R>,
 ) {
-    out.slots.clear(R::LANES);
+    out.slots.clear();
     out.gap.clear();
     out.direction.clear();
     out.near.clear();

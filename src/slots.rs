@@ -3,6 +3,8 @@
 //! The contacts (or joint rows) of a world fill slots in their own fixed order, with slots left out between them. There are no more slots than some world needs, and as far as
 //! that allows, entries of one origin, such as a pair of geoms, share a slot in all worlds that have them, so that whole packs are written.
 
+use crate::lane::MOST_LANES;
+
 /// Some lanes of a slot: those whose entry is of one origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotPart {
@@ -30,23 +32,19 @@ pub struct Slots {
     /// The lanes that have each slot, one bit each, shape \[slot\].
     pub present: Vec<u32>,
     /// The first slot that each lane may still take, shape \[lane\].
-    next: Vec<u32>,
+    next: [u32; MOST_LANES],
     /// Number of entries that each lane has still to place, shape \[lane\].
-    left: Vec<u32>,
-    /// Number of slots that there will be: what the lane with most entries needs.
+    left: [u32; MOST_LANES],
+    /// Number of slots that there will be, once the first is placed: what the lane with most entries needs.
     room: u32,
 }
 
 impl Slots {
-    /// Forgets all slots, for a tile of `lanes` lanes. What is to be placed is announced first ([`Slots::announce`]), then placed ([`Slots::place`]), in one order.
-    pub fn clear(&mut self, lanes: usize) {
+    /// Forgets all slots. What is to be placed is announced first ([`Slots::announce`]), then placed ([`Slots::place`]), in one order.
+    pub fn clear(&mut self) {
         self.parts.clear();
         self.present.clear();
-        for counts in [&mut self.next, &mut self.left] {
-            counts.clear();
-            counts.resize(lanes, 0);
-        }
-        self.room = 0;
+        (self.next, self.left) = ([0; MOST_LANES], [0; MOST_LANES]);
     }
 
     /// Announces an entry in some lanes.
@@ -54,7 +52,6 @@ impl Slots {
     pub fn announce(&mut self, lanes: u32) {
         for (lane, left) in self.left.iter_mut().enumerate() {
             *left += lanes >> lane & 1;
-            self.room = self.room.max(*left);
         }
     }
 
@@ -62,27 +59,48 @@ impl Slots {
     /// What it got are the parts that are new.
     #[inline(always)]
     pub fn place(&mut self, origin: usize, lanes: u32) {
+        if self.parts.is_empty() {
+            self.room = self.left.iter().fold(0, |most, left| most.max(*left));
+        }
         let mut rest = lanes;
         while rest != 0 {
-            let mut slot = 0;
-            for (lane, next) in self.next.iter().enumerate() {
-                slot = slot.max(if rest >> lane & 1 != 0 { *next } else { 0 });
-            }
+            let slot = self.behind(rest);
+            // loops over all lanes without branches, which become a few operations on a register of them
             let mut taken = 0;
-            for (lane, (next, left)) in self.next.iter_mut().zip(&mut self.left).enumerate() {
-                if rest >> lane & 1 != 0 && slot + *left <= self.room {
-                    (*next, *left) = (slot + 1, *left - 1);
-                    taken |= 1 << lane;
-                }
+            for (lane, left) in self.left.iter().enumerate() {
+                taken |= u32::from(slot + left <= self.room) << lane;
             }
-            self.parts.push(SlotPart { slot, origin: origin as u32, lanes: taken });
-            let slot = slot as usize;
-            while self.present.len() <= slot {
-                self.present.push(0);
+            taken &= rest;
+            for (lane, left) in self.left.iter_mut().enumerate() {
+                *left -= taken >> lane & 1;
             }
-            self.present[slot] |= taken;
+            self.take(SlotPart { slot, origin: origin as u32, lanes: taken });
             rest &= !taken;
         }
+    }
+
+    /// The first slot behind all that `lanes` have.
+    #[inline(always)]
+    fn behind(&self, lanes: u32) -> u32 {
+        let mut slot = 0;
+        for (lane, next) in self.next.iter().enumerate() {
+            slot = slot.max(next * (lanes >> lane & 1));
+        }
+        slot
+    }
+
+    /// Gives a slot to the lanes of a part.
+    #[inline(always)]
+    fn take(&mut self, part: SlotPart) {
+        for (lane, next) in self.next.iter_mut().enumerate() {
+            // as a select it would be a masked store, which some processors take tens of cycles for
+            *next = (*next).max((part.slot + 1) * (part.lanes >> lane & 1));
+        }
+        self.parts.push(part);
+        while self.present.len() <= part.slot as usize {
+            self.present.push(0);
+        }
+        self.present[part.slot as usize] |= part.lanes;
     }
 
     /// Puts the slots behind those of `first`.
@@ -111,20 +129,9 @@ impl Slots {
     /// Finds a slot behind all that `lanes` have, and gives it to them: at most one more than there were.
     #[inline(always)]
     pub fn add(&mut self, origin: usize, lanes: u32) -> usize {
-        let mut slot = 0;
-        for (lane, next) in self.next.iter().enumerate() {
-            slot = slot.max(if lanes >> lane & 1 != 0 { *next } else { 0 });
-        }
-        for (lane, next) in self.next.iter_mut().enumerate() {
-            *next = if lanes >> lane & 1 != 0 { slot + 1 } else { *next };
-        }
-        self.parts.push(SlotPart { slot, origin: origin as u32, lanes });
-        let slot = slot as usize;
-        if slot == self.present.len() {
-            self.present.push(0);
-        }
-        self.present[slot] |= lanes;
-        slot
+        let slot = self.behind(lanes);
+        self.take(SlotPart { slot, origin: origin as u32, lanes });
+        slot as usize
     }
 
     /// Takes all slots from the lanes that are not among `lanes`.

@@ -95,7 +95,7 @@ impl<'a> State<'a> {
         for (x, inverse) in x.iter_mut().zip(&self.dynamics.inverse_diagonal) {
             *x *= inverse.sqrt();
         }
-        dynamics::solve_lower(self.model, &self.dynamics.response.factor, x);
+        dynamics::solve_lower(self.model, &self.dynamics.response.factor, &mut [x]);
     }
 
     /// The row of `contact`, or what is wrong with it.

@@ -82,8 +82,7 @@ impl<M: Mask> Choice<M> {
     /// The other choice where the mask is set.
     #[inline(always)]
     fn or_where(self, mask: M, other: Self) -> Self {
-        let mix = |a: M, b: M| a.and(mask.not()).or(b.and(mask));
-        Self { first: mix(self.first, other.first), second: mix(self.second, other.second) }
+        Self { first: either(mask, other.first, self.first), second: either(mask, other.second, self.second) }
     }
     /// This one of the three.
     #[inline(always)]
@@ -93,6 +92,12 @@ impl<M: Mask> Choice<M> {
 }
 
 /// `yes` where the mask is set, `no` elsewhere.
+#[inline(always)]
+fn either<M: Mask>(mask: M, yes: M, no: M) -> M {
+    no.and(mask.not()).or(yes.and(mask))
+}
+
+/// The same of three numbers.
 #[inline(always)]
 fn select3<R: Real>(mask: R::Mask, yes: [R; 3], no: [R; 3]) -> [R; 3] {
     let [a, b, c] = yes;

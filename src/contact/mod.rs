@@ -92,7 +92,7 @@ pub struct Near<R> {
 impl<R: Pack> Contacts<R> {
     /// Forgets all contacts; keeps the memory.
     pub fn clear(&mut self) {
-        self.slots.clear(R::LANES);
+        self.slots.clear();
         self.found.clear();
         self.found.resize(R::LANES, 0);
         self.truncate(0);
@@ -410,7 +410,7 @@ pub fn collide<R: Pack>(
     let patches = std::mem::take(&mut contacts.slots);
     let first = contacts.patches.len();
     let mut slots = std::mem::take(&mut contacts.point_slots);
-    slots.clear(R::LANES);
+    slots.clear();
     for near in &*candidates {
         slots.announce(near.gap.lt(reach + deepest).bits());
     }

@@ -3,12 +3,12 @@
 use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles, sin_cos_parts};
 use std::arch::x86_64::{
     __m256, __m256d, _CMP_LT_OQ, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_pd, _mm256_and_ps,
-    _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_pd, _mm256_blendv_ps, _mm256_castps_si256,
-    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64,
-    _mm256_div_pd, _mm256_div_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_max_pd, _mm256_max_ps, _mm256_min_pd,
-    _mm256_min_ps, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_pd, _mm256_or_ps,
-    _mm256_set_epi32, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set1_pd, _mm256_set1_ps,
-    _mm256_slli_epi32, _mm256_sqrt_pd, _mm256_sqrt_ps, _mm256_sub_pd, _mm256_sub_ps, _mm256_xor_pd, _mm256_xor_ps,
+    _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_div_pd, _mm256_div_ps, _mm256_fmadd_pd, _mm256_fmadd_ps,
+    _mm256_max_pd, _mm256_max_ps, _mm256_min_pd, _mm256_min_ps, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_mul_pd,
+    _mm256_mul_ps, _mm256_or_pd, _mm256_or_ps, _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
+    _mm256_sign_epi32, _mm256_slli_epi32, _mm256_sqrt_pd, _mm256_sqrt_ps, _mm256_sub_pd, _mm256_sub_ps, _mm256_xor_pd,
+    _mm256_xor_ps,
 };
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -64,12 +64,12 @@ macro_rules! pair {
     (
         $pair:ident, $mask:ident, $scalar:ty, $lanes:literal, $splat:ident,
         $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $min:ident, $max:ident,
-        $less:ident, $blend:ident, $and:ident, $or:ident, $xor:ident, $and_not:ident, $signs:ident, $spread:expr
+        $less:ident, $and:ident, $or:ident, $xor:ident, $and_not:ident, $signs:ident, $spread:ident, $cast:ident
     ) => {
         impl Mask for $mask {
             #[inline(always)]
             fn splat(bit: bool) -> Self {
-                Self::from_bits(if bit { !0 } else { 0 })
+                intrinsic!(Self([$cast(_mm256_set1_epi32(-i32::from(bit))); 2]))
             }
             #[inline(always)]
             fn and(self, other: Self) -> Self {
@@ -95,6 +95,11 @@ macro_rules! pair {
                 Self([$spread(bits), $spread(bits >> ($lanes / 2))])
             }
             #[inline(always)]
+            fn bits(self) -> u32 {
+                let [a, b] = self.0;
+                intrinsic!($signs(a) as u32 | ($signs(b) as u32) << ($lanes / 2))
+            }
+            #[inline(always)]
             fn any(self) -> bool {
                 self.bits() != 0
             }
@@ -105,15 +110,6 @@ macro_rules! pair {
             #[inline(always)]
             fn set(&mut self, lane: usize, bit: bool) {
                 *self = Self::from_bits(self.bits() & !(1 << lane) | u32::from(bit) << lane);
-            }
-        }
-
-        impl $mask {
-            /// One bit a lane.
-            #[inline(always)]
-            fn bits(self) -> u32 {
-                let [a, b] = self.0;
-                intrinsic!($signs(a) as u32 | ($signs(b) as u32) << ($lanes / 2))
             }
         }
 
@@ -212,8 +208,9 @@ macro_rules! pair {
             }
             #[inline(always)]
             fn select(mask: $mask, yes: Self, no: Self) -> Self {
+                // yes ∧ mask ∨ no ∧ ¬mask. A blend that is stored where `no` came from, the compiler turns into a masked store, for which AMD's cores before Zen 4 take tens of cycles
                 let ([m, n], [a, b], [c, d]) = (mask.0, yes.0, no.0);
-                intrinsic!(Self([$blend(c, a, m), $blend(d, b, n)]))
+                intrinsic!(Self([$or($and(m, a), $and_not(m, c)), $or($and(n, b), $and_not(n, d))]))
             }
         }
 
@@ -240,23 +237,23 @@ macro_rules! pair {
     };
 }
 
-/// The lowest 8 bits, each over a lane.
+/// The lowest 8 bits, each over a lane: −1 with the sign of what is chosen. Where the compiler sees a comparison, it makes a blend of what [`Real::select`] does.
 #[inline(always)]
 fn spread(bits: u32) -> __m256 {
     intrinsic!({
         let each = _mm256_set_epi32(128, 64, 32, 16, 8, 4, 2, 1);
         let chosen = _mm256_and_si256(_mm256_set1_epi32(bits as i32), each);
-        _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, each))
+        _mm256_castsi256_ps(_mm256_sign_epi32(_mm256_set1_epi32(-1), chosen))
     })
 }
 
-/// The lowest 4 bits, each over a lane.
+/// The lowest 4 bits, each over a lane; as [`spread`].
 #[inline(always)]
 fn spread64(bits: u32) -> __m256d {
     intrinsic!({
-        let each = _mm256_set_epi64x(8, 4, 2, 1);
-        let chosen = _mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), each);
-        _mm256_castsi256_pd(_mm256_cmpeq_epi64(chosen, each))
+        let each = _mm256_set_epi32(8, 8, 4, 4, 2, 2, 1, 1);
+        let chosen = _mm256_and_si256(_mm256_set1_epi32(bits as i32), each);
+        _mm256_castsi256_pd(_mm256_sign_epi32(_mm256_set1_epi32(-1), chosen))
     })
 }
 
@@ -275,13 +272,13 @@ pair!(
     _mm256_min_ps,
     _mm256_max_ps,
     _mm256_cmp_ps,
-    _mm256_blendv_ps,
     _mm256_and_ps,
     _mm256_or_ps,
     _mm256_xor_ps,
     _mm256_andnot_ps,
     _mm256_movemask_ps,
-    spread
+    spread,
+    _mm256_castsi256_ps
 );
 pair!(
     Pair64,
@@ -298,13 +295,13 @@ pair!(
     _mm256_min_pd,
     _mm256_max_pd,
     _mm256_cmp_pd,
-    _mm256_blendv_pd,
     _mm256_and_pd,
     _mm256_or_pd,
     _mm256_xor_pd,
     _mm256_andnot_pd,
     _mm256_movemask_pd,
-    spread64
+    spread64,
+    _mm256_castsi256_pd
 );
 
 impl Pair {

@@ -143,6 +143,9 @@ pub trait Real:
     }
 }
 
+/// No number type has more lanes.
+pub(crate) const MOST_LANES: usize = 16;
+
 /// A number, or a pack of numbers whose lanes are worlds: [`Real`] numbers that can be looked into. `LANES` is 1 for the scalar types.
 pub trait Pack: Real<Mask: PackMask> + Send + Sync {
     /// The type of one lane.

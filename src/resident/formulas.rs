@@ -557,7 +557,7 @@ fn finish<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let [q, factor, inverse_root, free, z, position_z, mean, mass_scale, alone] = parts(x, layout.finish_lengths());
     let velocity = |z: &[R]| {
         let mut out: Vec<R> = z.iter().zip(inverse_root).map(|(z, root)| *z * *root).collect();
-        solve_lower(model, factor, &mut out);
+        solve_lower(model, factor, &mut [&mut out]);
         out.iter_mut().zip(free).for_each(|(x, free)| *x += *free);
         out
     };

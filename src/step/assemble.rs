@@ -380,7 +380,7 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
             };
             lower = R::select(lanes, R::constant(bounds[0]), lower);
             upper = R::select(lanes, R::constant(bounds[1]), upper);
-            guess += tile.memory.joint_row(part);
+            guess = R::select(lanes, tile.memory.joint_row(part.origin as usize), guess);
         }
         scalar_row(&posed.places, batch, joint_start + slot, [lower, upper], bias, guess);
     }

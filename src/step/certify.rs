@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::exact::Certificate;
 use super::plan::Plan;
 use super::worker::Worker;
-use crate::lane::{Pack, Scalar};
+use crate::lane::{MOST_LANES, Pack, Scalar};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};
 
@@ -70,6 +70,3 @@ impl<R: Pack> Worker<R> {
         }
     }
 }
-
-/// No number type has more lanes.
-const MOST_LANES: usize = 16;

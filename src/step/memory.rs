@@ -13,9 +13,7 @@ pub struct Memory<R> {
     pub(super) feature: Vec<R>,
     /// Impulse of the contact in world axes, N·s, shape \[contact slot\].
     pub(super) contact_impulse: Vec<Vec3<R>>,
-    /// Index and lanes of the joint rows of every slot.
-    pub(super) joint_rows: Vec<SlotPart>,
-    /// Impulse of the joint row, N·s or N·m·s, shape \[joint slot\].
+    /// Impulse of every joint row, N·s or N·m·s, 0 where it did not act, shape \[joint row\].
     pub(super) joint_impulse: Vec<R>,
     /// Impulse of every bilateral row, shape \[row\], of the worlds that have one, one bit each.
     pub(super) equality_impulse: Vec<R>,
@@ -135,15 +133,10 @@ impl<R: Pack> Memory<R> {
         guess
     }
 
-    /// The impulse of the joint rows of `part`, N·s or N·m·s; 0 where none is remembered.
+    /// The impulse of a joint row, N·s or N·m·s; 0 where none is remembered.
     #[inline(always)]
-    pub(super) fn joint_row(&self, part: &SlotPart) -> R {
-        let mut guess = R::zero();
-        for kept in self.joint_rows.iter().filter(|kept| kept.shared(part) != 0) {
-            let lanes = R::Mask::from_bits(kept.shared(part));
-            guess = R::select(lanes, self.joint_impulse[kept.slot as usize], guess);
-        }
-        guess
+    pub fn joint_row(&self, row: usize) -> R {
+        self.joint_impulse.get(row).copied().unwrap_or(R::zero())
     }
 
     /// The impulse of a bilateral row, N·s or N·m·s; 0 where none is remembered.
@@ -153,16 +146,13 @@ impl<R: Pack> Memory<R> {
         R::select(R::Mask::from_bits(self.equality_lanes), impulse, R::zero())
     }
 
-    /// The joint rows that are remembered, in some worlds: index, the worlds, one bit a lane, and impulse, N·s or N·m·s.
-    #[inline(always)]
-    pub fn joint_rows(&self) -> impl Iterator<Item = (usize, u32, R)> {
-        self.joint_rows.iter().map(|part| (part.origin as usize, part.lanes, self.joint_impulse[part.slot as usize]))
-    }
-
     /// Forgets all of one world.
     pub fn forget(&mut self, lane: usize) {
-        for part in self.contacts.iter_mut().chain(&mut self.joint_rows).chain(&mut self.patches) {
+        for part in self.contacts.iter_mut().chain(&mut self.patches) {
             part.lanes &= !(1 << lane);
+        }
+        for impulse in &mut self.joint_impulse {
+            impulse.set(lane, R::Scalar::from_f64(0.0));
         }
         self.equality_lanes &= !(1 << lane);
     }
@@ -194,9 +184,11 @@ impl<R: Pack> Memory<R> {
                 }
             }
         }
-        for part in self.joint_rows.iter().filter(has) {
-            let x = self.joint_impulse[part.slot as usize].get(lane);
-            all.push((Identity::JointRow(part.origin).key(), [x.to_f64(), 0.0, 0.0]));
+        for (row, impulse) in self.joint_impulse.iter().enumerate() {
+            let x = impulse.get(lane).to_f64();
+            if x != 0.0 {
+                all.push((Identity::JointRow(row as u32).key(), [x, 0.0, 0.0]));
+            }
         }
         if self.equality_lanes >> lane & 1 != 0 {
             for (row, x) in self.equality_impulse.iter().enumerate() {
@@ -210,18 +202,19 @@ impl<R: Pack> Memory<R> {
     pub fn set(&mut self, lane: usize, all: &[Remembered]) {
         self.forget(lane);
         let number = R::Scalar::from_f64;
-        let (mut contact_slots, mut joint_slots, mut patch_slots) = (0, 0, 0);
+        let (mut contact_slots, mut patch_slots) = (0, 0);
         for &(key, [x, y, z]) in all {
             match Identity::of(key) {
                 Identity::JointRow(row) => {
-                    grow(&mut self.joint_impulse, joint_slots, R::zero());
-                    self.joint_impulse[joint_slots].set(lane, number(x));
-                    self.joint_rows.push(SlotPart { slot: joint_slots as u32, origin: row, lanes: 1 << lane });
-                    joint_slots += 1;
+                    let row = row as usize;
+                    if row < MOST_SCALAR_ROWS {
+                        grow(&mut self.joint_impulse, row, R::zero());
+                        self.joint_impulse[row].set(lane, number(x));
+                    }
                 }
                 Identity::Equality(row) => {
                     let row = row as usize;
-                    if row < MOST_EQUALITIES {
+                    if row < MOST_SCALAR_ROWS {
                         grow(&mut self.equality_impulse, row, R::zero());
                         self.equality_impulse[row].set(lane, number(x));
                         self.equality_lanes |= 1 << lane;
@@ -266,7 +259,7 @@ impl<R: Pack> Memory<R> {
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
-            + size_of::<SlotPart>() * (self.contacts.capacity() + self.joint_rows.capacity() + self.patches.capacity())
+            + size_of::<SlotPart>() * (self.contacts.capacity() + self.patches.capacity())
             + size_of::<Transmitted<R>>() * self.transmitted.capacity()
             + size_of::<R>()
                 * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
@@ -280,8 +273,8 @@ fn same<R: Real>(a: R, b: R) -> R::Mask {
     a.lt(b).or(b.lt(a)).not()
 }
 
-/// No model has more bilateral rows: what a snapshot says beyond is nobody's.
-const MOST_EQUALITIES: usize = 1 << 20;
+/// No model has more joint rows, or more bilateral rows: what a snapshot says beyond is nobody's.
+const MOST_SCALAR_ROWS: usize = 1 << 20;
 
 /// Makes sure that there is an entry `index`.
 fn grow<T: Clone>(entries: &mut Vec<T>, index: usize, empty: T) {

@@ -246,13 +246,12 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
 /// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
 #[inline(always)]
 fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
-    let (model, words, position_velocity) = (&*plan.model, plan.rows.words, &mut scratch.position_velocity);
-    tile.memory.keep(tile.lane_count, w);
+    let (model, position_velocity) = (&*plan.model, &mut scratch.position_velocity);
+    tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
     w.struck.add_to(&mut w.impulse, R::one());
     // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
     w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
-    apply(model, words, &w.rows, &w.impulse, &w.response, tile.v);
-    apply(model, words, &w.rows, &w.position_impulse, &w.response, position_velocity);
+    apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [&mut *tile.v, position_velocity]);
     if plan.integrator == Integrator::Rk4 {
         // v̄ + ½ M⁻¹ Jᵀ λ
         for (i, x) in position_velocity.iter_mut().enumerate() {

@@ -232,27 +232,32 @@ pub(crate) fn solve_rows<R: Real, const N: usize>(
     }
 }
 
-/// z = Y λ, shape \[nv\]. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
+/// z = Y λ, shape \[nv\], of some problems. `impulses`: λ of every row of each, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-fn times_impulse<R: Pack>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [R]) {
-    let (nv, contact_slots) = (z.len(), rows.frame.len());
-    z.fill(R::zero());
+fn times_impulse<R: Pack, const N: usize>(words: usize, rows: &Rows<R>, impulses: [&[R]; N], z: &mut [&mut [R]; N]) {
+    let (nv, contact_slots) = (z[0].len(), rows.frame.len());
+    for z in &mut *z {
+        z.fill(R::zero());
+    }
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
         if count == 3 {
             // a loop of known length
-            let x = [impulse[start], impulse[start + 1], impulse[start + 2]];
             for dof in rows.support(words, slot) {
-                let mut sum = z[dof];
-                for i in 0..3 {
-                    sum = rows.y[(start + i) * nv + dof].mul_add(x[i], sum);
+                for k in 0..N {
+                    let mut sum = z[k][dof];
+                    for i in 0..3 {
+                        sum = rows.y[(start + i) * nv + dof].mul_add(impulses[k][start + i], sum);
+                    }
+                    z[k][dof] = sum;
                 }
-                z[dof] = sum;
             }
             continue;
         }
         for dof in rows.support(words, slot) {
-            z[dof] = rows.y[start * nv + dof].mul_add(impulse[start], z[dof]);
+            for k in 0..N {
+                z[k][dof] = rows.y[start * nv + dof].mul_add(impulses[k][start], z[k][dof]);
+            }
         }
     }
 }
@@ -260,7 +265,7 @@ fn times_impulse<R: Pack>(words: usize, rows: &Rows<R>, impulse: &[R], z: &mut [
 /// u ← u + W λ = u + Yᵀ Y λ for all rows of the worlds of `which`, before and without impulses alike. `z`: room for Y λ, shape \[nv\].
 #[inline(always)]
 pub fn strike<R: Pack>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R], rows: &mut Rows<R>) {
-    times_impulse(words, rows, impulse, z);
+    times_impulse(words, rows, [impulse], &mut [&mut *z]);
     let contact_slots = rows.frame.len();
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
@@ -280,16 +285,25 @@ pub fn strike<R: Pack>(words: usize, which: R::Mask, impulse: &[R], z: &mut [R],
     }
 }
 
-/// Stage 9: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulse`: λ of every row, 0 where a world has not got it, shape \[row\].
+/// Stage 9, of some problems: v⁺ = v* + M⁻¹ Jᵀ λ = v* + L⁻¹ D̂^(−1/2) Y λ. `impulses`: λ of every row of each, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
-pub fn apply<R: Pack>(model: &Model, words: usize, rows: &Rows<R>, impulse: &[R], d: &Response<R>, out: &mut [R]) {
-    let nv = model.nv();
-    times_impulse(words, rows, impulse, out);
-    for i in 0..nv {
-        out[i] = out[i] * d.inverse_root[i];
+pub fn apply<R: Pack, const N: usize>(
+    plan: &Plan,
+    rows: &Rows<R>,
+    impulses: [&[R]; N],
+    d: &Response<R>,
+    mut out: [&mut [R]; N],
+) {
+    times_impulse(plan.rows.words, rows, impulses, &mut out);
+    for out in &mut out {
+        for (x, root) in out.iter_mut().zip(&d.inverse_root) {
+            *x = *x * *root;
+        }
     }
-    crate::dynamics::solve_lower(model, &d.factor, out);
-    for i in 0..nv {
-        out[i] += d.free_velocity[i];
+    crate::dynamics::solve_lower(&plan.model, &d.factor, &mut out);
+    for out in &mut out {
+        for (x, free) in out.iter_mut().zip(&d.free_velocity) {
+            *x += *free;
+        }
     }
 }

@@ -80,9 +80,12 @@ impl<R: Real> Slip<R> {
 #[inline(always)]
 fn slip<R: Pack>(words: usize, slot: usize, [friction, softness]: [R; 2], before: [R; 3], rows: &Rows<R>) -> Slip<R> {
     let (nv, soft) = (rows.y.len() / rows.free.len(), &rows.soft[slot]);
-    let bias = |i: usize| rows.free[3 * slot + i] - soft.target[i];
+    let mut bias = [R::zero(); 3];
+    for (i, bias) in bias.iter_mut().enumerate() {
+        *bias = rows.free[3 * slot + i] - soft.target[i];
+    }
     let held = R::zero().lt(friction * before[0]);
-    let way = [R::select(held, -before[1], bias(1)), R::select(held, -before[2], bias(2))];
+    let way = [R::select(held, -before[1], bias[1]), R::select(held, -before[2], bias[2])];
     let length = way[0].mul_add(way[0], way[1] * way[1]).sqrt();
     let inverse = R::select(R::zero().lt(length), R::one() / length, R::zero());
     let [s1, s2] = [way[0] * inverse, way[1] * inverse];
@@ -97,7 +100,7 @@ fn slip<R: Pack>(words: usize, slot: usize, [friction, softness]: [R; 2], before
     Slip {
         friction,
         softness,
-        bias: [bias(0), s1.mul_add(bias(1), s2 * bias(2))],
+        bias: [bias[0], s1.mul_add(bias[1], s2 * bias[2])],
         delassus: [w_nn, w_ss, w_sn],
         used: R::select(held, length / (friction * before[0]), R::zero()),
     }

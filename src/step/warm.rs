@@ -3,13 +3,13 @@
 use super::memory::Memory;
 use super::patches::transmitted;
 use super::posed::Posed;
-use crate::lane::Pack;
+use crate::lane::{Pack, PackMask};
 use crate::slots::{SlotPart, first_lanes};
 
 impl<R: Pack> Memory<R> {
-    /// The impulses of a step, and whose they are.
+    /// The impulses of a step, and whose they are. `joint_rows`: how many the model has.
     #[inline(always)]
-    pub(super) fn keep(&mut self, lane_count: usize, posed: &Posed<R>) {
+    pub(super) fn keep(&mut self, joint_rows: usize, lane_count: usize, posed: &Posed<R>) {
         let Posed { contacts, limits, rows, impulse, .. } = posed;
         let patch_slots = contacts.patches.len();
         self.patches.clear();
@@ -34,9 +34,12 @@ impl<R: Pack> Memory<R> {
         }
         let first = 3 * rows.frame.len() + contacts.patch_rows();
         let last = first + limits.gap.len();
-        self.joint_rows.clone_from(&limits.slots.parts);
         self.joint_impulse.clear();
-        self.joint_impulse.extend_from_slice(&impulse[first..last]);
+        self.joint_impulse.resize(joint_rows, R::zero());
+        for part in &limits.slots.parts {
+            let (row, lanes) = (&mut self.joint_impulse[part.origin as usize], R::Mask::from_bits(part.lanes));
+            *row = R::select(lanes, impulse[first + part.slot as usize], *row);
+        }
         self.equality_impulse.clear();
         self.equality_impulse.extend_from_slice(&impulse[last..]);
         self.equality_lanes = first_lanes(lane_count);

@@ -4,7 +4,7 @@ use super::loads::Loads;
 use super::seen::{Seen, pose_in};
 use crate::dynamics::{actuator_force, clamp};
 use crate::kinematics::{Kinematics, triple};
-use crate::lane::{Pack, PackMask, Scalar};
+use crate::lane::{Pack, Scalar};
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Frame, Model};
 use crate::spatial::{Motion, Quat, Vec3};
@@ -171,16 +171,15 @@ pub(super) fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let start = o.row.len();
     o.row.resize(start + seen.model.nv(), R::zero());
     let inverse = R::constant(1.0 / seen.dt);
-    for (row, lanes, impulse) in seen.memory.joint_rows() {
-        // A snapshot may bring rows that no joint has.
-        let Some(row) = o.joint_rows.get(row) else { continue };
+    // A snapshot may bring rows that no joint has.
+    for (i, row) in o.joint_rows.iter().enumerate() {
+        let impulse = seen.memory.joint_row(i);
         let (dof, sign) = match *row {
             JointRow::Lower(joint) => (seen.model.joints[joint].v_start, 1.0),
             JointRow::Upper(joint) => (seen.model.joints[joint].v_start, -1.0),
             JointRow::DryFriction(dof) => (dof, 1.0),
             JointRow::Ball(_) => continue,
         };
-        let force = R::select(R::Mask::from_bits(lanes), R::constant(sign) * impulse * inverse, R::zero());
-        o.row[start + dof] += force;
+        o.row[start + dof] += R::constant(sign) * impulse * inverse;
     }
 }
