@@ -165,7 +165,8 @@ fn tint(name: &str, source: &str) -> std::io::Result<Option<String>> {
     let path = std::env::temp_dir().join(format!("delassus-{}-{name}.wgsl", std::process::id()));
     std::fs::write(&path, source)?;
     // it is told to write what it has understood, in the place of the source
-    let said = std::process::Command::new("tint").arg("--output-name").args([&path, &path]).output();
+    let command = std::env::var_os("DELASSUS_TINT").unwrap_or_else(|| "tint".into());
+    let said = std::process::Command::new(command).arg("--output-name").args([&path, &path]).output();
     std::fs::remove_file(&path)?;
     let said = said?;
     Ok((!said.status.success()).then(|| String::from_utf8_lossy(&said.stderr).into_owned()))
@@ -180,8 +181,7 @@ fn every_shader_is_valid_for_a_second_compiler() {
     match tint("spoilt", spoilt) {
         Ok(said) => assert!(said.is_some_and(|text| text.contains("uniform control flow"))),
         Err(error) => {
-            let required = std::env::var("DELASSUS_REQUIRE_TINT").is_ok_and(|value| !value.is_empty() && value != "0");
-            assert!(!required, "DELASSUS_REQUIRE_TINT is set: {error}");
+            assert!(std::env::var_os("DELASSUS_TINT").is_none(), "DELASSUS_TINT is set: {error}");
             eprintln!("NOT CHECKED: shaders with tint: {error}");
             return;
         }
