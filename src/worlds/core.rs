@@ -4,8 +4,7 @@
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
 use super::fields::{Field, parameters_of};
-use super::observe::Evaluate;
-use super::observer::Observer;
+use super::observe::{Evaluate, Observer};
 #[cfg(feature = "gpu")]
 use super::on_device::OnDevice;
 use super::past::Past;
@@ -23,6 +22,7 @@ use crate::gpu::Device;
 use crate::lane::{Pack, Scalar};
 use crate::model::Model;
 use crate::parameters::PARAMETERS;
+use crate::quantity::Now;
 #[cfg(feature = "gpu")]
 use crate::resident::StageComparison;
 use crate::solver::DeviceWork;
@@ -123,16 +123,22 @@ impl<R: Pack> Core<R> {
         self.threads.each(chunks, |(c, out)| {
             let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut observer = pooled.unwrap_or_else(|| Observer::new(model));
+            let mut own_control = vec![R::zero(); nu];
             for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
                 let tile = c * tiles + i;
                 let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
+                for (i, x) in control[worlds.start * nu..worlds.end * nu].iter().enumerate() {
+                    own_control[i % nu].set(i / nu, R::Scalar::from_f64(*x));
+                }
                 let seen = Seen {
-                    model,
+                    now: Now {
+                        model,
+                        q: &self.q[tile * nq..(tile + 1) * nq],
+                        v: &self.v[tile * nv..(tile + 1) * nv],
+                        parameters: parameters_of(&self.fields, tile),
+                        control: &own_control,
+                    },
                     dt: self.plan.dt,
-                    q: &self.q[tile * nq..(tile + 1) * nq],
-                    v: &self.v[tile * nv..(tile + 1) * nv],
-                    parameters: parameters_of(&self.fields, tile),
-                    control: &control[worlds.start * nu..worlds.end * nu],
                     memory: &memory[tile],
                     equalities: &self.plan.equalities,
                     past: self.past.seen(tile, &self.watched[worlds.clone()]),
@@ -140,7 +146,7 @@ impl<R: Pack> Core<R> {
                 };
                 self.plan.level.run(Evaluate { quantities, seen: &seen, observer: &mut observer });
                 for (lane, row) in rows.chunks_exact_mut(size).enumerate() {
-                    row.iter_mut().zip(&observer.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
+                    row.iter_mut().zip(&observer.evaluation.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
                 }
             }
             self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);

@@ -17,12 +17,10 @@ mod mask;
 mod noise;
 mod numbers;
 mod observe;
-mod observer;
 #[cfg(feature = "gpu")]
 mod on_device;
 mod past;
 mod pose;
-mod quantity;
 mod seen;
 mod sensors;
 mod snapshot;
@@ -35,6 +33,7 @@ mod volume;
 
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
+pub use crate::quantity::{Axes, Quantity};
 pub use crate::report::{WorldReport, WorldStatus};
 #[cfg(feature = "gpu")]
 pub use crate::resident::StageComparison;
@@ -49,7 +48,6 @@ pub use mask::Mask;
 pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
-pub use quantity::{Axes, Quantity};
 pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
 pub use stepping::Stepping;
