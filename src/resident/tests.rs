@@ -134,13 +134,11 @@ fn quantities(model: &Model) -> Vec<Quantity> {
 
 #[test]
 fn the_recorded_quantities_give_the_bits_of_the_functions() {
-    let mut pieces = 0;
     for name in MODELS {
         let plan = plan(name);
         let (layout, all) = (Layout::new(&plan, 8), quantities(&plan.model));
         let program = observation::recorded(&plan, &layout, &all);
         let len: usize = all.iter().map(|quantity| quantity.len(&plan.model)).sum();
-        pieces = observation::observers(&plan, &layout, &program, len).0.len().max(pieces);
         let mut random = 7u32;
         for _ in 0..20 {
             let x = samples(&mut random, layout.inputs());
@@ -151,7 +149,6 @@ fn the_recorded_quantities_give_the_bits_of_the_functions() {
             }
         }
     }
-    assert!(pieces > 1, "some are told in several shaders");
 }
 
 /// The shaders of the quantities of a model.
