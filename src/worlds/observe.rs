@@ -67,7 +67,9 @@ fn evaluate_one<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observe
             push(&mut o.evaluation.row, [force, moment]);
         }
         Quantity::LimitForce => limit_force(seen, o),
-        Quantity::Sensor(i) if quantity.looks_back(seen.now.model) => super::sensors::read(i, seen, o),
+        Quantity::Sensor(i) if quantity.looks_back(seen.now.model) => {
+            super::sensors::read(i, seen, &o.loads, &mut o.evaluation.row);
+        }
         _ => evaluate(quantity, &seen.now, &mut o.evaluation),
     }
 }

@@ -1,6 +1,6 @@
 //! The sensors of the model that look back at the last substep, in lanes.
 
-use super::observe::Observer;
+use super::loads::Loads;
 use super::seen::Seen;
 use crate::lane::Pack;
 use crate::model::{Frame, FrameReading, Reading};
@@ -9,10 +9,9 @@ use crate::spatial::Vec3;
 
 /// Appends what sensor `i` reads, within its cutoff.
 #[inline(always)]
-pub(super) fn read<R: Pack>(i: usize, seen: &Seen<'_, R>, o: &mut Observer<R>) {
+pub(super) fn read<R: Pack>(i: usize, seen: &Seen<'_, R>, loads: &Loads<R>, row: &mut Vec<R>) {
     let sensor = &seen.now.model.sensors[i];
     let Some(reading) = sensor.reading else { return };
-    let (loads, row) = (&o.loads, &mut o.evaluation.row);
     let start = row.len();
     match reading {
         Reading::Accelerometer(s) => push(row, loads.acceleration(seen, Frame::Site(s), true)),
