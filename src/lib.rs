@@ -14,6 +14,7 @@ pub mod fluid;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;
+mod quantity;
 pub mod slots;
 pub mod contact;
 pub mod limit;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 28] = [
+const MODULES: [&str; 29] = [
     "error",
     "waiting",
     "lane",
@@ -17,6 +17,7 @@ const MODULES: [&str; 28] = [
     "dynamics",
     "runge_kutta",
     "query",
+    "quantity",
     "slots",
     "contact",
     "limit",

@@ -259,6 +259,18 @@ class Worlds:
         """
         return Observer(self, quantities)
 
+    def bring_back(self, observer: Observer | None) -> None:
+        """Lets a step on the backend gpu bring back reports and what this observer reads only; None: reports and state, as at first.
+
+        The quantities are evaluated on the device, and the observer, or another of some of them, reads nothing more for it. Positions and velocities stay
+        there until somebody asks. On other backends it changes nothing. Where the device fails, worlds go back to the state that was read last, and to
+        its time, and the step raises ``delassus.Error``; read positions now and then to bound what is lost.
+
+        Args:
+            observer: of these worlds; contacts, limit forces and sensors of the last substep cannot be among what it reads.
+        """
+        self._core.bring_back(None if observer is None else observer._core)
+
     def set_state(self, q: ArrayLike, v: ArrayLike, worlds: ArrayLike | None = None) -> None:
         """Replaces positions and velocities of the chosen worlds, and forgets their warm start.
 

@@ -254,6 +254,12 @@ impl Worlds {
         let out = out.numbers()?;
         self.with(|w| py.detach(|| w.observe_into(&quantities.list, out)).map_err(exception))
     }
+    /// Lets a step on a device bring back these quantities in the place of the state; none: the state.
+    #[pyo3(signature = (quantities))]
+    fn bring_back(&self, py: Python<'_>, quantities: Option<&Quantities>) -> PyResult<()> {
+        let list = quantities.map(|quantities| &quantities.list[..]);
+        self.with(|w| py.detach(|| w.bring_back(list)).map_err(exception))
+    }
     fn time(&self, mut out: PyReadwriteArray1<'_, f64>) -> PyResult<()> {
         let out = out.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
         self.with(|w| {

@@ -332,6 +332,31 @@ def test_masses_of_a_world_enter():
     np.testing.assert_allclose(com["com"][1], com["block"][1], atol=1e-5)
 
 
+def test_what_is_brought_back_is_what_is_observed(ant):
+    backends = ["cpu"]
+    try:
+        delassus.Worlds(ant, 1, backend="gpu")
+        backends.append("gpu")
+    except delassus.Error:
+        pass  # no driver on this machine
+    for backend in backends:
+        looks = []
+        for lazily in (False, True):
+            worlds = delassus.Worlds(ant, 3, backend=backend)
+            torso = worlds.observer(position=of.position(1), velocities=of.VELOCITIES)
+            if lazily:
+                worlds.bring_back(torso)
+            worlds.step(np.full((3, ant.nu), 0.3), substeps=10)
+            looks.append((torso(), worlds.positions()))
+            worlds.bring_back(None)
+        for a, b in zip(looks[0][0].values(), looks[1][0].values(), strict=True):
+            # a shader and the CPU round f32 otherwise
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(looks[0][1], looks[1][1])
+    with pytest.raises(delassus.Error, match="not told by the state"):
+        worlds.bring_back(worlds.observer(x=of.LIMIT_FORCE))
+
+
 def test_what_is_not_there_is_refused(ant):
     worlds = delassus.Worlds(ant, 2)
     for quantity, message in (

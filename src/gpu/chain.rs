@@ -35,6 +35,8 @@ struct Set {
     /// Those of the storage bindings.
     buffers: Vec<wgpu::Buffer>,
     /// One a header.
+    uniforms: Vec<wgpu::Buffer>,
+    /// One a header.
     groups: Vec<wgpu::BindGroup>,
     /// Where numbers are on their way back.
     staging: wgpu::Buffer,
@@ -107,40 +109,7 @@ impl Chain {
         }
         let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some("chain"), entries: &entries };
         let layout = device.device.create_bind_group_layout(&descriptor);
-        let pipeline_layout = device.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some("chain"),
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let compile = |kernel: &Kernel<'_>| {
-            let module = device.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(kernel.name),
-                source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
-            });
-            device.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(kernel.name),
-                layout: Some(&pipeline_layout),
-                module: &module,
-                entry_point: Some(kernel.name),
-                // shaders write what they read of it
-                compilation_options: wgpu::PipelineCompilationOptions {
-                    zero_initialize_workgroup_memory: false,
-                    ..Default::default()
-                },
-                cache: None,
-            })
-        };
-        // a browser has no threads, and compiles while other things go on
-        #[cfg(target_family = "wasm")]
-        let pipelines: std::thread::Result<_> = Ok(kernels.iter().map(compile).collect());
-        #[cfg(not(target_family = "wasm"))]
-        let pipelines = std::thread::scope(|scope| {
-            let threads: Vec<_> = kernels.iter().map(|kernel| scope.spawn(|| compile(kernel))).collect();
-            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<std::result::Result<Vec<_>, _>>()
-        });
-        device.check()?;
-        let pipelines =
-            pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))?;
+        let pipelines = compiled(&device, &layout, kernels)?;
         let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
         Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
     }
@@ -193,18 +162,71 @@ impl Chain {
             return Ok(false);
         }
         self.device.check()?;
-        let groups = headers.iter().map(|header| {
+        let uniform = |header: &&[u8]| {
             let uniform = buffer(header.len() as u64, Use::UNIFORM | Use::COPY_DST);
             self.device.queue.write_buffer(&uniform, 0, header);
-            let all = std::iter::once(&uniform).chain(&buffers).enumerate();
+            uniform
+        };
+        let uniforms: Vec<_> = headers.iter().map(uniform).collect();
+        let groups = self.groups(&uniforms, &buffers);
+        self.sets.push(Set { buffers, uniforms, groups, staging, asked: 0, arrival: Arrival::default() });
+        self.bytes += all;
+        self.device.check()?;
+        Ok(true)
+    }
+
+    /// What shaders of a set are bound to, one a header.
+    fn groups(&self, uniforms: &[wgpu::Buffer], buffers: &[wgpu::Buffer]) -> Vec<wgpu::BindGroup> {
+        let group = |uniform: &wgpu::Buffer| {
+            let all = std::iter::once(uniform).chain(buffers).enumerate();
             let entries: Vec<_> =
                 all.map(|(k, b)| wgpu::BindGroupEntry { binding: k as u32, resource: b.as_entire_binding() }).collect();
             let (label, layout) = (Some("chain"), &self.layout);
-            device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
-        });
-        let groups = groups.collect();
-        self.sets.push(Set { buffers, groups, staging, asked: 0, arrival: Arrival::default() });
-        self.bytes += all;
+            self.device.device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
+        };
+        uniforms.iter().map(group).collect()
+    }
+
+    /// Compiles kernels more, in the place of those from `first` on.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device refuses a shader; those from `first` on are gone then.
+    pub fn replace_kernels(&mut self, first: usize, kernels: &[Kernel<'_>]) -> Result<()> {
+        self.pipelines.truncate(first);
+        self.pipelines.extend(compiled(&self.device, &self.layout, kernels)?);
+        Ok(())
+    }
+
+    /// Lets a storage binding (counted from 1) of a set have no less than `bytes`, and what is read back at once no less than `back`. What a binding held is lost where it grows. Returns whether
+    /// the device has the memory; where it has not, all is as it was.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    pub fn widen(&mut self, set: usize, binding: usize, bytes: u64, back: u64) -> Result<bool> {
+        use wgpu::BufferUsages as Use;
+        let there = [self.sets[set].buffers[binding - 1].size(), self.sets[set].staging.size()];
+        let more = bytes.saturating_sub(there[0]) + back.saturating_sub(there[1]);
+        if self.bytes + more > self.device.limits.memory_bytes {
+            return Ok(false);
+        }
+        let buffer = |size, usage| {
+            let label = Some("chain");
+            self.device.device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false })
+        };
+        let wider = (there[0] < bytes).then(|| buffer(bytes, Use::STORAGE | Use::COPY_DST | Use::COPY_SRC));
+        let staging = (there[1] < back).then(|| buffer(back, Use::MAP_READ | Use::COPY_DST));
+        if self.device.refused_memory() {
+            return Ok(false);
+        }
+        self.device.check()?;
+        if let Some(wider) = wider {
+            self.sets[set].buffers[binding - 1] = wider;
+            self.sets[set].groups = self.groups(&self.sets[set].uniforms, &self.sets[set].buffers);
+        }
+        if let Some(staging) = staging {
+            self.sets[set].staging = staging;
+        }
+        self.bytes += more;
         self.device.check()?;
         Ok(true)
     }
@@ -282,17 +304,21 @@ impl Chain {
         self.device.check()
     }
 
-    /// Asks for numbers of a storage binding (counted from 1) of a set, as they are after all that was submitted: [`Self::answer`] reads them. Does not wait.
+    /// Asks for numbers of storage bindings (counted from 1) of a set, as they are after all that was submitted: [`Self::answer`] reads them, one after the other. Does not wait.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn ask(&mut self, set: usize, binding: usize, range: Range<usize>) -> Result<()> {
+    pub fn ask(&mut self, set: usize, parts: &[(usize, Range<usize>)]) -> Result<()> {
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let size = size_of::<f32>() as u64;
-        let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
         let Set { buffers, staging, asked, .. } = &mut self.sets[set];
-        encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, 0, bytes);
-        *asked = bytes;
+        *asked = 0;
+        for (binding, range) in parts.iter().filter(|(_, range)| !range.is_empty()) {
+            let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+            encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, *asked, bytes);
+            *asked += bytes;
+        }
+        let bytes = *asked;
         self.submit(encoder)?;
         let set = &mut self.sets[set];
         set.arrival = Arrival::of(&set.staging, bytes);
@@ -403,6 +429,47 @@ impl Chain {
         arrival.await;
         numbers(&self.device, &staging, bytes)
     }
+}
+
+/// Compiles kernels, all at once.
+fn compiled(
+    device: &Device,
+    layout: &wgpu::BindGroupLayout,
+    kernels: &[Kernel<'_>],
+) -> Result<Vec<wgpu::ComputePipeline>> {
+    let pipeline_layout = device.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("chain"),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    });
+    let compile = |kernel: &Kernel<'_>| {
+        let module = device.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(kernel.name),
+            source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
+        });
+        device.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(kernel.name),
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some(kernel.name),
+            // shaders write what they read of it
+            compilation_options: wgpu::PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        })
+    };
+    // a browser has no threads, and compiles while other things go on
+    #[cfg(target_family = "wasm")]
+    let pipelines: std::thread::Result<_> = Ok(kernels.iter().map(compile).collect());
+    #[cfg(not(target_family = "wasm"))]
+    let pipelines = std::thread::scope(|scope| {
+        let threads: Vec<_> = kernels.iter().map(|kernel| scope.spawn(|| compile(kernel))).collect();
+        threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<std::result::Result<Vec<_>, _>>()
+    });
+    device.check()?;
+    pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))
 }
 
 /// What has arrived in a buffer.

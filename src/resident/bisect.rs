@@ -80,7 +80,7 @@ impl Resident {
 
     /// A step, every stage beside its twin.
     async fn compared(&mut self, twins: &Twin<'_>) -> Result<Vec<StageComparison>> {
-        self.begin(&[], |_, _| 0.0, |_| false, |_| false)?;
+        self.begin(&[], false, |_, _| 0.0, |_| false, |_| false)?;
         let mut all = Vec::new();
         for (stage, shaders) in grouped(self) {
             let mut told = self.read_buffers(problem(&stage)).await?;
@@ -238,7 +238,7 @@ mod tests {
             if k < nq { q[k] as f32 + if scalar(k) { 0.05 * noise } else { 0.0 } } else { 0.2 * noise }
         };
         let all: Vec<usize> = (0..WORLDS).collect();
-        resident.begin(&all, start, |_| false, |_| true).expect("a begin");
+        resident.begin(&all, true, start, |_| false, |_| true).expect("a begin");
         resident.step(steps).expect("steps");
         now(resident.answers()).expect("answers");
         resident
@@ -378,7 +378,7 @@ mod tests {
         let plan = plan_with("hopper", Integrator::Euler);
         let mut resident = moved(&plan, device, 60);
         let twins = resident.twins(&plan);
-        resident.begin(&[], |_, _| 0.0, |_| false, |_| false).expect("a begin");
+        resident.begin(&[], false, |_, _| 0.0, |_| false, |_| false).expect("a begin");
         let (start, stages) = (now(resident.read_buffers(0)).expect("buffers"), grouped(&resident));
         let mut ends = Vec::new();
         for first in 0..=stages.len() {

@@ -19,7 +19,9 @@ mod jacobi;
 mod layout;
 mod loops;
 mod memory;
+mod moving;
 mod newton_templates;
+mod observation;
 mod patch_formulas;
 mod patch_templates;
 mod shaders;
@@ -36,10 +38,11 @@ use crate::error::{Error, Result};
 use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
 use crate::solver::{DeviceWork, FrictionLaw};
-use crate::step::{Constraints, Impacts, Plan, Precision, Remembered};
+use crate::step::{Constraints, Impacts, Plan, Precision};
 use formulas::Formulas;
-use layout::Layout;
+use layout::{Layout, OUTCOME_LEN};
 use loops::worlds_of_a_workgroup;
+use observation::Observation;
 use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages};
 use std::ops::Range;
 
@@ -86,15 +89,19 @@ pub(crate) struct Resident {
     most_capacity: usize,
     /// How many worlds a workgroup of Newton may have to take on.
     worlds_of_a_workgroup: usize,
+    /// What a call brings back in the place of q and v; none: those.
+    observation: Option<Observation>,
 }
 
 /// What the device answers of the worlds of a set of buffers, see [`Resident::answers`].
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub worlds: Range<usize>,
+    /// Whether q and v are what is brought back, rather than quantities.
+    pub has_state: bool,
     stride: usize,
     outcome: usize,
-    /// q, v and what came of it, shape `[component][stride]`.
+    /// q, v and what came of it, or what came of it and quantities, shape `[component][stride]`.
     numbers: Vec<f32>,
 }
 
@@ -190,13 +197,29 @@ impl Resident {
         let (stages, gather) = (stages(&names), all.len());
         let worlds_of_a_workgroup = worlds_of_a_workgroup(&layout).min(WORKGROUP);
         let (sets, most_capacity) = (Vec::new(), MOST_CAPACITY);
-        Ok(Self { layout, chain, stages, gather, sets, world_count, most_capacity, worlds_of_a_workgroup })
+        Ok(Self {
+            layout,
+            chain,
+            stages,
+            gather,
+            sets,
+            world_count,
+            most_capacity,
+            worlds_of_a_workgroup,
+            observation: None,
+        })
     }
 
     /// Components of the storage bindings that have one for every world, in their order.
     fn components(&self) -> [usize; 5] {
         let l = &self.layout;
-        [l.state_len(), l.given_len(), l.motion_len(), l.contact_buffer_len(), l.rows_buffer_len()]
+        let motion = l.motion_len().max(self.observation.as_ref().map_or(0, Observation::room));
+        [l.state_len(), l.given_len(), motion, l.contact_buffer_len(), l.rows_buffer_len()]
+    }
+
+    /// Components that there is room for on the way back.
+    fn components_back(&self) -> usize {
+        self.layout.scalar_memory().max(OUTCOME_LEN + self.observation.as_ref().map_or(0, |o| o.len))
     }
 
     /// Makes the buffers of so many worlds anew, in as many sets as the largest binding asks for; whether the device has the memory.
@@ -223,7 +246,7 @@ impl Resident {
             let columns = ((1 + self.layout.state_len()) * MOVED).max(DRAWN + 3 * self.layout.nu);
             // and how many worlds of either problem are listed
             bytes.extend([tables.len(), columns, 2].map(|numbers| 4 * numbers as u64));
-            let back = (4 * self.layout.scalar_memory() * stride) as u64;
+            let back = (4 * self.components_back() * stride) as u64;
             let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
             if !self.chain.add_set(&headers, &bytes, back)? {
                 self.chain.clear();
@@ -300,13 +323,14 @@ impl Resident {
     }
 
     /// Begins a call of `step`: of the worlds that are `told`, q and v are what `number` of component (q, then v) and world says, those that `stay` are not stepped, and those that
-    /// `forget` start from no impulses. Of the others nothing is sent.
+    /// `forget` start from no impulses. Of the others nothing is sent, unless `number` `knows_all` and sending all is less.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed before.
     pub fn begin(
         &mut self,
         told: &[usize],
+        knows_all: bool,
         number: impl Fn(usize, usize) -> f32,
         stay: impl Fn(usize) -> bool,
         forget: impl Fn(usize) -> bool,
@@ -319,7 +343,7 @@ impl Resident {
             Some(_) => 0.0,
         };
         let moved = self.moved(told);
-        if MOVING * MOVED * moved.len() >= self.world_count {
+        if knows_all && MOVING * MOVED * moved.len() >= self.world_count {
             for (set, worlds) in self.sets.iter().enumerate() {
                 self.chain.write(set, STATE, 0, &columns(end, stride(worlds), worlds, &component));
             }
@@ -386,9 +410,20 @@ impl Resident {
     }
 
     fn ask(&mut self) -> Result<()> {
-        let components = self.layout.scalar_memory();
+        let (outcome, end) = (self.layout.outcome(), self.layout.scalar_memory());
         for (set, worlds) in self.sets.iter().enumerate() {
-            self.chain.ask(set, STATE, 0..components * stride(worlds))?;
+            let stride = stride(worlds);
+            let Some(observation) = &self.observation else {
+                self.chain.ask(set, &[(STATE, 0..end * stride)])?;
+                continue;
+            };
+            let groups = worlds.len().div_ceil(WORKGROUP) as u32;
+            let dispatch = |kernel| Dispatch { kernel, header: 0, workgroups: [groups, 1] };
+            let dispatches: Vec<_> = observation.kernels.clone().map(dispatch).collect();
+            if !dispatches.is_empty() {
+                self.chain.run(set, &dispatches, 1)?;
+            }
+            self.chain.ask(set, &[(STATE, outcome * stride..end * stride), (MOTION, 0..observation.len * stride)])?;
         }
         Ok(())
     }
@@ -398,114 +433,14 @@ impl Resident {
     /// # Errors
     /// [`Error::Device`] where the device failed.
     pub async fn answers(&mut self) -> Result<Vec<Answer>> {
-        let (outcome, mut answers) = (self.layout.outcome(), Vec::new());
+        let (has_state, mut answers) = (self.observation.is_none(), Vec::new());
+        let outcome = if has_state { self.layout.outcome() } else { 0 };
         self.chain.arrived().await?;
         for (set, worlds) in self.sets.iter().enumerate() {
             let numbers = self.chain.answer(set)?;
-            answers.push(Answer { worlds: worlds.clone(), stride: stride(worlds), outcome, numbers });
+            answers.push(Answer { worlds: worlds.clone(), has_state, stride: stride(worlds), outcome, numbers });
         }
         Ok(answers)
-    }
-
-    /// Reads what all worlds remember into `see` (world, impulses).
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed.
-    pub async fn read_memory(&self, mut see: impl FnMut(usize, Vec<Remembered>)) -> Result<()> {
-        let l = &self.layout;
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let stride = stride(worlds);
-            let first = l.scalar_memory();
-            let all = self.chain.read(set, STATE, first * stride..l.state_len() * stride).await?;
-            for (i, world) in worlds.clone().enumerate() {
-                see(world, l.remembered(&|k| all[(k - first) * stride + i]));
-            }
-        }
-        Ok(())
-    }
-
-    /// `worlds`, by sets of buffers and at most [`MOVED`] at a time.
-    fn moved(&self, worlds: &[usize]) -> Vec<(usize, Vec<usize>)> {
-        let sets = self.sets.iter().enumerate();
-        sets.flat_map(|(set, all)| {
-            let there: Vec<usize> = worlds.iter().copied().filter(|world| all.contains(world)).collect();
-            there.chunks(MOVED).map(|some| (set, some.to_vec())).collect::<Vec<_>>()
-        })
-        .collect()
-    }
-
-    /// Runs `gather` or `scatter` on the first components of the state of the worlds that are listed in [`COLUMNS`]; does not wait.
-    fn run_mover(&mut self, set: usize, kernel: usize, components: usize) -> Result<()> {
-        let workgroups = [(MOVED / WORKGROUP) as u32, components as u32];
-        self.chain.run(set, &[Dispatch { kernel, header: 0, workgroups }], 1)
-    }
-
-    /// Lists worlds of a set, with numbers that follow.
-    fn write_columns(&mut self, set: usize, worlds: &[usize], numbers: &[f32]) {
-        let mut list = vec![-1.0; MOVED];
-        for (to, world) in list.iter_mut().zip(worlds) {
-            *to = (world - self.sets[set].start) as f32;
-        }
-        list.extend_from_slice(numbers);
-        self.chain.write(set, COLUMNS, 0, &list);
-    }
-
-    /// Waits, and reads what some worlds remember into `see` (world, impulses).
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed.
-    pub async fn read_memory_of(
-        &mut self,
-        worlds: &[usize],
-        mut see: impl FnMut(usize, Vec<Remembered>),
-    ) -> Result<()> {
-        let (first, end) = (self.layout.scalar_memory(), self.layout.state_len());
-        for (set, some) in self.moved(worlds) {
-            self.write_columns(set, &some, &[]);
-            self.run_mover(set, self.gather, end)?;
-            let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + end) * MOVED).await?;
-            for (at, world) in some.into_iter().enumerate() {
-                see(world, self.layout.remembered(&|k| all[(k - first) * MOVED + at]));
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes q and v of some worlds, as `number` of component and world has them, and what they remember.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed before.
-    pub fn write_worlds(
-        &mut self,
-        worlds: &[usize],
-        number: impl Fn(usize, usize) -> f32,
-        memory: impl Fn(usize) -> Vec<Remembered>,
-    ) -> Result<()> {
-        let (moving, end) = (self.layout.nq + self.layout.nv, self.layout.state_len());
-        for (set, some) in self.moved(worlds) {
-            let mut all = columns_of(&some, moving, &number);
-            // the outcome between them is written anew before the next step
-            all.resize(end * MOVED, 0.0);
-            for (at, &world) in some.iter().enumerate() {
-                self.layout.remember(&memory(world), |k, x| all[k * MOVED + at] = x);
-            }
-            self.write_columns(set, &some, &all);
-            self.run_mover(set, self.gather + 1, end)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what all worlds remember, as `memory` has it.
-    pub fn write_memory(&mut self, memory: impl Fn(usize) -> Vec<Remembered>) {
-        let l = &self.layout;
-        for (set, worlds) in self.sets.iter().enumerate() {
-            let (stride, first) = (stride(worlds), l.scalar_memory());
-            let mut all = vec![0.0; (l.state_len() - first) * stride];
-            for (i, world) in worlds.clone().enumerate() {
-                l.remember(&memory(world), |k, x| all[(k - first) * stride + i] = x);
-            }
-            self.chain.write(set, STATE, first * stride, &all);
-        }
     }
 
     /// Room for twice the contacts, where the device has the memory for it, which is returned; all that lies on the device is gone.
@@ -538,6 +473,11 @@ impl Answer {
     /// A component of q, and then v, shape \[world\].
     pub fn column(&self, k: usize) -> &[f32] {
         &self.numbers[k * self.stride..][..self.worlds.len()]
+    }
+    /// The quantities of all worlds one after the other, shape `[number][stride]`, and the stride; nothing where q and v are brought back.
+    pub fn observed(&self) -> (&[f32], usize) {
+        let first = if self.has_state { self.numbers.len() } else { OUTCOME_LEN * self.stride };
+        (&self.numbers[first..], self.stride)
     }
     /// Substeps that the worlds have done, shape \[world\].
     pub fn done(&self) -> &[f32] {

@@ -97,8 +97,8 @@ pub(super) const CONTRACTS: f64 = 0.1;
 /// Newton's first proximal term, and the least, in units of the mean diagonal.
 pub(super) const FIRST_DELTA: f64 = 1e-4;
 pub(super) const LEAST_DELTA: f64 = 8.0 * f32::EPSILON as f64;
-/// Operations of the free motion in one shader: compilers take long over more.
-const MOST_OPERATIONS: usize = 4000;
+/// Operations of a recorded formula in one shader: compilers take long over more.
+pub(super) const MOST_OPERATIONS: usize = 4000;
 
 /// The shaders of a step, in flow order. Sets the room that [`Layout`] has for what passes between those of the free motion.
 pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> Vec<Shader> {
@@ -159,7 +159,7 @@ pub(super) fn draw(plan: &Plan, layout: &Layout) -> Shader {
 }
 
 /// The head of an entry point whose invocations are worlds.
-fn entry(name: &str) -> String {
+pub(super) fn entry(name: &str) -> String {
     format!(
         "@compute @workgroup_size(64)\nfn {name}(@builtin(global_invocation_id) id: vec3<u32>) {{\n    let w = id.x;\n    \
          if (!runs(w)) {{ return; }}\n"
@@ -167,7 +167,7 @@ fn entry(name: &str) -> String {
 }
 
 /// What all shaders begin with: constants, bindings, functions.
-fn common(plan: &Plan, l: &Layout) -> String {
+pub(super) fn common(plan: &Plan, l: &Layout) -> String {
     let mut out = String::new();
     let settings = &plan.settings;
     let rounds = rounds_of_sweeps(plan, l);
@@ -280,7 +280,7 @@ fn common(plan: &Plan, l: &Layout) -> String {
 }
 
 /// The expression of an input of the free motion.
-fn motion_input(l: &Layout, i: usize) -> String {
+pub(super) fn motion_input(l: &Layout, i: usize) -> String {
     let (state, given) = (l.nq + l.nv, i.wrapping_sub(l.nq + l.nv));
     if i < state { format!("state[{i}u * header.stride + w]") } else { format!("given[{given}u * header.stride + w]") }
 }

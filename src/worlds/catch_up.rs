@@ -2,6 +2,7 @@
 //!
 //! Until the last number of a call has been read, nothing that the host has is changed: a device that fails before takes nothing with it, and after that has nothing to say.
 
+use super::brought::put;
 use super::control::Acting;
 use super::core::Core;
 use super::fields::parameters_of;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
-use crate::resident::{Answer, Given, StageComparison};
+use crate::resident::{Answer, Given, Resident, StageComparison};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
 use crate::waiting::now;
 use std::sync::{Mutex, PoisonError};
@@ -31,6 +32,8 @@ pub(super) struct Arrived {
     halted: Halted,
     /// Worlds, and what they remember.
     told: Vec<(usize, Vec<Remembered>)>,
+    /// Worlds whose state was not brought back, and their q and v.
+    states: Vec<(usize, Vec<f32>)>,
 }
 
 /// The worlds that a device could not step to the end.
@@ -83,13 +86,22 @@ impl<R: Pack> OnDevice<R> {
             }
         }
         // the host knows what those remember that it had, and that have not begun
-        let unknown = halted.steps.iter().filter(|(done, world)| *done > 0 || !self.here[*world]);
-        let unknown: Vec<usize> = unknown.map(|(_, world)| *world).collect();
-        let mut told = Vec::new();
-        resident.read_memory_of(&unknown, |world, of| told.push((world, of))).await?;
+        let (here, behind) = (&self.here, &self.brought.behind);
+        let has_state = answers.iter().all(|answer| answer.has_state);
+        let stays_there = |done: u32, world: usize| !has_state && (done > 0 || behind[world]);
+        let unknown = |(done, world): &&(u32, usize)| *done > 0 || !here[*world] || stays_there(*done, *world);
+        let unknown: Vec<usize> = halted.steps.iter().filter(unknown).map(|(_, world)| *world).collect();
+        let (mut told, mut states) = (Vec::new(), Vec::new());
+        let mut see = |world: usize, state: Vec<f32>, of| {
+            told.push((world, of));
+            if !state.is_empty() {
+                states.push((world, state));
+            }
+        };
+        resident.read_worlds(&unknown, !has_state, &mut see).await?;
         if halted.crowded {
             // all that lies on the device goes with what there is no room in
-            let mut halts = vec![false; self.here.len()];
+            let mut halts = vec![false; here.len()];
             halted.steps.iter().for_each(|(_, world)| halts[*world] = true);
             let mut see = |world: usize, of| {
                 if !halts[world] {
@@ -97,9 +109,17 @@ impl<R: Pack> OnDevice<R> {
                 }
             };
             resident.read_memory(&mut see).await?;
+            if !has_state {
+                let mut all = vec![Vec::new(); here.len()];
+                resident.read_state(|world, _, x| all[world].push(x)).await?;
+                let done = answers.iter().flat_map(|answer| answer.done().iter().map(|done| *done as u32));
+                let left =
+                    all.into_iter().zip(done).enumerate().filter(|(world, (_, done))| stays_there(*done, *world));
+                states = left.map(|(world, (state, _))| (world, state)).collect();
+            }
         }
         self.work = resident.work();
-        Ok(Arrived { answers, halted, told })
+        Ok(Arrived { answers, halted, told, states })
     }
 }
 
@@ -107,10 +127,7 @@ impl<R: Pack> Core<R> {
     /// Gives the device a call of `step`; does not wait for it. Where the device fails, the worlds are as before the call.
     pub(super) fn begin_on_device(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
         let begun = self.begin_there(on, call);
-        begun.map_err(|error| {
-            on.lose(&mut self.memory);
-            OnDevice::<R>::told(error)
-        })
+        begun.map_err(|error| on.fail(&mut self.memory, error))
     }
 
     /// The shaders of the next step beside their twins; none where the device has not been told all of the worlds, as after its buffers were made anew. Where the device fails, the worlds are as before.
@@ -122,10 +139,7 @@ impl<R: Pack> Core<R> {
         let compared = now(resident.beside_twins(&self.plan));
         on.put_back(resident);
         compared.map_err(|error| match error {
-            Error::Device(_) => {
-                on.lose(&mut self.memory);
-                OnDevice::<R>::told(error)
-            }
+            Error::Device(_) => on.fail(&mut self.memory, error),
             other => other,
         })
     }
@@ -137,10 +151,7 @@ impl<R: Pack> Core<R> {
         arrived: Result<Arrived>,
         call: &Call<'_>,
     ) -> Result<()> {
-        let arrived = arrived.map_err(|error| {
-            on.lose(&mut self.memory);
-            OnDevice::<R>::told(error)
-        })?;
+        let arrived = arrived.map_err(|error| on.fail(&mut self.memory, error))?;
         let halted = self.take_in(on, arrived);
         // from here on nothing of the call depends on the device
         if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
@@ -152,7 +163,11 @@ impl<R: Pack> Core<R> {
             on.news.fill(true);
             on.tell_anew(true);
             let mut resident = on.take(&self.plan)?;
-            match resident.grow(&self.plan) {
+            let grown = resident.grow(&self.plan).and_then(|grown| {
+                let quantities = on.brought.quantities.as_deref();
+                if grown { resident.bring_back(&self.plan, quantities).map(|()| true) } else { Ok(false) }
+            });
+            match grown {
                 Ok(true) => {}
                 Ok(false) => {
                     let (name, most) = (resident.device_name(), resident.capacity());
@@ -170,6 +185,8 @@ impl<R: Pack> Core<R> {
 
     fn begin_there(&mut self, on: &mut OnDevice<R>, call: &Call<'_>) -> Result<()> {
         let (nq, nv, nu) = (self.plan.model.nq(), self.plan.model.nv(), self.plan.model.nu());
+        on.brought.fetched.clear();
+        self.take_late(on)?;
         on.control_is_new |= call.control_is_new;
         on.external_is_new |= call.external_is_new;
         let mut resident = on.take(&self.plan)?;
@@ -194,6 +211,9 @@ impl<R: Pack> Core<R> {
         let stays = |world: usize| {
             call.see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
         };
+        let stays: Vec<bool> = (0..self.reports.len()).map(stays).collect();
+        self.fetch(on, &mut resident, &stays)?;
+        let stays = |world: usize| stays[world];
         let (q, v) = (&self.q, &self.v);
         let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
         let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
@@ -209,7 +229,8 @@ impl<R: Pack> Core<R> {
             }
         }
         let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
-        resident.begin(&told, number, stays, |world| on.forgets[world])?;
+        let knows_all = !on.brought.behind.contains(&true);
+        resident.begin(&told, knows_all, number, stays, |world| on.forgets[world])?;
         // a browser has no moment to read a clock at
         if self.plan.profile && cfg!(not(target_family = "wasm")) {
             let seconds = on.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -221,26 +242,73 @@ impl<R: Pack> Core<R> {
         Ok(())
     }
 
+    /// Makes q and v that somebody has read those of the host.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where they could not be read.
+    pub(super) fn take_late(&mut self, on: &mut OnDevice<R>) -> Result<()> {
+        if let Some([q, v]) = on.brought.take_late()? {
+            (self.q, self.v) = (q, v);
+        }
+        Ok(())
+    }
+
+    /// Reads q and v of the worlds that the device has to be told of, or that are the CPU's in this call, as far as the host's are behind.
+    fn fetch(&mut self, on: &mut OnDevice<R>, resident: &mut Resident, stays: &[bool]) -> Result<()> {
+        let told = |world: &usize| {
+            on.brought.behind[*world] && (stays[*world] || on.forgets[*world] || on.here[*world] || on.news[*world])
+        };
+        let asked: Vec<usize> = (0..stays.len()).filter(told).collect();
+        let mut states = Vec::new();
+        if 2 * asked.len() <= stays.len() {
+            now(resident.read_worlds(&asked, true, |world, state, _| states.push((world, state))))?;
+        } else {
+            // of most: all at once
+            let mut all = vec![Vec::new(); stays.len()];
+            now(resident.read_state(|world, _, x| all[world].push(x)))?;
+            states = asked.into_iter().map(|world| (world, std::mem::take(&mut all[world]))).collect();
+        }
+        on.brought.fetched = states.iter().map(|(world, _)| *world).collect();
+        self.put_states(on, states);
+        Ok(())
+    }
+
+    /// Makes q and v of some worlds those of the host.
+    fn put_states(&mut self, on: &mut OnDevice<R>, states: Vec<(usize, Vec<f32>)>) {
+        let lens = [self.plan.model.nq(), self.plan.model.nv()];
+        let mut all = [std::mem::take(&mut self.q), std::mem::take(&mut self.v)];
+        for (world, state) in states {
+            state.into_iter().enumerate().for_each(|(k, x)| put(&mut all, lens, world, k, x));
+            on.brought.behind[world] = false;
+        }
+        [self.q, self.v] = all;
+    }
+
     /// Makes state, reports and memory what the device leaves; the worlds that halted are yet to be stepped.
     fn take_in(&mut self, on: &mut OnDevice<R>, arrived: Arrived) -> Halted {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let Arrived { answers, halted, told } = arrived;
+        let Arrived { answers, halted, told, states } = arrived;
+        on.brought.forget_late();
+        on.brought.take_numbers(&answers, &halted.steps);
         for report in &mut self.reports {
             *report = report.begun();
         }
         for answer in &answers {
             let (first, done) = (answer.worlds.start, answer.done());
-            for (components, start, state) in [(nq, 0, &mut self.q), (nv, nq, &mut self.v)] {
+            let behind = &mut on.brought.behind[answer.worlds.clone()];
+            let brought = if answer.has_state { [nq, nv] } else { [0; 2] };
+            for (components, start, state) in [(brought[0], 0, &mut self.q), (brought[1], nq, &mut self.v)] {
                 for k in 0..components {
                     for (i, x) in answer.column(start + k).iter().enumerate() {
                         let (tile, lane) = ((first + i) / R::LANES, (first + i) % R::LANES);
                         // a world that never began stays as the host has it, to the bit
-                        if done[i] > 0.0 {
+                        if done[i] > 0.0 || behind[i] {
                             state[tile * components + k].set(lane, R::Scalar::from_f64(f64::from(*x)));
                         }
                     }
                 }
             }
+            behind.iter_mut().zip(done).for_each(|(b, done)| *b = !answer.has_state && (*b || *done > 0.0));
             for (i, world) in answer.worlds.clone().enumerate() {
                 if done[i] > 0.0 {
                     self.reports[world] = WorldReport { unsolved_in_a_row: 0, ..answer.outcome(i).report };
@@ -248,6 +316,7 @@ impl<R: Pack> Core<R> {
                 }
             }
         }
+        self.put_states(on, states);
         for (world, of) in told {
             self.memory[world / R::LANES].set(world % R::LANES, &of);
         }

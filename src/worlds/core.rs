@@ -4,12 +4,10 @@
 use super::backends::solve_on_device;
 use super::backends::{Solver, choose_solver};
 use super::fields::{Field, parameters_of};
-use super::observe::Evaluate;
-use super::observer::Observer;
+use super::observe::Observer;
 #[cfg(feature = "gpu")]
 use super::on_device::OnDevice;
 use super::past::Past;
-use super::seen::Seen;
 use super::threads::Threads;
 use super::{
     Backend, Call, ContactRecord, Engine, Frame, Mask, NumbersMut, Parameter, Quantity, Settings, State, Waiting,
@@ -36,8 +34,8 @@ const WRITTEN_AT_ONCE: usize = 256;
 /// The worlds in one number type.
 pub(super) struct Core<R: Pack> {
     pub plan: Plan,
-    world_count: usize,
-    tile_count: usize,
+    pub world_count: usize,
+    pub tile_count: usize,
     /// Position, shape `[tile][nq][lane]`.
     pub q: Vec<R>,
     /// Velocity, shape `[tile][nv][lane]`.
@@ -54,7 +52,7 @@ pub(super) struct Core<R: Pack> {
     pub watched: Vec<Option<Vec<ContactRecord>>>,
     /// What the worlds keep of the last call of `step`.
     pub past: Past<R>,
-    observers: Mutex<Vec<Observer<R>>>,
+    pub observers: Mutex<Vec<Observer<R>>>,
     pub solver: Solver<R>,
     pub threads: Threads,
     pub notes: Vec<String>,
@@ -99,61 +97,6 @@ impl<R: Pack> Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Gpu(_) => {}
         }
-    }
-
-    /// Writes quantities to `out`, shape `[world][size]`; `control`: shape `[world][nu]`.
-    fn observe_as<T: Send>(
-        &self,
-        quantities: &[Quantity],
-        control: &[f64],
-        out: &mut [T],
-        number: impl Fn(R::Scalar) -> T + Sync,
-    ) -> Result<()> {
-        let model = &*self.plan.model;
-        let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
-        let memory = &self.memory;
-        #[cfg(feature = "gpu")]
-        let remembered = |quantity: &Quantity| *quantity == Quantity::LimitForce || quantity.looks_back(model);
-        #[cfg(feature = "gpu")]
-        let there = if quantities.iter().any(remembered) { self.memory_there() } else { None };
-        #[cfg(feature = "gpu")]
-        let memory = there.as_ref().unwrap_or(memory);
-        let tiles = self.tile_count.div_ceil(self.threads.count()).min(self.plan.most_tiles());
-        let chunks = out.par_chunks_mut((tiles * R::LANES * size).max(1)).enumerate();
-        self.threads.each(chunks, |(c, out)| {
-            let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut observer = pooled.unwrap_or_else(|| Observer::new(model));
-            for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
-                let tile = c * tiles + i;
-                let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
-                let seen = Seen {
-                    model,
-                    dt: self.plan.dt,
-                    q: &self.q[tile * nq..(tile + 1) * nq],
-                    v: &self.v[tile * nv..(tile + 1) * nv],
-                    parameters: parameters_of(&self.fields, tile),
-                    control: &control[worlds.start * nu..worlds.end * nu],
-                    memory: &memory[tile],
-                    equalities: &self.plan.equalities,
-                    past: self.past.seen(tile, &self.watched[worlds.clone()]),
-                    reports: &self.reports[worlds],
-                };
-                self.plan.level.run(Evaluate { quantities, seen: &seen, observer: &mut observer });
-                for (lane, row) in rows.chunks_exact_mut(size).enumerate() {
-                    row.iter_mut().zip(&observer.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
-                }
-            }
-            self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
-        })
-    }
-
-    /// What the worlds remember, shape `[tile]`, if that is not what stands here but on a device.
-    #[cfg(feature = "gpu")]
-    fn memory_there(&self) -> Option<Vec<Memory<R>>> {
-        let Solver::Gpu(on) = &self.solver else { return None };
-        let mut memory = self.memory.clone();
-        on.read_memory(&mut memory);
-        Some(memory)
     }
 
     /// Does `work` with the device that steps the worlds.
@@ -294,15 +237,41 @@ impl<R: Pack> Engine for Core<R> {
         &self.reports
     }
 
-    fn positions(&self, out: NumbersMut<'_>) {
-        read(&self.q, self.plan.model.nq(), out);
+    fn positions(&self, out: NumbersMut<'_>) -> Result<()> {
+        read(self.state()?[0], self.plan.model.nq(), out);
+        Ok(())
     }
 
-    fn velocities(&self, out: NumbersMut<'_>) {
-        read(&self.v, self.plan.model.nv(), out);
+    fn velocities(&self, out: NumbersMut<'_>) -> Result<()> {
+        read(self.state()?[1], self.plan.model.nv(), out);
+        Ok(())
+    }
+
+    #[cfg(feature = "gpu")]
+    fn bring_back(&mut self, quantities: Option<&[Quantity]>) -> Result<()> {
+        match &mut self.solver {
+            Solver::Gpu(on) => on.bring_back(&self.plan, quantities),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn is_behind(&self, world: usize) -> bool {
+        matches!(&self.solver, Solver::Gpu(on) if on.brought.is_behind(world))
+    }
+
+    #[cfg(feature = "gpu")]
+    fn fetched(&self) -> &[usize] {
+        if let Solver::Gpu(on) = &self.solver { &on.brought.fetched } else { &[] }
     }
 
     fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()> {
+        // what was read before is not to stand over what is written now; of what cannot be read the next step tells
+        #[cfg(feature = "gpu")]
+        self.with_device(|core, on| {
+            let _ = core.take_late(on);
+            Ok(())
+        })?;
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
             for (_, world) in mask.rows(self.world_count) {
@@ -353,7 +322,7 @@ impl<R: Pack> Engine for Core<R> {
         self.fields[parameter as usize].share();
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
-            on.parameter_changed();
+            on.parameter_changed(None);
         }
     }
 
@@ -362,18 +331,22 @@ impl<R: Pack> Engine for Core<R> {
         self.fields[parameter as usize].set(tiles, world, &values);
         #[cfg(feature = "gpu")]
         if let Solver::Gpu(on) = &mut self.solver {
-            on.parameter_changed();
+            on.parameter_changed(Some(world));
         }
     }
 
-    fn set_contact_capacity(&mut self, capacity: Option<usize>) {
+    fn set_contact_capacity(&mut self, capacity: Option<usize>) -> Result<()> {
         self.plan.settings.contact_capacity = capacity;
         // shaders know it as a constant
         #[cfg(feature = "gpu")]
-        if let Solver::Gpu(on) = &mut self.solver {
-            on.take_memory(&mut self.memory);
-            on.lose(&mut self.memory);
-        }
+        self.with_device(|core, on| {
+            let read = core.take_all(on);
+            on.take_memory(&mut core.memory);
+            read.map_err(|error| on.fail(&mut core.memory, error))?;
+            on.lose(&mut core.memory);
+            Ok(())
+        })?;
+        Ok(())
     }
 
     fn watch(&mut self, world: usize, on: bool) {
@@ -412,10 +385,16 @@ impl<R: Pack> Engine for Core<R> {
         }
     }
 
-    fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()> {
+    fn observe(
+        &self,
+        quantities: &[Quantity],
+        control: &[f64],
+        control_is_new: bool,
+        out: NumbersMut<'_>,
+    ) -> Result<()> {
         match out {
-            NumbersMut::F32(out) => self.observe_as(quantities, control, out, |x| x.to_f64() as f32),
-            NumbersMut::F64(out) => self.observe_as(quantities, control, out, Scalar::to_f64),
+            NumbersMut::F32(out) => self.observe_as(quantities, control, control_is_new, out, |x| x.to_f64() as f32),
+            NumbersMut::F64(out) => self.observe_as(quantities, control, control_is_new, out, Scalar::to_f64),
         }
     }
 
@@ -570,8 +549,8 @@ mod tests {
                 contacts += core.reports().iter().map(|r| r.contact_count).sum::<usize>();
             }
             let (mut q, mut v) = (vec![0.0; 20 * nq], vec![0.0; 20 * nv]);
-            core.positions((&mut q).into());
-            core.velocities((&mut v).into());
+            core.positions((&mut q).into()).expect("of the CPU");
+            core.velocities((&mut v).into()).expect("of the CPU");
             let residuals = core.reports().iter().map(|r| r.residual);
             assert!(contacts > 500, "{contacts} contacts test little");
             q.iter().chain(&v).copied().chain(residuals).map(f64::to_bits).collect()

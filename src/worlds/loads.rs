@@ -5,13 +5,14 @@
 //! grows as Δt shrinks. With semi-implicit Euler the forces balance exactly: M v̇ + c = τ + Jᵀ λ/Δt is the equation of the step.
 
 use super::past::{Felt, PastSeen};
-use super::seen::{Seen, felt, pose_in};
+use super::seen::{Seen, felt};
 use super::volume::meets;
 use crate::dynamics::{body_accelerations, inertias};
 use crate::equality::EqualityRow;
 use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Pack, Scalar};
 use crate::model::{Frame, Model};
+use crate::quantity::pose_in;
 use crate::spatial::{Force, Inertia, Motion, Vec3};
 use crate::step::ContactRecord;
 use nalgebra::{UnitQuaternion, Vector3};
@@ -50,14 +51,14 @@ impl<R: Pack> Loads<R> {
     /// Finds all of it for the worlds of a tile.
     #[inline(always)]
     pub fn find(&mut self, seen: &Seen<'_, R>, past: &PastSeen<'_, R>) {
-        let (model, p) = (seen.model, &seen.parameters);
+        let (model, p) = (seen.now.model, &seen.now.parameters);
         let (q, v, stepped) = past.before(model);
         self.stepped = stepped;
         body_poses(model, q, &mut self.k);
         let rate = R::constant(1.0 / seen.dt);
         for i in 0..model.nv() {
             // v̇ = (v⁺ − v⁻)/Δt
-            self.v_dot[i] = (seen.v[i] - v[i]) * rate;
+            self.v_dot[i] = (seen.now.v[i] - v[i]) * rate;
         }
         let (velocity, acceleration) = (&mut self.velocity, &mut self.acceleration);
         body_accelerations(model, p.gravity, v, &self.v_dot, &self.k, velocity, acceleration);
@@ -98,13 +99,13 @@ impl<R: Pack> Loads<R> {
     /// Takes what contacts, pushes and equalities do to every body off the force that its parent has to bring up. `rate`: 1/Δt.
     #[inline(always)]
     fn outer_forces(&mut self, seen: &Seen<'_, R>, rate: R) {
-        let model = seen.model;
+        let model = seen.now.model;
         for b in 1..model.bodies.len() {
             let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), self.reference(model, b));
             self.force[b] = Force { moment: -moment, force: -force };
         }
-        for (b, push) in seen.parameters.push.chunks_exact(6).enumerate() {
-            let arm = self.k.body_pose[b].point(triple(seen.parameters.com, 3 * b)) - self.reference(model, b);
+        for (b, push) in seen.now.parameters.push.chunks_exact(6).enumerate() {
+            let arm = self.k.body_pose[b].point(triple(seen.now.parameters.com, 3 * b)) - self.reference(model, b);
             let (force, all) = (triple(push, 0), &mut self.force[b]);
             let moment = triple(push, 3) + arm.cross(force);
             *all = Force { moment: all.moment - moment, force: all.force - force };
@@ -136,8 +137,8 @@ impl<R: Pack> Loads<R> {
     /// Acceleration of the origin of a frame against free fall, m/s², in world axes, or in its own.
     #[inline(always)]
     pub fn acceleration(&self, seen: &Seen<'_, R>, frame: Frame, local: bool) -> Vec3<R> {
-        let (model, b) = (seen.model, frame.body(seen.model));
-        let (position, quat) = pose_in(seen, &self.k, frame);
+        let (model, b) = (seen.now.model, frame.body(seen.now.model));
+        let (position, quat) = pose_in(&seen.now, &self.k, frame);
         let arm = position - self.reference(model, b);
         let velocity = self.velocity[b];
         // a + α × r + ω × (v + ω × r)
@@ -148,14 +149,14 @@ impl<R: Pack> Loads<R> {
     /// Angular acceleration of a frame, rad/s², world axes.
     #[inline(always)]
     pub fn angular_acceleration(&self, seen: &Seen<'_, R>, frame: Frame) -> Vec3<R> {
-        Vec3::select(self.stepped, self.acceleration[frame.body(seen.model)].angular, Vec3::zero())
+        Vec3::select(self.stepped, self.acceleration[frame.body(seen.now.model)].angular, Vec3::zero())
     }
 
     /// Force on the body of a site from its parent, N, and its moment about the origin of the site, N·m, in the axes of the site.
     #[inline(always)]
     pub fn force(&self, seen: &Seen<'_, R>, site: usize) -> (Vec3<R>, Vec3<R>) {
-        let (model, b) = (seen.model, seen.model.sites[site].body);
-        let (position, quat) = pose_in(seen, &self.k, Frame::Site(site));
+        let (model, b) = (seen.now.model, seen.now.model.sites[site].body);
+        let (position, quat) = pose_in(&seen.now, &self.k, Frame::Site(site));
         let Force { moment, force } = self.force[b];
         let axes = quat.matrix();
         // τ_p = τ_O − (p − O) × f
@@ -169,13 +170,13 @@ impl<R: Pack> Loads<R> {
     pub fn touch(&self, seen: &Seen<'_, R>, site: usize) -> R {
         let mut sum = R::zero();
         let Some(past) = &seen.past else { return sum };
-        let (position, quat) = pose_in(seen, &self.k, Frame::Site(site));
+        let (position, quat) = pose_in(&seen.now, &self.k, Frame::Site(site));
         for (world, contacts) in past.contacts.iter().enumerate() {
             let number = |x: R| x.get(world).to_f64();
             let vector = |v: Vec3<R>| Vector3::new(number(v.x), number(v.y), number(v.z));
             let turn = nalgebra::Quaternion::new(number(quat.w), number(quat.v.x), number(quat.v.y), number(quat.v.z));
             let pose = (vector(position), UnitQuaternion::from_quaternion(turn));
-            let felt = contacts.iter().flatten().map(|c| touched(seen.model, site, &pose, c)).sum::<f64>();
+            let felt = contacts.iter().flatten().map(|c| touched(seen.now.model, site, &pose, c)).sum::<f64>();
             sum.set(world, R::Scalar::from_f64(felt / seen.dt));
         }
         R::select(self.stepped, sum, R::zero())

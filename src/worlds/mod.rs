@@ -7,6 +7,8 @@
 mod any_number;
 mod backends;
 #[cfg(feature = "gpu")]
+mod brought;
+#[cfg(feature = "gpu")]
 mod catch_up;
 mod control;
 mod core;
@@ -17,12 +19,11 @@ mod mask;
 mod noise;
 mod numbers;
 mod observe;
-mod observer;
+mod observing;
 #[cfg(feature = "gpu")]
 mod on_device;
 mod past;
 mod pose;
-mod quantity;
 mod seen;
 mod sensors;
 mod snapshot;
@@ -35,6 +36,7 @@ mod volume;
 
 pub use crate::model::Frame;
 pub use crate::parameters::Parameter;
+pub use crate::quantity::{Axes, Quantity};
 pub use crate::report::{WorldReport, WorldStatus};
 #[cfg(feature = "gpu")]
 pub use crate::resident::StageComparison;
@@ -49,7 +51,6 @@ pub use mask::Mask;
 pub use noise::Noise;
 pub use numbers::{Numbers, NumbersMut};
 pub use pose::pose_notes;
-pub use quantity::{Axes, Quantity};
 pub use snapshot::Snapshot;
 pub use start::{Law, Spread, Start};
 pub use stepping::Stepping;
@@ -87,20 +88,37 @@ trait Engine: Send + Sync {
     #[cfg(feature = "gpu")]
     fn move_to(&mut self, device: Device) -> Result<()>;
     fn reports(&self) -> &[WorldReport];
-    fn positions(&self, out: NumbersMut<'_>);
-    fn velocities(&self, out: NumbersMut<'_>);
+    /// Positions and velocities; an error where a device has been lost with them.
+    fn positions(&self, out: NumbersMut<'_>) -> Result<()>;
+    fn velocities(&self, out: NumbersMut<'_>) -> Result<()>;
+    /// See [`Worlds::bring_back`].
+    #[cfg(feature = "gpu")]
+    fn bring_back(&mut self, quantities: Option<&[Quantity]>) -> Result<()>;
+    /// Whether the state of a world that would be left if its device failed is older than the world.
+    #[cfg(feature = "gpu")]
+    fn is_behind(&self, world: usize) -> bool;
+    /// The worlds whose state the last call had to read before it began.
+    #[cfg(feature = "gpu")]
+    fn fetched(&self) -> &[usize];
     /// Gives worlds a new state; they remember nothing of the old one.
     fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()>;
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]);
     fn is_shared(&self, parameter: Parameter) -> bool;
     fn share(&mut self, parameter: Parameter);
     fn set_parameter(&mut self, parameter: Parameter, world: usize, values: &[f64]);
-    fn set_contact_capacity(&mut self, capacity: Option<usize>);
+    fn set_contact_capacity(&mut self, capacity: Option<usize>) -> Result<()>;
     fn watch(&mut self, world: usize, on: bool);
     fn feel(&mut self, on: bool);
     fn feel_between(&mut self, pairs: &[[Frame; 2]]);
     fn feels(&self, quantity: Quantity) -> bool;
-    fn observe(&self, quantities: &[Quantity], control: &[f64], out: NumbersMut<'_>) -> Result<()>;
+    /// `control_is_new`: whether it may be another than in the last call of `step`.
+    fn observe(
+        &self,
+        quantities: &[Quantity],
+        control: &[f64],
+        control_is_new: bool,
+        out: NumbersMut<'_>,
+    ) -> Result<()>;
     fn contacts(&self, world: usize) -> Option<&[ContactRecord]>;
     fn memory(&self, world: usize) -> Vec<(u64, [f64; 3])>;
     fn set_memory(&mut self, world: usize, memory: &[(u64, [f64; 3])]);
@@ -180,6 +198,8 @@ pub struct Worlds {
     external_is_new: bool,
     /// Time of every world, s.
     time: Vec<f64>,
+    /// Time of the state that would be left if a device failed, s, shape \[world\].
+    time_read: Vec<f64>,
     /// Control on its way, if that of a world is late.
     delay: Option<Delay>,
     /// Substeps that a device is at, see [`Stepping`].
@@ -264,6 +284,7 @@ impl Worlds {
             under_way: None,
             unseen: None,
             time: vec![0.0; world_count],
+            time_read: vec![0.0; world_count],
             delay: None,
             keyframe: None,
             spread: Spread::symmetric(model.nv(), 0.0, 0.0),
@@ -341,7 +362,12 @@ impl Worlds {
     #[cfg(feature = "gpu")]
     pub fn beside_twins(&mut self) -> Result<Vec<StageComparison>> {
         self.step(1)?;
-        self.engine.beside_twins()
+        self.keep_time();
+        let compared = self.engine.beside_twins();
+        if matches!(compared, Err(Error::Device(_))) {
+            self.time.clone_from(&self.time_read);
+        }
+        compared
     }
 
     /// What all steps so far asked of the device; none but with [`Backend::Hybrid`] and [`Backend::Gpu`].
@@ -375,72 +401,31 @@ impl Worlds {
     pub fn state(&self) -> (Vec<f64>, Vec<f64>) {
         let mut q = vec![0.0; self.world_count * self.model.nq()];
         let mut v = vec![0.0; self.world_count * self.model.nv()];
-        self.engine.positions((&mut q).into());
-        self.engine.velocities((&mut v).into());
+        let read = self.engine.positions((&mut q).into()).and_then(|()| self.engine.velocities((&mut v).into()));
+        if read.is_err() {
+            // lost with a device, see `bring_back`: nobody is to take an older state for it
+            q.fill(f64::NAN);
+            v.fill(f64::NAN);
+        }
         (q, v)
     }
     /// Writes the positions to `out`, shape `[world][nq]`.
     ///
     /// # Errors
-    /// [`Error::Argument`] if `out` has another length.
+    /// [`Error::Argument`] if `out` has another length; [`Error::Device`] as [`Worlds::observe_into`].
     pub fn positions_into<'a>(&self, out: impl Into<NumbersMut<'a>>) -> Result<()> {
         let out = out.into();
         out.check(self.world_count * self.model.nq())?;
-        self.engine.positions(out);
-        Ok(())
+        self.engine.positions(out)
     }
     /// Writes the velocities to `out`, shape `[world][nv]`.
     ///
     /// # Errors
-    /// [`Error::Argument`] if `out` has another length.
+    /// [`Error::Argument`] if `out` has another length; [`Error::Device`] as [`Worlds::observe_into`].
     pub fn velocities_into<'a>(&self, out: impl Into<NumbersMut<'a>>) -> Result<()> {
         let out = out.into();
         out.check(self.world_count * self.model.nv())?;
-        self.engine.velocities(out);
-        Ok(())
-    }
-    /// Writes `quantities` of every world to `out`, one after the other, shape `[world][Σ len]`, see [`Quantity::len`].
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if `out` has another length, the model has not what a quantity is about, or contacts are asked for that are not felt
-    /// ([`Worlds::feel_contacts`]).
-    pub fn observe_into<'a>(&self, quantities: &[Quantity], out: impl Into<NumbersMut<'a>>) -> Result<()> {
-        quantities.iter().try_for_each(|quantity| quantity.check(&self.model))?;
-        if let Some(quantity) = quantities.iter().find(|quantity| !self.engine.feels(**quantity)) {
-            let message = match quantity {
-                Quantity::ContactBetween(..) => {
-                    "contacts of this pair are not felt: call feel_contacts_between(pairs) before the step"
-                }
-                Quantity::Sensor(_) => "a sensor looks back at the step: call feel_contacts(true) before it",
-                _ => "contacts are not felt: call feel_contacts(true) before the step",
-            };
-            return Err(Error::argument("quantity", message));
-        }
-        let (out, size) = (out.into(), quantities.iter().map(|q| q.len(&self.model)).sum::<usize>());
-        out.check(self.world_count * size)?;
-        if size == 0 {
-            return Ok(());
-        }
-        if quantities.iter().any(|quantity| quantity.is_of_actuators()) {
-            self.engine.observe(quantities, &self.acting_control(), out)
-        } else {
-            self.engine.observe(quantities, self.control.last_given(), out)
-        }
-    }
-    /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
-    /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every
-    /// world is then watched ([`Worlds::watch`]).
-    pub fn feel_contacts(&mut self, on: bool) {
-        self.engine.feel(on);
-    }
-    /// Lets worlds feel contacts, and add up those of each of these pairs besides, for [`Quantity::ContactBetween`]; pairs that were given before stay.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the model has not what a pair is of.
-    pub fn feel_contacts_between(&mut self, pairs: &[[Frame; 2]]) -> Result<()> {
-        pairs.iter().try_for_each(|[a, b]| Quantity::ContactBetween(*a, *b).check(&self.model))?;
-        self.engine.feel_between(pairs);
-        Ok(())
+        self.engine.velocities(out)
     }
     /// Position and velocity of every world side by side, shape `[world][nq + nv]`.
     pub fn observe(&self) -> Vec<f64> {
@@ -545,13 +530,17 @@ impl Worlds {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for a capacity of 0.
+    /// [`Error::Argument`] for a capacity of 0; [`Error::Device`] where the state stayed on a device that was lost ([`Worlds::bring_back`]).
     pub fn set_contact_capacity(&mut self, capacity: Option<usize>) -> Result<()> {
         let settings = Settings { contact_capacity: capacity, ..self.settings.clone() };
         settings.validate()?;
         self.settings = settings;
-        self.engine.set_contact_capacity(capacity);
-        Ok(())
+        self.keep_time();
+        let set = self.engine.set_contact_capacity(capacity);
+        if set.is_err() {
+            self.time.clone_from(&self.time_read);
+        }
+        set
     }
 
     /// Keeps (or no longer keeps) the contacts of `world` after every step, for [`Worlds::contacts`].

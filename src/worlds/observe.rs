@@ -1,17 +1,28 @@
 //! Quantities of a tile of worlds, in lanes.
 
-use super::observer::{
-    Observer, actuator_forces, central_inertia, limit_force, linear_velocity, pose, push, subtree_com,
-    subtree_velocity, subtrees, velocity_at,
-};
+use super::loads::Loads;
 use super::past::Felt;
-use super::quantity::{Axes, Quantity};
 use super::seen::{Seen, felt};
-use crate::dynamics::free_body_velocity;
-use crate::kinematics::{body_poses, triple};
 use crate::lane::{Compiled, Pack, Task};
-use crate::model::Frame;
-use crate::spatial::{Quat, Vec3};
+use crate::limit::{JointRow, joint_rows};
+use crate::model::{Frame, Model};
+use crate::quantity::{Evaluation, Quantity, evaluate, subtree_com};
+use crate::spatial::Vec3;
+
+/// What a thread needs to evaluate quantities of a tile.
+#[derive(Debug)]
+pub(super) struct Observer<R: Pack> {
+    pub evaluation: Evaluation<R>,
+    joint_rows: Vec<JointRow>,
+    /// What the last substep did, if a quantity asks.
+    pub loads: Loads<R>,
+}
+
+impl<R: Pack> Observer<R> {
+    pub fn new(model: &Model) -> Self {
+        Self { evaluation: Evaluation::new(model), joint_rows: joint_rows(model), loads: Loads::new(model) }
+    }
+}
 
 /// Evaluates `quantities` into the row of `observer`.
 pub(super) struct Evaluate<'a, 'b, R: Pack> {
@@ -26,99 +37,66 @@ impl<R: Pack> Task for Evaluate<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { quantities, seen, observer: o } = self;
-        body_poses(seen.model, seen.q, &mut o.k);
-        free_body_velocity(seen.model, seen.v, &o.k, &mut o.velocity);
-        subtrees(seen, o);
+        o.evaluation.begin(&seen.now);
         if let Some(past) = &seen.past
-            && quantities.iter().any(|quantity| quantity.looks_back(seen.model))
+            && quantities.iter().any(|quantity| quantity.looks_back(seen.now.model))
         {
             o.loads.find(seen, past);
         }
-        o.row.clear();
         for &quantity in quantities {
-            evaluate(quantity, seen, o);
+            evaluate_one(quantity, seen, o);
         }
     }
 }
 
 #[inline(always)]
-fn evaluate<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
-    let model = seen.model;
+fn evaluate_one<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     match quantity {
-        Quantity::Positions => o.row.extend_from_slice(seen.q),
-        Quantity::Velocities => o.row.extend_from_slice(seen.v),
-        Quantity::Position(frame) => {
-            let (position, _) = pose(seen, o, frame);
-            push(&mut o.row, position);
-        }
-        Quantity::Orientation(frame) => {
-            let (_, quat) = pose(seen, o, frame);
-            o.row.push(quat.w);
-            push(&mut o.row, quat.v);
-        }
-        Quantity::LinearVelocity(frame, axes) => {
-            let (_, quat) = pose(seen, o, frame);
-            let velocity = linear_velocity(seen, o, frame);
-            push(&mut o.row, in_axes(axes, quat, velocity));
-        }
-        Quantity::AngularVelocity(frame, axes) => {
-            let (_, quat) = pose(seen, o, frame);
-            let velocity = o.velocity[frame.body(model)].angular;
-            push(&mut o.row, in_axes(axes, quat, velocity));
-        }
-        Quantity::ProjectedGravity(frame) => {
-            let (_, quat) = pose(seen, o, frame);
-            let gravity = triple(seen.parameters.gravity, 0);
-            let strength = gravity.norm();
-            // g / |g|, or 0
-            let some = R::zero().lt(strength);
-            let down = gravity.scale(R::one() / R::select(some, strength, R::one()));
-            push(&mut o.row, in_axes(Axes::Local, quat, down));
-        }
-        Quantity::SubtreeCom(b) => {
-            let com = subtree_com(o, b);
-            push(&mut o.row, com);
-        }
-        Quantity::SubtreeVelocity(b) => {
-            let velocity = subtree_velocity(o, b);
-            push(&mut o.row, velocity);
-        }
-        Quantity::CentralInertia(b) => central_inertia(seen, o, b),
-        Quantity::CentralVelocity(b) => {
-            let at = velocity_at(seen, o, b, subtree_com(o, o.root[b]));
-            let angular = o.velocity[b].angular;
-            push(&mut o.row, angular);
-            push(&mut o.row, at);
-        }
         Quantity::CentralContact(b) => {
-            let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), subtree_com(o, o.root[b]));
-            push(&mut o.row, moment);
-            push(&mut o.row, force);
+            let com = subtree_com(&o.evaluation, o.evaluation.root[b]);
+            let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), com);
+            push(&mut o.evaluation.row, [moment, force]);
         }
         Quantity::Contact(frame) => {
-            let (position, _) = pose(seen, o, frame);
-            let (moment, force) = felt(seen, Felt::Of(frame), position);
-            push(&mut o.row, force);
-            push(&mut o.row, moment);
+            let (moment, force) = felt(seen, Felt::Of(frame), o.evaluation.position(&seen.now, frame));
+            push(&mut o.evaluation.row, [force, moment]);
         }
         Quantity::ContactBetween(frame, other) => {
-            let (position, _) = pose(seen, o, frame);
+            let position = o.evaluation.position(&seen.now, frame);
             let (moment, force) = felt(seen, Felt::Between([frame, other]), position);
-            push(&mut o.row, force);
-            push(&mut o.row, moment);
+            push(&mut o.evaluation.row, [force, moment]);
         }
-        Quantity::ActuatorForce => actuator_forces(false, seen, o),
-        Quantity::JointActuatorForce => actuator_forces(true, seen, o),
         Quantity::LimitForce => limit_force(seen, o),
-        Quantity::Sensor(i) => super::sensors::read(i, seen, o),
+        Quantity::Sensor(i) if quantity.looks_back(seen.now.model) => {
+            super::sensors::read(i, seen, &o.loads, &mut o.evaluation.row);
+        }
+        _ => evaluate(quantity, &seen.now, &mut o.evaluation),
     }
 }
 
 #[inline(always)]
-fn in_axes<R: Pack>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
-    match axes {
-        Axes::World => v,
-        // Rᵀ v
-        Axes::Local => quat.matrix().transpose_mul(v),
+fn push<R: Pack>(row: &mut Vec<R>, vectors: [Vec3<R>; 2]) {
+    for v in vectors {
+        row.extend_from_slice(&[v.x, v.y, v.z]);
+    }
+}
+
+/// f = ± λ / Δt, from what every world remembers of its rows.
+#[inline(always)]
+fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
+    let (model, row) = (seen.now.model, &mut o.evaluation.row);
+    let start = row.len();
+    row.resize(start + model.nv(), R::zero());
+    let inverse = R::constant(1.0 / seen.dt);
+    // A snapshot may bring rows that no joint has.
+    for (k, joint_row) in o.joint_rows.iter().enumerate() {
+        let impulse = seen.memory.joint_row(k);
+        let (dof, sign) = match *joint_row {
+            JointRow::Lower(joint) => (model.joints[joint].v_start, 1.0),
+            JointRow::Upper(joint) => (model.joints[joint].v_start, -1.0),
+            JointRow::DryFriction(dof) => (dof, 1.0),
+            JointRow::Ball(_) => continue,
+        };
+        row[start + dof] += R::constant(sign) * impulse * inverse;
     }
 }

@@ -1,5 +1,7 @@
 //! The worlds on a device, and what the host knows of them.
 
+use super::Quantity;
+use super::brought::Brought;
 use crate::error::{Error, Result};
 use crate::gpu::Device;
 use crate::lane::Pack;
@@ -37,6 +39,8 @@ pub(super) struct OnDevice<R: Pack> {
     pub(super) seconds: Mutex<Vec<(String, f64)>>,
     /// The worlds that are to forget their impulses, shape \[world\].
     pub(super) forgets: Vec<bool>,
+    /// What calls bring back, and what stays there.
+    pub(super) brought: Brought<R>,
 }
 
 impl<R: Pack> OnDevice<R> {
@@ -57,6 +61,7 @@ impl<R: Pack> OnDevice<R> {
             read: Mutex::new(None),
             seconds: Mutex::default(),
             forgets: vec![false; world_count],
+            brought: Brought::new(world_count),
         })
     }
 
@@ -66,7 +71,10 @@ impl<R: Pack> OnDevice<R> {
             return Ok(resident);
         }
         let device = Device::new(&plan.settings.device)?;
-        let resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
+        let mut resident = Resident::new(plan, device, self.news.len(), self.capacity)?;
+        if let Some(quantities) = &self.brought.quantities {
+            resident.bring_back(plan, Some(quantities))?;
+        }
         resident.count_from(self.work);
         resident.device_name().clone_into(&mut self.name);
         Ok(Box::new(resident))
@@ -82,7 +90,19 @@ impl<R: Pack> OnDevice<R> {
     pub fn lose(&mut self, memory: &mut [Memory<R>]) {
         self.resident = None;
         self.take_memory(memory);
+        self.brought.lose();
         self.tell_anew(true);
+    }
+
+    /// Lets calls bring back quantities in the place of the state, or the state again.
+    pub fn bring_back(&mut self, plan: &Plan, quantities: Option<&[Quantity]>) -> Result<()> {
+        self.brought.quantities = None;
+        self.brought.fresh.fill(false);
+        if let Some(resident) = &mut self.resident {
+            resident.bring_back(plan, quantities)?;
+        }
+        self.brought.quantities = quantities.map(<[Quantity]>::to_vec);
+        Ok(())
     }
 
     /// Whether it has to be told anew what the host gives beside the state.
@@ -90,11 +110,18 @@ impl<R: Pack> OnDevice<R> {
         (self.control_is_new, self.parameters_are_new, self.external_is_new) = (anew, anew, anew);
     }
 
-    /// What the user is told of a device that failed in a call of `step`.
-    pub fn told(error: Error) -> Error {
+    /// The device has failed in a call: the worlds are as the host has them. Returns what the user is told.
+    pub fn fail(&mut self, memory: &mut [Memory<R>], error: Error) -> Error {
+        let goes_back = self.brought.behind.contains(&true);
+        self.lose(memory);
+        let are = if goes_back {
+            "the worlds go back to the state that the host read last, and to its time (worlds.bring_back leaves later ones on the device)"
+        } else {
+            "the worlds are as before this call of step"
+        };
         match error {
             Error::Device(text) => Error::Device(format!(
-                "{text}; the worlds are as before this call of step, and the next one opens the device anew (or load a snapshot of them into worlds of backend cpu)"
+                "{text}; {are}, and the next one opens the device anew (or load a snapshot of them into worlds of backend cpu)"
             )),
             other => other,
         }
@@ -106,7 +133,8 @@ impl<R: Pack> OnDevice<R> {
 
     /// What was asked of it so far.
     pub fn work(&self) -> DeviceWork {
-        self.work
+        // what is read later is counted there
+        self.resident.as_ref().map_or(self.work, |resident| resident.work())
     }
 
     /// Seconds that every shader has taken on the device, by name.
@@ -120,17 +148,23 @@ impl<R: Pack> OnDevice<R> {
 
     /// Bytes of device memory.
     pub fn bytes(&self) -> usize {
-        self.resident.as_ref().map_or(0, |resident| resident.bytes_per_world() * self.forgets.len())
+        self.brought.bytes()
+            + self.resident.as_ref().map_or(0, |resident| resident.bytes_per_world() * self.forgets.len())
     }
 
     /// The host has changed q or v of a world.
     pub fn state_changed(&mut self, world: usize) {
         self.news[world] = true;
+        (self.brought.behind[world], self.brought.fresh[world]) = (false, false);
     }
 
-    /// The host has changed a parameter of a world.
-    pub fn parameter_changed(&mut self) {
+    /// The host has changed a parameter of a world, or of all.
+    pub fn parameter_changed(&mut self, world: Option<usize>) {
         self.parameters_are_new = true;
+        match world {
+            Some(world) => self.brought.fresh[world] = false,
+            None => self.brought.fresh.fill(false),
+        }
     }
 
     /// The host wants a world to forget its impulses.

@@ -2,53 +2,24 @@
 
 use super::past::{Felt, PastSeen};
 use crate::equality::EqualityPlan;
-use crate::kinematics::{Kinematics, triple};
 use crate::lane::{Pack, Scalar};
-use crate::model::{Frame, Model};
-use crate::parameters::TileParameters;
+use crate::quantity::Now;
 use crate::report::WorldReport;
-use crate::spatial::{Quat, Vec3, vec3};
+use crate::spatial::{Vec3, vec3};
 use crate::step::Memory;
 use nalgebra::Vector3;
 
-/// State of a tile of worlds, as far as quantities need it.
+/// All that quantities need of a tile of worlds.
 pub(super) struct Seen<'a, R: Pack> {
-    pub model: &'a Model,
+    pub now: Now<'a, R>,
     /// Step Δt, s.
     pub dt: f64,
-    /// Shape \[nq\].
-    pub q: &'a [R],
-    /// Shape \[nv\].
-    pub v: &'a [R],
-    pub parameters: TileParameters<'a, R>,
-    /// Control, shape `[world][nu]`, of the worlds of the tile.
-    pub control: &'a [f64],
     pub memory: &'a Memory<R>,
     pub equalities: &'a EqualityPlan,
     /// What the worlds have kept of the last call of `step`; none if nobody asked.
     pub past: Option<PastSeen<'a, R>>,
     /// Shape \[world\].
     pub reports: &'a [WorldReport],
-}
-
-/// Origin and orientation of a frame, of given poses of bodies.
-#[inline(always)]
-pub(super) fn pose_in<R: Pack>(seen: &Seen<'_, R>, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
-    let model = seen.model;
-    let b = frame.body(model);
-    let (body, quat) = (&k.body_pose[b], k.body_quat[b]);
-    match frame {
-        Frame::Body(_) => (body.position, quat),
-        Frame::Com(_) => (body.point(triple(seen.parameters.com, 3 * b)), quat),
-        Frame::Geom(g) => {
-            let geom = &model.geoms[g];
-            (body.point(Vec3::constant(&geom.position)), quat * Quat::constant(&geom.orientation))
-        }
-        Frame::Site(s) => {
-            let site = &model.sites[s];
-            (body.point(Vec3::constant(&site.position)), quat * Quat::constant(&site.orientation))
-        }
-    }
 }
 
 /// Moment about `p` (N·m) and force (N) of contacts, mean over the time that they are of.
@@ -59,7 +30,7 @@ pub(super) fn felt<R: Pack>(seen: &Seen<'_, R>, whose: Felt, p: Vec3<R>) -> (Vec
     for (world, report) in seen.reports.iter().enumerate() {
         let substeps = if matches!(whose, Felt::LastOf(_)) { 1 } else { report.steps.max(1) };
         let duration = seen.dt * f64::from(substeps);
-        let sum = past.felt(seen.model, world, whose);
+        let sum = past.felt(seen.now.model, world, whose);
         // τ_p = τ_0 − p × f, in f64: far from the origin both are large
         let at = p.get(world);
         let at = Vector3::new(at.x.to_f64(), at.y.to_f64(), at.z.to_f64());

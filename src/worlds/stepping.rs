@@ -36,7 +36,7 @@ impl<'w> Stepping<'w> {
     /// Waits for the worlds, and returns a report a world, the worst of the substeps.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device failed: the worlds are as before the call, and the next one opens the device anew.
+    /// [`Error::Device`](crate::Error::Device) if the device failed: the worlds are as before the call (see [`Worlds::bring_back`] for when they are not), and the next one opens the device anew.
     pub fn wait(self) -> Result<&'w [WorldReport]> {
         now(self.into_future())
     }
@@ -70,7 +70,7 @@ impl Worlds {
     /// Steps every world `substeps` times by Δt and returns a report a world, the worst of the substeps.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if a device failed. On the backend `gpu` the worlds are then as before the call, and the next one opens the device anew. A world that came out badly
+    /// [`Error::Device`](crate::Error::Device) if a device failed. On the backend `gpu` the worlds are then as before the call (see [`Worlds::bring_back`] for when they are not), and the next one opens the device anew. A world that came out badly
     /// is not an error: its report says so.
     pub fn step(&mut self, substeps: u32) -> Result<&[WorldReport]> {
         self.step_inspected(substeps, None)
@@ -119,6 +119,7 @@ impl Worlds {
         if let Some(error) = self.unseen.take() {
             return Err(error);
         }
+        self.keep_time();
         let control_is_new = std::mem::take(&mut self.control.is_new) || self.delay.is_some();
         let external_is_new = std::mem::take(&mut self.external_is_new);
         let control = match &mut self.delay {
@@ -158,9 +159,32 @@ impl Worlds {
         Ok(())
     }
 
-    /// A call that failed: control that is late waits for the next.
+    /// Ends a call that nobody has waited for.
+    pub(super) fn finish_now(&mut self) -> Result<()> {
+        now(self.finish_call(None))
+    }
+
+    /// Keeps the time of the state that would be left if a device failed now.
+    pub(super) fn keep_time(&mut self) {
+        for (world, (kept, time)) in self.time_read.iter_mut().zip(&self.time).enumerate() {
+            #[cfg(feature = "gpu")]
+            if self.engine.is_behind(world) {
+                continue;
+            }
+            #[cfg(not(feature = "gpu"))]
+            let _ = world;
+            *kept = *time;
+        }
+    }
+
+    /// A call that failed: control that is late waits for the next, and time is that of the state that is left.
     fn came_to_nothing(&mut self) {
         self.under_way = None;
+        #[cfg(feature = "gpu")]
+        for &world in self.engine.fetched() {
+            self.time_read[world] = self.time[world];
+        }
+        self.time.clone_from(&self.time_read);
         if let Some(delay) = &mut self.delay {
             delay.take_back();
         }

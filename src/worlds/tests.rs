@@ -5,7 +5,7 @@
 use super::backends::Solver;
 use super::core::Core;
 use super::on_device::OnDevice;
-use super::{Backend, Settings, WorldReport, Worlds};
+use super::{Backend, Quantity, Settings, WorldReport, Worlds};
 use crate::error::{Error, Result};
 use crate::gpu::Device;
 use crate::lane::Counted;
@@ -132,6 +132,81 @@ fn a_device_that_does_not_answer_is_not_waited_for_without_end() {
     assert!(worlds.step(2).expect("a device opened anew").iter().all(|report| report.solved() && report.steps == 2));
 }
 
+/// What stayed on a device is lost with it: the worlds go back to what the host has read, each to its own time, and those that the host gave a state meanwhile keep it.
+#[test]
+fn worlds_whose_state_stayed_go_back_to_what_was_read() {
+    let Some(device) = Device::for_tests() else { return };
+    let model = ant();
+    let quantities = [Quantity::Velocities];
+    let mut worlds = on(&device, &model, 70).expect("worlds");
+    worlds.bring_back(Some(&quantities)).expect("quantities of the state");
+    worlds.step(10).expect("steps");
+    let (read, time) = (worlds.state(), worlds.time().to_vec());
+    worlds.step(10).expect("steps");
+    worlds.reset(Mask::List(&[5]), 1).expect("a reset");
+    let fresh = worlds.time()[5];
+    worlds.step(0).expect("no step");
+    let kept = worlds.save();
+    worlds.load(&kept).expect("a snapshot");
+    worlds.step(3).expect("steps");
+    // what was saved was read, and loaded, so it is what the host has
+    let mut saved = on(&Device::for_tests().expect("a second device"), &model, 70).expect("worlds");
+    saved.load(&kept).expect("a snapshot");
+    let went = (saved.state(), saved.time().to_vec());
+    assert!(went.1[0] > time[0] && went.1[5] == fresh && went.0 != read);
+    worlds.reset(Mask::List(&[6]), 2).expect("a reset");
+    let ahead = worlds.time().to_vec();
+    device.destroy();
+    // what is not known is an error, or not a number, and no older state
+    let mut out = vec![0.0; 70 * model.nq()];
+    match worlds.positions_into(&mut out) {
+        Err(Error::Device(text)) => assert!(text.contains("the state that it read last"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(worlds.observe_into(&[Quantity::Positions], &mut out).is_err());
+    assert!(worlds.positions().iter().all(|x| x.is_nan()) && worlds.time() == ahead);
+    fails(worlds.step(5), "the worlds go back to the state that the host read last");
+    let (q, v) = worlds.state();
+    for world in 0..70 {
+        let own = |x: &[f64], n: usize| x[world * n..(world + 1) * n].to_vec();
+        let same =
+            own(&q, model.nq()) == own(&went.0.0, model.nq()) && own(&v, model.nv()) == own(&went.0.1, model.nv());
+        if world == 6 {
+            assert!(!same && worlds.time()[6] == 0.0, "a world that was reset since stays so");
+        } else {
+            assert!(same && worlds.time()[world] == went.1[world], "world {world}");
+        }
+    }
+    // a device opened anew brings back the same
+    assert!(worlds.step(5).expect("a device opened anew").iter().all(WorldReport::solved));
+    let mut told = vec![0.0; 70 * model.nv()];
+    worlds.observe_into(&quantities, &mut told).expect("velocities");
+    assert_eq!(told, worlds.velocities());
+}
+
+/// What was not read is lost too when the device fails inside of a call.
+#[test]
+fn worlds_whose_state_stayed_go_back_when_a_call_fails() {
+    let Some(device) = Device::for_tests() else { return };
+    let mut worlds = on(&device, &ant(), 70).expect("worlds");
+    worlds.step(10).expect("steps");
+    let before = (worlds.state(), worlds.time().to_vec());
+    assert!((before.1[0] - 10.0 * worlds.dt()).abs() < 1e-9);
+    worlds.bring_back(Some(&[])).expect("reports only");
+    worlds.step(10).expect("steps");
+    // the call reads the state of this one itself, as it is the CPU's from here
+    worlds.watch(7, true).expect("a world");
+    let stepping = worlds.step_async(20).expect("begun");
+    device.destroy();
+    fails(stepping.wait(), "the worlds go back to the state that the host read last");
+    let (nq, after) = (worlds.model().nq(), (worlds.state(), worlds.time().to_vec()));
+    for world in 0..70 {
+        let same = after.0.0[world * nq..(world + 1) * nq] == before.0.0[world * nq..(world + 1) * nq];
+        let time = if world == 7 { 20.0 } else { 10.0 } * worlds.dt();
+        assert!(same == (world != 7) && (after.1[world] - time).abs() < 1e-9, "world {world}: {}", after.1[world]);
+    }
+}
+
 /// Device memory of a world, bytes, as who has too little is told.
 fn world_bytes(device: &Device, model: &Model) -> u64 {
     let mut none = device.clone();
@@ -177,6 +252,23 @@ fn contacts_that_there_is_no_memory_for_are_the_cpus() {
         // both solve to 1e-5 m/s, for 0.06 s
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
+}
+
+#[test]
+fn quantities_that_there_is_no_memory_for_are_an_error_and_the_state_comes_back() {
+    let Some(device) = Device::for_tests() else { return };
+    let model = ant();
+    let mut small = device.clone();
+    // half as much more than worlds take, of which the rest of the buffers takes a part; the quantities would take twice as much
+    small.limits.memory_bytes = 64 * world_bytes(&device, &model) * 3 / 2;
+    let mut worlds = on(&small, &model, 64).expect("worlds");
+    let many = [Quantity::CentralInertia(1); 500];
+    match worlds.bring_back(Some(&many)) {
+        Err(Error::Device(text)) => assert!(text.contains("no room for 5000 numbers"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(worlds.step(2).expect("steps").iter().all(WorldReport::solved));
+    assert!(worlds.positions().iter().all(|x| x.is_finite()));
 }
 
 #[test]

@@ -1,4 +1,12 @@
-//! What can be read of every world at once, beside its state.
+//! What can be read of every world at once, beside its state; and what of it state, parameters and control tell by themselves, in any number type.
+
+mod evaluate;
+mod evaluation;
+mod sensors;
+
+pub(crate) use evaluate::evaluate;
+pub(crate) use evaluation::{Evaluation, Now, pose_in, subtree_com};
+pub(crate) use sensors::within_cutoff;
 
 use crate::error::{Error, Result};
 use crate::model::{Frame, Model, Reading};
@@ -12,7 +20,7 @@ pub enum Axes {
     Local,
 }
 
-/// Something that [`super::Worlds::observe_into`] writes. World axes unless it says otherwise; all of the state as it is now, but contact and limit forces,
+/// Something that [`crate::Worlds::observe_into`] writes. World axes unless it says otherwise; all of the state as it is now, but contact and limit forces,
 /// accelerations, and forces between bodies, which are those of the last call of `step` and 0 for worlds that were reset since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -46,7 +54,7 @@ pub enum Quantity {
     /// frame (N·m), shape \[6\].
     Contact(Frame),
     /// Contact force on a geom, or on the body of another frame, from a geom, or from the body of another frame, mean over the substeps of the last call:
-    /// force (N), then moment about the origin of the first frame (N·m), shape \[6\]. See [`super::Worlds::feel_contacts_between`].
+    /// force (N), then moment about the origin of the first frame (N·m), shape \[6\]. See [`crate::Worlds::feel_contacts_between`].
     ContactBetween(Frame, Frame),
     /// Force of every actuator before its gear, N or N·m, shape \[nu\].
     ActuatorForce,
@@ -73,16 +81,20 @@ impl Quantity {
         }
     }
 
-    /// Whether it is of contacts, or looks back at the last substep, which worlds have to be told before: see [`super::Worlds::feel_contacts`].
+    /// Whether it is of contacts, or looks back at the last substep, which worlds have to be told before: see [`crate::Worlds::feel_contacts`].
     pub fn is_felt(self, model: &Model) -> bool {
         matches!(self, Self::CentralContact(_) | Self::Contact(_) | Self::ContactBetween(..)) || self.looks_back(model)
     }
+    /// Whether state, parameters and control tell it, without contacts, impulses and the past: what a device evaluates too, see [`crate::Worlds::bring_back`].
+    pub fn is_of_state(self, model: &Model) -> bool {
+        self != Self::LimitForce && !self.is_felt(model)
+    }
     /// Whether it may depend on control.
-    pub(super) fn is_of_actuators(self) -> bool {
+    pub(crate) fn is_of_actuators(self) -> bool {
         matches!(self, Self::ActuatorForce | Self::JointActuatorForce | Self::Sensor(_))
     }
     /// Whether it is of a sensor that looks back at the last substep.
-    pub(super) fn looks_back(self, model: &Model) -> bool {
+    pub(crate) fn looks_back(self, model: &Model) -> bool {
         let Self::Sensor(i) = self else { return false };
         model.sensors.get(i).and_then(|sensor| sensor.reading).is_some_and(Reading::looks_back)
     }

@@ -1,0 +1,77 @@
+//! Quantities that state, parameters and control tell.
+
+use super::evaluation::{
+    Evaluation, Now, actuator_forces, central_inertia, linear_velocity, pose, push, subtree_com, subtree_velocity,
+    velocity_at,
+};
+use super::{Axes, Quantity, sensors};
+use crate::kinematics::triple;
+use crate::lane::Real;
+use crate::spatial::{Quat, Vec3};
+
+/// Appends a quantity that state, parameters and control tell, see [`Quantity::is_of_state`].
+#[inline(always)]
+pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Evaluation<R>) {
+    let model = now.model;
+    match quantity {
+        Quantity::Positions => e.row.extend_from_slice(now.q),
+        Quantity::Velocities => e.row.extend_from_slice(now.v),
+        Quantity::Position(frame) => {
+            let (position, _) = pose(now, e, frame);
+            push(&mut e.row, position);
+        }
+        Quantity::Orientation(frame) => {
+            let (_, quat) = pose(now, e, frame);
+            e.row.push(quat.w);
+            push(&mut e.row, quat.v);
+        }
+        Quantity::LinearVelocity(frame, axes) => {
+            let (_, quat) = pose(now, e, frame);
+            let velocity = linear_velocity(now, e, frame);
+            push(&mut e.row, in_axes(axes, quat, velocity));
+        }
+        Quantity::AngularVelocity(frame, axes) => {
+            let (_, quat) = pose(now, e, frame);
+            let velocity = e.velocity[frame.body(model)].angular;
+            push(&mut e.row, in_axes(axes, quat, velocity));
+        }
+        Quantity::ProjectedGravity(frame) => {
+            let (_, quat) = pose(now, e, frame);
+            let gravity = triple(now.parameters.gravity, 0);
+            let strength = gravity.norm();
+            // g / |g|, or 0
+            let some = R::zero().lt(strength);
+            let down = gravity.scale(R::one() / R::select(some, strength, R::one()));
+            push(&mut e.row, in_axes(Axes::Local, quat, down));
+        }
+        Quantity::SubtreeCom(b) => {
+            let com = subtree_com(e, b);
+            push(&mut e.row, com);
+        }
+        Quantity::SubtreeVelocity(b) => {
+            let velocity = subtree_velocity(e, b);
+            push(&mut e.row, velocity);
+        }
+        Quantity::CentralInertia(b) => central_inertia(now, e, b),
+        Quantity::CentralVelocity(b) => {
+            let at = velocity_at(now, e, b, subtree_com(e, e.root[b]));
+            let angular = e.velocity[b].angular;
+            push(&mut e.row, angular);
+            push(&mut e.row, at);
+        }
+        Quantity::ActuatorForce => actuator_forces(false, now, e),
+        Quantity::JointActuatorForce => actuator_forces(true, now, e),
+        Quantity::Sensor(i) => sensors::read(i, now, e),
+        // of contacts, impulses or the past, which no state tells
+        Quantity::CentralContact(_) | Quantity::Contact(_) | Quantity::ContactBetween(..) | Quantity::LimitForce => {}
+    }
+}
+
+#[inline(always)]
+fn in_axes<R: Real>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
+    match axes {
+        Axes::World => v,
+        // Rᵀ v
+        Axes::Local => quat.matrix().transpose_mul(v),
+    }
+}

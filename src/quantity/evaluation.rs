@@ -1,0 +1,203 @@
+//! What is needed to evaluate quantities, and what several of them ask for.
+
+use crate::dynamics::{actuator_force, clamp, free_body_velocity};
+use crate::kinematics::{Kinematics, body_poses, triple};
+use crate::lane::Real;
+use crate::model::{Frame, Model};
+use crate::parameters::TileParameters;
+use crate::spatial::{Motion, Quat, Vec3};
+
+/// State, parameters and control of worlds as they are now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now<'a, R> {
+    pub model: &'a Model,
+    /// Shape \[nq\].
+    pub q: &'a [R],
+    /// Shape \[nv\].
+    pub v: &'a [R],
+    pub parameters: TileParameters<'a, R>,
+    /// Shape \[nu\].
+    pub control: &'a [R],
+}
+
+/// What quantities are evaluated with.
+#[derive(Debug)]
+pub(crate) struct Evaluation<R> {
+    pub(super) k: Kinematics<R>,
+    /// Spatial velocity of every body about O of its tree, shape \[body\].
+    pub(super) velocity: Vec<Motion<R>>,
+    /// Mass, first moment and momentum of every body and what hangs from it, shape \[body\].
+    pub(super) subtree: Vec<(R, Vec3<R>, Vec3<R>)>,
+    /// The child of the world that every body hangs from, shape \[body\].
+    pub root: Vec<usize>,
+    /// The numbers, one quantity after the other.
+    pub row: Vec<R>,
+}
+
+impl<R: Real> Evaluation<R> {
+    pub fn new(model: &Model) -> Self {
+        let mut root: Vec<usize> = (0..model.bodies.len()).collect();
+        for (b, body) in model.bodies.iter().enumerate() {
+            if body.parent != 0 {
+                root[b] = root[body.parent];
+            }
+        }
+        Self {
+            k: Kinematics::new(model),
+            velocity: vec![Motion::zero(); model.bodies.len()],
+            subtree: vec![(R::zero(), Vec3::zero(), Vec3::zero()); model.bodies.len()],
+            root,
+            row: Vec::new(),
+        }
+    }
+
+    /// Finds what all quantities ask for, and has no numbers yet.
+    #[inline(always)]
+    pub fn begin(&mut self, now: &Now<'_, R>) {
+        body_poses(now.model, now.q, &mut self.k);
+        free_body_velocity(now.model, now.v, &self.k, &mut self.velocity);
+        subtrees(now, self);
+        self.row.clear();
+    }
+
+    /// Origin of a frame.
+    #[inline(always)]
+    pub fn position(&self, now: &Now<'_, R>, frame: Frame) -> Vec3<R> {
+        pose(now, self, frame).0
+    }
+}
+
+/// Mass, first moment and momentum of subtrees: Σ m, Σ m c, Σ m ċ.
+#[inline(always)]
+fn subtrees<R: Real>(now: &Now<'_, R>, e: &mut Evaluation<R>) {
+    let model = now.model;
+    for (b, body) in model.bodies.iter().enumerate() {
+        let mass = R::constant(body.mass) * now.parameters.mass_scale[b];
+        let com = e.k.body_pose[b].point(triple(now.parameters.com, 3 * b));
+        e.subtree[b] = (mass, com.scale(mass), velocity_at(now, e, b, com).scale(mass));
+    }
+    for b in (1..model.bodies.len()).rev() {
+        let (child, parent) = (e.subtree[b], &mut e.subtree[model.bodies[b].parent]);
+        *parent = (parent.0 + child.0, parent.1 + child.1, parent.2 + child.2);
+    }
+}
+
+/// Velocity of the point of body `b` that is at `p` now.
+#[inline(always)]
+pub(super) fn velocity_at<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, b: usize, p: Vec3<R>) -> Vec3<R> {
+    match now.model.bodies[b].tree {
+        Some(tree) => e.velocity[b].at(p - e.k.reference[tree]),
+        None => Vec3::zero(),
+    }
+}
+
+/// Centre of mass of a subtree; the origin of its body without mass.
+#[inline(always)]
+pub(crate) fn subtree_com<R: Real>(e: &Evaluation<R>, b: usize) -> Vec3<R> {
+    let (mass, moment, _) = e.subtree[b];
+    let massive = R::zero().lt(mass);
+    let inverse = R::one() / R::select(massive, mass, R::one());
+    Vec3::select(massive, moment.scale(inverse), e.k.body_pose[b].position)
+}
+
+/// Velocity of the centre of mass of a subtree; zero without mass.
+#[inline(always)]
+pub(super) fn subtree_velocity<R: Real>(e: &Evaluation<R>, b: usize) -> Vec3<R> {
+    let (mass, _, momentum) = e.subtree[b];
+    momentum.scale(R::one() / R::select(R::zero().lt(mass), mass, R::one()))
+}
+
+/// Origin and orientation of a frame, of given poses of bodies.
+#[inline(always)]
+pub(crate) fn pose_in<R: Real>(now: &Now<'_, R>, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+    let model = now.model;
+    let b = frame.body(model);
+    let (body, quat) = (&k.body_pose[b], k.body_quat[b]);
+    match frame {
+        Frame::Body(_) => (body.position, quat),
+        Frame::Com(_) => (body.point(triple(now.parameters.com, 3 * b)), quat),
+        Frame::Geom(g) => {
+            let geom = &model.geoms[g];
+            (body.point(Vec3::constant(&geom.position)), quat * Quat::constant(&geom.orientation))
+        }
+        Frame::Site(s) => {
+            let site = &model.sites[s];
+            (body.point(Vec3::constant(&site.position)), quat * Quat::constant(&site.orientation))
+        }
+    }
+}
+
+/// Velocity of the origin of a frame.
+#[inline(always)]
+pub(super) fn linear_velocity<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Vec3<R> {
+    velocity_at(now, e, frame.body(now.model), pose(now, e, frame).0)
+}
+
+/// Origin and orientation of a frame.
+#[inline(always)]
+pub(super) fn pose<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+    pose_in(now, &e.k, frame)
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(row: &mut Vec<R>, v: Vec3<R>) {
+    row.extend_from_slice(&[v.x, v.y, v.z]);
+}
+
+/// R I_c Rᵀ + m (r·r 1 − r rᵀ), m r and m, r from the centre of mass of the tree to that of the body.
+#[inline(always)]
+pub(super) fn central_inertia<R: Real>(now: &Now<'_, R>, e: &mut Evaluation<R>, b: usize) {
+    let (body, scale) = (&now.model.bodies[b], now.parameters.mass_scale[b]);
+    let pose = e.k.body_pose[b];
+    let r = pose.point(triple(now.parameters.com, 3 * b)) - subtree_com(e, e.root[b]);
+    let m = R::constant(body.mass) * scale;
+    let [x, y, z] = pose.rotation.columns;
+    let about_com = |i: usize, j: usize| {
+        let part = |v: Vec3<R>, k: usize| [v.x, v.y, v.z][k];
+        let row = |k: usize| {
+            R::constant(body.inertia[(k, 0)]) * part(x, j)
+                + R::constant(body.inertia[(k, 1)]) * part(y, j)
+                + R::constant(body.inertia[(k, 2)]) * part(z, j)
+        };
+        (part(x, i) * row(0) + part(y, i) * row(1) + part(z, i) * row(2)) * scale
+    };
+    e.row.extend_from_slice(&[
+        about_com(0, 0) + m * (r.y * r.y + r.z * r.z),
+        about_com(1, 1) + m * (r.x * r.x + r.z * r.z),
+        about_com(2, 2) + m * (r.x * r.x + r.y * r.y),
+        about_com(0, 1) - m * r.x * r.y,
+        about_com(0, 2) - m * r.x * r.z,
+        about_com(1, 2) - m * r.y * r.z,
+        m * r.x,
+        m * r.y,
+        m * r.z,
+        m,
+    ]);
+}
+
+/// Appends the force of every actuator, or of all of them on every degree of freedom.
+#[inline(always)]
+pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut Evaluation<R>) {
+    let model = now.model;
+    let (start, nu) = (e.row.len(), model.nu());
+    e.row.resize(start + if joints { model.nv() } else { nu }, R::zero());
+    for u in 0..nu {
+        let force = actuator_force(model, u, &now.parameters, now.q, now.v, now.control[u]).force;
+        if !joints {
+            e.row[start + u] = force;
+            continue;
+        }
+        let joint = &model.joints[model.actuators[u].joint];
+        for i in 0..joint.kind.nv() {
+            let tau = &mut e.row[start + joint.v_start + i];
+            *tau = R::constant(model.actuators[u].gear[i]).mul_add(force, *tau);
+        }
+    }
+    if joints {
+        for joint in &model.joints {
+            for i in joint.v_start..joint.v_start + joint.kind.nv() {
+                e.row[start + i] = clamp(e.row[start + i], joint.actuator_force_range);
+            }
+        }
+    }
+}
