@@ -20,7 +20,7 @@ impl Worlds {
     ///
     /// # Errors
     /// [`Error::Argument`] if `out` has another length, the model has not what a quantity is about, or contacts are asked for that are not felt
-    /// ([`Worlds::feel_contacts`]); [`Error::Device`](crate::Error::Device) where the state stayed on a device that was lost ([`Worlds::bring_back`]).
+    /// ([`Worlds::feel_contacts`]); [`Error::Device`] where the state stayed on a device that was lost ([`Worlds::bring_back`]).
     pub fn observe_into<'a>(&self, quantities: &[Quantity], out: impl Into<NumbersMut<'a>>) -> Result<()> {
         quantities.iter().try_for_each(|quantity| quantity.check(&self.model))?;
         if let Some(quantity) = quantities.iter().find(|quantity| !self.engine.feels(**quantity)) {
