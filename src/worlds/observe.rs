@@ -13,6 +13,8 @@ use crate::spatial::Vec3;
 #[derive(Debug)]
 pub(super) struct Observer<R: Pack> {
     pub evaluation: Evaluation<R>,
+    /// Room for the control of a tile, shape \[nu\].
+    pub control: Vec<R>,
     joint_rows: Vec<JointRow>,
     /// What the last substep did, if a quantity asks.
     pub loads: Loads<R>,
@@ -20,7 +22,8 @@ pub(super) struct Observer<R: Pack> {
 
 impl<R: Pack> Observer<R> {
     pub fn new(model: &Model) -> Self {
-        Self { evaluation: Evaluation::new(model), joint_rows: joint_rows(model), loads: Loads::new(model) }
+        let (evaluation, joint_rows, loads) = (Evaluation::new(model), joint_rows(model), Loads::new(model));
+        Self { evaluation, control: Vec::new(), joint_rows, loads }
     }
 }
 

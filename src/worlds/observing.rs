@@ -148,7 +148,8 @@ impl<R: Pack> Core<R> {
         self.threads.each(chunks, |(c, out)| {
             let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut observer = pooled.unwrap_or_else(|| Observer::new(model));
-            let mut own_control = vec![R::zero(); nu];
+            let mut own_control = std::mem::take(&mut observer.control);
+            own_control.resize(nu, R::zero());
             for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
                 let tile = c * tiles + i;
                 let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
@@ -188,6 +189,7 @@ impl<R: Pack> Core<R> {
                     row.iter_mut().zip(&observer.evaluation.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
                 }
             }
+            observer.control = own_control;
             self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
         })
     }
