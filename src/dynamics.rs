@@ -453,7 +453,7 @@ pub fn solve_transposed<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
     }
 }
 
-/// x ← L⁻¹ x
+/// x ← L⁻¹ x of some vectors, shape \[nv\] each.
 #[inline(always)]
 pub fn solve_lower<R: Real, const N: usize>(model: &Model, factor: &[R], x: &mut [&mut [R]; N]) {
     for (i, dof) in model.dofs.iter().enumerate() {

@@ -93,7 +93,7 @@ impl Slots {
     #[inline(always)]
     fn take(&mut self, part: SlotPart) {
         for (lane, next) in self.next.iter_mut().enumerate() {
-            // as a select it would be a masked store, which some processors take tens of cycles for
+            // as a select it would be a masked store, which is slow on some processors
             *next = (*next).max((part.slot + 1) * (part.lanes >> lane & 1));
         }
         self.parts.push(part);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{adapter, bits, example};
+use common::{adapter, bits, example, twenty_balls};
 use delassus::model::Frame;
 use delassus::worlds::{Axes, Parameter, Quantity};
 use delassus::{Backend, Error, Mask, Model, Settings, Worlds};
@@ -259,14 +259,7 @@ fn worlds_that_halt_for_want_of_room_are_caught_up() {
         return;
     }
     // twenty balls touch the ground in more points than there is room for at first; only some worlds are low enough
-    let ball = |k: usize| {
-        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
-    };
-    let balls: String = (0..20).map(ball).collect();
-    let text = format!(
-        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
-    );
-    let model = Model::from_mjcf_str(&text).expect("a model");
+    let model = twenty_balls();
     let roll = |lazily: bool| {
         let mut worlds = worlds(&model, 6, Backend::Gpu);
         let quantities = [Quantity::Positions];

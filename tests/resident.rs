@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{adapter, bits, example};
+use common::{adapter, bits, example, twenty_balls};
 use delassus::model::Frame;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::{BlockRecord, Quantity, Snapshot};
@@ -205,14 +205,7 @@ fn room_for_contacts_grows_and_none_is_lost() {
         return;
     }
     // twenty balls on a plate touch it in twenty points, more than there is room for at first
-    let ball = |k: usize| {
-        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
-    };
-    let balls: String = (0..20).map(ball).collect();
-    let text = format!(
-        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
-    );
-    let model = Model::from_mjcf_str(&text).expect("a model");
+    let model = twenty_balls();
     let mut worlds = worlds(&model, 2, Backend::Gpu);
     worlds.step(3).expect("steps");
     let first = worlds.reports()[0];

@@ -208,7 +208,7 @@ macro_rules! pair {
             }
             #[inline(always)]
             fn select(mask: $mask, yes: Self, no: Self) -> Self {
-                // yes ∧ mask ∨ no ∧ ¬mask. A blend that is stored where `no` came from, the compiler turns into a masked store, for which AMD's cores before Zen 4 take tens of cycles
+                // yes ∧ mask ∨ no ∧ ¬mask. A blend that is stored where `no` came from, the compiler turns into a masked store, which is slow on AMD's cores before Zen 4
                 let ([m, n], [a, b], [c, d]) = (mask.0, yes.0, no.0);
                 intrinsic!(Self([$or($and(m, a), $and_not(m, c)), $or($and(n, b), $and_not(n, d))]))
             }
