@@ -269,6 +269,8 @@ class Worlds:
         Args:
             observer: of these worlds; contacts, limit forces and sensors of the last substep cannot be among what it reads.
         """
+        if observer is not None and not isinstance(observer, Observer):
+            raise ValueError(f"observer: {observer!r} is none; make one with worlds.observer(...), or give None")
         self._core.bring_back(None if observer is None else observer._core)
 
     def set_state(self, q: ArrayLike, v: ArrayLike, worlds: ArrayLike | None = None) -> None:

@@ -355,6 +355,8 @@ def test_what_is_brought_back_is_what_is_observed(ant):
         np.testing.assert_array_equal(looks[0][1], looks[1][1])
     with pytest.raises(delassus.Error, match="not told by the state"):
         worlds.bring_back(worlds.observer(x=of.LIMIT_FORCE))
+    with pytest.raises(ValueError, match="make one with"):
+        worlds.bring_back(of.VELOCITIES)
 
 
 def test_what_is_not_there_is_refused(ant):
