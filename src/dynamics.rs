@@ -11,14 +11,16 @@
 use crate::fluid::{Drag, drags};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
-use crate::model::{Body, Joint, JointKind, Model};
+use crate::model::{Body, Dof, Joint, JointKind, Model};
 use crate::parameters::TileParameters;
-use crate::spatial::{Force, Inertia, Mat3, Motion, Quat, Vec3, vec3};
-use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+use crate::spatial::{Force, Inertia, Motion, Quat, Vec3, vec3};
+use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
 /// What the dynamics stages compute, for one tile of worlds.
 #[derive(Debug, Clone)]
 pub struct Dynamics<R> {
+    /// Rotational inertia of every body, shape \[body\].
+    pub moments: Vec<Moments>,
     /// Spatial inertia of every body about O, shape \[body\].
     pub inertia: Vec<Inertia<R>>,
     /// Composite inertia of every body and what hangs from it, shape \[body\].
@@ -31,7 +33,7 @@ pub struct Dynamics<R> {
     pub acceleration: Vec<Motion<R>>,
     /// Force on every body from its parent, shape \[body\].
     force: Vec<Force<R>>,
-    /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`].
+    /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`]. After [`factor`] diag(d) L.
     pub mass_matrix: Vec<R>,
     /// Bias force c(q, v), N or N·m, shape \[nv\].
     pub bias_force: Vec<R>,
@@ -65,6 +67,7 @@ impl<R: Real> Dynamics<R> {
     pub fn new(model: &Model) -> Self {
         let (nb, nv, packed) = (model.bodies.len(), model.nv(), model.packed_len());
         Self {
+            moments: Moments::of_bodies(model),
             inertia: vec![Inertia::zero(); nb],
             composite: vec![Inertia::zero(); nb],
             body_velocity: vec![Motion::zero(); nb],
@@ -95,43 +98,86 @@ impl<R: Real> Response<R> {
     }
 }
 
+/// Rotational inertia of a body about its centre of mass, in body axes: I_c = d 1 + Σ e a aᵀ over at most two principal axes a, one where the body is as a capsule or a cylinder.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    /// d, kg·m².
+    all: f64,
+    /// e, kg·m²; 0: none.
+    more: [f64; 2],
+    /// a, unit vectors.
+    axes: [Vector3<f64>; 2],
+}
+
+impl Moments {
+    /// Of every body, shape \[body\].
+    pub fn of_bodies(model: &Model) -> Vec<Self> {
+        model.bodies.iter().map(|body| Self::new(&body.inertia)).collect()
+    }
+
+    fn new(inertia: &Matrix3<f64>) -> Self {
+        const SAME: f64 = 1e-15;
+        let diagonal = inertia.diagonal();
+        let (mut moments, mut axes) = (diagonal, Matrix3::identity());
+        if (inertia - Matrix3::from_diagonal(&diagonal)).norm() > SAME * diagonal.norm() {
+            let eigen = inertia.symmetric_eigen();
+            (moments, axes) = (eigen.eigenvalues, eigen.eigenvectors);
+        }
+        let mut order = [0, 1, 2];
+        order.sort_by(|&i, &j| moments[i].total_cmp(&moments[j]));
+        // the middle one is d, so that no sum is one of large numbers that cancel
+        let [low, middle, high] = order;
+        let all = moments[middle];
+        let more =
+            [low, high].map(|i| if (moments[i] - all).abs() > 8.0 * SAME * all { moments[i] - all } else { 0.0 });
+        Self { all, more, axes: [low, high].map(|i| axes.column(i).into_owned()) }
+    }
+}
+
 /// Inertia of every moving body about O of its tree: I = R I_c Rᵀ + m (r·r 1 − r rᵀ), r from O to the centre of mass.
 #[inline(always)]
-pub fn inertias<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, inertia: &mut [Inertia<R>]) {
+pub fn inertias<R: Real>(
+    model: &Model,
+    moments: &[Moments],
+    p: &TileParameters<'_, R>,
+    k: &Kinematics<R>,
+    inertia: &mut [Inertia<R>],
+) {
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
-        let scale = p.mass_scale[b];
+        let (scale, moments) = (p.mass_scale[b], &moments[b]);
         let pose = &k.body_pose[b];
         let r = pose.point(triple(p.com, 3 * b)) - k.reference[tree];
         let m = R::constant(body.mass) * scale;
-        let rotation = pose.rotation;
-        let a: Mat3<R> = rotation * Mat3::constant(&body.inertia);
-        let rows = |i: fn(Vec3<R>) -> R| vec3(i(rotation.columns[0]), i(rotation.columns[1]), i(rotation.columns[2]));
-        let (x, y, z) = (rows(|v| v.x), rows(|v| v.y), rows(|v| v.z));
-        let row = |i: fn(Vec3<R>) -> R| vec3(i(a.columns[0]), i(a.columns[1]), i(a.columns[2]));
-        let (ax, ay, az) = (row(|v| v.x), row(|v| v.y), row(|v| v.z));
         let mr = r.scale(m);
-        inertia[b] = Inertia {
-            mass: m,
-            first_moment: mr,
-            diagonal: vec3(
-                ax.dot(x).mul_add(scale, mr.y.mul_add(r.y, mr.z * r.z)),
-                ay.dot(y).mul_add(scale, mr.x.mul_add(r.x, mr.z * r.z)),
-                az.dot(z).mul_add(scale, mr.x.mul_add(r.x, mr.y * r.y)),
-            ),
-            off_diagonal: vec3(
-                ay.dot(z).mul_add(scale, -(mr.y * r.z)),
-                ax.dot(z).mul_add(scale, -(mr.x * r.z)),
-                ax.dot(y).mul_add(scale, -(mr.x * r.y)),
-            ),
-        };
+        let all = R::constant(moments.all) * scale;
+        let mut diagonal = vec3(
+            mr.y.mul_add(r.y, mr.z.mul_add(r.z, all)),
+            mr.x.mul_add(r.x, mr.z.mul_add(r.z, all)),
+            mr.x.mul_add(r.x, mr.y.mul_add(r.y, all)),
+        );
+        let mut off_diagonal = vec3(-(mr.y * r.z), -(mr.x * r.z), -(mr.x * r.y));
+        for i in 0..2 {
+            if moments.more[i] != 0.0 {
+                let a = pose.rotation.mul_constant(&moments.axes[i]);
+                let e = a.scale(R::constant(moments.more[i]) * scale);
+                diagonal =
+                    vec3(e.x.mul_add(a.x, diagonal.x), e.y.mul_add(a.y, diagonal.y), e.z.mul_add(a.z, diagonal.z));
+                off_diagonal = vec3(
+                    e.y.mul_add(a.z, off_diagonal.x),
+                    e.x.mul_add(a.z, off_diagonal.y),
+                    e.x.mul_add(a.y, off_diagonal.z),
+                );
+            }
+        }
+        inertia[b] = Inertia { mass: m, first_moment: mr, diagonal, off_diagonal };
     }
 }
 
 /// Stage 2: M(q) by the composite rigid body algorithm, with armature.
 #[inline(always)]
 pub fn mass_matrix<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, d: &mut Dynamics<R>) {
-    inertias(model, p, k, &mut d.inertia);
+    inertias(model, &d.moments, p, k, &mut d.inertia);
     d.composite.copy_from_slice(&d.inertia);
     for b in (1..model.bodies.len()).rev() {
         let parent = model.bodies[b].parent;
@@ -141,13 +187,27 @@ pub fn mass_matrix<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinema
         }
     }
     for (i, dof) in model.dofs.iter().enumerate() {
-        // M_ij = S_j · I_c S_i for every ancestor j of i
-        let momentum = d.composite[dof.body].momentum(k.motion_subspace[i]);
-        for (n, &j) in dof.ancestors.iter().enumerate() {
-            d.mass_matrix[dof.row_start + n] = k.motion_subspace[j].dot(momentum);
+        let (composite, tree) = (&d.composite[dof.body], &model.trees[dof.tree]);
+        let row = &mut d.mass_matrix[dof.row_start..dof.row_start + dof.ancestors.len()];
+        let from_root = i - tree.dofs.start;
+        if tree.is_free && from_root < 3 {
+            row.fill(R::zero());
+            row[0] = composite.mass;
+        } else {
+            // M_ij = S_j · I_c S_i for every ancestor j of i, from i to the root
+            let Force { moment, force } = composite.momentum(k.motion_subspace[i]);
+            let (joints, free) = row.split_at_mut(row.len() - if tree.is_free { row.len().min(6) } else { 0 });
+            for (m, &j) in joints.iter_mut().zip(&dof.ancestors) {
+                *m = k.motion_subspace[j].dot(Force { moment, force });
+            }
+            if let [turns @ .., z, y, x] = free {
+                [*x, *y, *z] = [force.x, force.y, force.z];
+                for (m, j) in turns.iter_mut().rev().zip(tree.dofs.start + 3..) {
+                    *m = k.motion_subspace[j].angular.dot(moment);
+                }
+            }
         }
-        let diagonal = &mut d.mass_matrix[dof.row_start];
-        *diagonal += p.armature[dof.joint];
+        row[0] += p.armature[dof.joint];
     }
 }
 
@@ -169,8 +229,7 @@ pub fn bias_force<R: Real>(model: &Model, gravity: &[R], v: &[R], k: &Kinematics
         let (velocity, acceleration) = across_joints(model, body, v, k, parent);
         d.body_velocity[b] = velocity;
         d.acceleration[b] = acceleration;
-        // F = I A + V ×* I V
-        d.force[b] = d.inertia[b].momentum(acceleration) + velocity.cross_force(d.inertia[b].momentum(velocity));
+        d.force[b] = d.inertia[b].inverse_dynamics(velocity, acceleration);
     }
     for b in (1..model.bodies.len()).rev() {
         let body = &model.bodies[b];
@@ -194,16 +253,31 @@ fn across_joints<R: Real>(
     (mut velocity, mut acceleration): (Motion<R>, Motion<R>),
 ) -> (Motion<R>, Motion<R>) {
     for joint in &model.joints[body.joints.clone()] {
-        let (start, count) = (joint.v_start, joint.kind.nv());
-        // The translations of a free joint have fixed axes: Ṡ = 0. All other axes move with what is before the joint: Ṡ = V × S.
-        let translations = if joint.kind == JointKind::Free { 3 } else { 0 };
-        for i in start..start + translations {
-            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-        }
-        let before = velocity;
-        for i in start + translations..start + count {
-            velocity = k.motion_subspace[i].mul_add(v[i], velocity);
-            acceleration = before.cross(k.motion_subspace[i]).mul_add(v[i], acceleration);
+        let start = joint.v_start;
+        match joint.kind {
+            JointKind::Free => {
+                // Its translations have fixed axes; its rotations are about O and start from rest: Ṡ = (0, v × a).
+                (velocity.linear, velocity.angular) = (triple(v, start), Vec3::zero());
+                for i in start + 3..start + 6 {
+                    velocity.angular = k.motion_subspace[i].angular.mul_add(v[i], velocity.angular);
+                }
+                acceleration.linear = acceleration.linear + velocity.linear.cross(velocity.angular);
+            }
+            JointKind::Slide => {
+                // Ṡ = V × (0, a) = (0, ω × a)
+                let along = k.motion_subspace[start].linear.scale(v[start]);
+                velocity.linear = velocity.linear + along;
+                acceleration.linear = acceleration.linear + velocity.angular.cross(along);
+            }
+            JointKind::Hinge | JointKind::Ball => {
+                // Ṡ = V × S, with the V before the joint
+                let before = velocity;
+                for i in start..start + joint.kind.nv() {
+                    let along = k.motion_subspace[i];
+                    velocity = along.mul_add(v[i], velocity);
+                    acceleration = before.cross(along).mul_add(v[i], acceleration);
+                }
+            }
         }
     }
     (velocity, acceleration)
@@ -410,46 +484,62 @@ pub fn free_stretch<R: Real>(model: &Model, joint: &Joint, q: &[R]) -> [Vec3<R>;
 pub fn center_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
     let two = R::constant(2.0);
     for (i, dof) in model.dofs.iter().enumerate() {
-        let z = dt * d.damping[i] / d.mass_matrix[dof.row_start];
-        // Θ = 1 − 1/(2 + z)
-        d.damping[i] = d.damping[i] * (R::one() - R::one() / (two + z));
+        // Θ = 1 − M_ii/(2 M_ii + Δt D)
+        let (mass, damping) = (d.mass_matrix[dof.row_start], d.damping[i]);
+        d.damping[i] = damping * (R::one() - mass / two.mul_add(mass, dt * damping));
     }
 }
 
-/// M + Δt D = Lᵀ diag(d) L in the packed form, without fill: column entries of an ancestor are a suffix of its descendant's row.
+/// M + Δt D = Lᵀ diag(d) L in the packed form, without fill: column entries of an ancestor are a suffix of its descendant's row. From the last row on, each less what
+/// the rows below take from it: with U = diag(d) L, `U_ic` = `M_ic` − Σ `L_ki` `U_kc` over the descendants k of i.
 #[inline(always)]
 pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
     let Response { factor, inverse_root, .. } = &mut d.response;
-    factor.copy_from_slice(&d.mass_matrix);
-    for (i, dof) in model.dofs.iter().enumerate() {
-        factor[dof.row_start] = dt.mul_add(d.damping[i], factor[dof.row_start]);
-    }
     for (i, dof) in model.dofs.iter().enumerate().rev() {
-        let (above, row) = factor.split_at_mut(dof.row_start);
-        let row = &mut row[..dof.ancestors.len()];
-        let inverse = R::one() / row[0];
-        (d.inverse_diagonal[i], inverse_root[i]) = (inverse, inverse.sqrt());
-        for p in 1..row.len() {
-            // row(ancestor) −= (row_p / d) · row from p on
-            let quotient = row[p] * inverse;
-            let start = model.dofs[dof.ancestors[p]].row_start;
-            let target = &mut above[start..start + row.len() - p];
-            for (t, r) in target.iter_mut().zip(&row[p..]) {
-                *t = (-quotient).mul_add(*r, *t);
+        let (start, end) = (dof.row_start, dof.row_start + dof.ancestors.len());
+        d.mass_matrix[start] = dt.mul_add(d.damping[i], d.mass_matrix[start]);
+        let mut column = start;
+        while column < end {
+            match end - column {
+                1 => eliminate::<R, 1>(dof, column, factor, &mut d.mass_matrix),
+                2 => eliminate::<R, 2>(dof, column, factor, &mut d.mass_matrix),
+                3 => eliminate::<R, 3>(dof, column, factor, &mut d.mass_matrix),
+                _ => eliminate::<R, 4>(dof, column, factor, &mut d.mass_matrix),
             }
-            row[p] = quotient;
+            column += 4;
+        }
+        let inverse = R::one() / d.mass_matrix[start];
+        (d.inverse_diagonal[i], inverse_root[i]) = (inverse, inverse.sqrt());
+        for (l, u) in factor[start..end].iter_mut().zip(&d.mass_matrix[start..end]) {
+            *l = *u * inverse;
         }
     }
+}
+
+/// N entries of a row of U from `column` on.
+#[inline(always)]
+fn eliminate<R: Real, const N: usize>(dof: &Dof, column: usize, factor: &[R], upper: &mut [R]) {
+    let mut sum = [R::zero(); N];
+    sum.copy_from_slice(&upper[column..column + N]);
+    let ahead = column - dof.row_start;
+    for &(_, entry) in &dof.descendants {
+        let (l, u) = (factor[entry], &upper[entry + ahead..entry + ahead + N]);
+        for n in 0..N {
+            sum[n] = (-l).mul_add(u[n], sum[n]);
+        }
+    }
+    upper[column..column + N].copy_from_slice(&sum);
 }
 
 /// x ← L⁻ᵀ x
 #[inline(always)]
 pub fn solve_transposed<R: Real>(model: &Model, factor: &[R], x: &mut [R]) {
     for (i, dof) in model.dofs.iter().enumerate().rev() {
-        for p in 1..dof.ancestors.len() {
-            let a = dof.ancestors[p];
-            x[a] = (-factor[dof.row_start + p]).mul_add(x[i], x[a]);
+        let mut sum = x[i];
+        for &(k, entry) in &dof.descendants {
+            sum = (-factor[entry]).mul_add(x[k], sum);
         }
+        x[i] = sum;
     }
 }
 
@@ -461,7 +551,8 @@ pub fn solve_lower<R: Real, const N: usize>(model: &Model, factor: &[R], x: &mut
         for k in 0..N {
             sum[k] = x[k][i];
         }
-        for p in 1..dof.ancestors.len() {
+        // from the root on: what its parent waited for comes last
+        for p in (1..dof.ancestors.len()).rev() {
             let (a, l) = (dof.ancestors[p], -factor[dof.row_start + p]);
             for k in 0..N {
                 sum[k] = l.mul_add(x[k][a], sum[k]);

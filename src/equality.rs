@@ -3,7 +3,7 @@
 //! A connect gives three rows, a weld six, a joint equality one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
 //! ė = 0, the position problem for ė = −β e/Δt.
 
-use crate::kinematics::{Kinematics, kinematics};
+use crate::kinematics::{Kinematics, kinematics, orientation};
 use crate::lane::Real;
 use crate::model::{EqualityKind, Model};
 use crate::spatial::{Motion, Quat, Vec3};
@@ -58,7 +58,7 @@ impl EqualityPlan {
         let mut rest = Kinematics::<f64>::new(model);
         kinematics(model, &model.q0, &mut rest);
         let pose = |b: usize| {
-            let (p, q) = (rest.body_pose[b].position, rest.body_quat[b]);
+            let (p, q) = (rest.body_pose[b].position, orientation(model, &model.q0, b));
             let quaternion = nalgebra::Quaternion::new(q.w, q.v.x, q.v.y, q.v.z);
             (Vector3::new(p.x, p.y, p.z), UnitQuaternion::from_quaternion(quaternion))
         };
@@ -144,8 +144,8 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
                 let e = Vec3::<R>::unit(*axis);
                 chain(model, k, *bodies, jacobian, |_, m, _| e.dot(m.angular));
                 // 2 vec(q_b (q_a q_rel)⁻¹), on the nearer side
-                let wanted = k.body_quat[bodies[0]] * Quat::constant(relative);
-                let turn = k.body_quat[bodies[1]] * Quat { w: wanted.w, v: -wanted.v };
+                let wanted = orientation(model, q, bodies[0]) * Quat::constant(relative);
+                let turn = orientation(model, q, bodies[1]) * Quat { w: wanted.w, v: -wanted.v };
                 let two = R::select(turn.w.lt(R::zero()), R::constant(-2.0), R::constant(2.0));
                 e.dot(turn.v) * two
             }

@@ -4,21 +4,26 @@
 
 use crate::lane::Real;
 use crate::model::{JointKind, Model};
-use crate::spatial::{Motion, Pose, Quat, Vec3, vec3};
+use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
+use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
 /// What `kinematics` computes, for one tile of worlds.
 #[derive(Debug, Clone)]
 pub struct Kinematics<R> {
     /// World pose of every body, shape \[body\].
     pub body_pose: Vec<Pose<R>>,
-    /// Orientation of every body, shape \[body\].
-    pub body_quat: Vec<Quat<R>>,
     /// World pose of every geom, shape \[geom\].
     pub geom_pose: Vec<Pose<R>>,
     /// Motion subspace S about O of the tree: the spatial velocity per unit of every entry of v, shape \[nv\].
     pub motion_subspace: Vec<Motion<R>>,
     /// Reference point O of every tree, m, shape \[tree\].
     pub reference: Vec<Vec3<R>>,
+    /// How every body is turned against its parent at rest, if it is, shape \[body\].
+    body_turn: Vec<Option<Matrix3<f64>>>,
+    /// How every geom is turned against its body, if it is, shape \[geom\].
+    geom_turn: Vec<Option<Matrix3<f64>>>,
+    /// Sine and cosine of the angle of every hinge, shape \[joint\].
+    sin_cos: Vec<(R, R)>,
     /// Anchor of every joint, m, shape \[joint\].
     anchor: Vec<Vec3<R>>,
     /// Axis of every joint, shape \[joint\].
@@ -28,29 +33,32 @@ pub struct Kinematics<R> {
 impl<R: Real> Kinematics<R> {
     /// Room for `model`; the poses of everything that cannot move are filled here, once.
     pub fn new(model: &Model) -> Self {
+        let turn = |q: UnitQuaternion<f64>| (q.w.abs() != 1.0).then(|| q.to_rotation_matrix().into_inner());
         let mut k = Self {
             body_pose: vec![Pose::identity(); model.bodies.len()],
-            body_quat: vec![Quat::constant(&nalgebra::UnitQuaternion::identity()); model.bodies.len()],
+            body_turn: model.bodies.iter().map(|body| turn(body.orientation)).collect(),
+            geom_turn: model.geoms.iter().map(|geom| turn(geom.orientation)).collect(),
             geom_pose: vec![Pose::identity(); model.geoms.len()],
             motion_subspace: vec![Motion::zero(); model.nv()],
             reference: vec![Vec3::zero(); model.trees.len()],
+            sin_cos: vec![(R::zero(), R::one()); model.joints.len()],
             anchor: vec![Vec3::zero(); model.joints.len()],
             axis: vec![Vec3::zero(); model.joints.len()],
         };
         // Exactly, in f64, and rounded once.
-        let mut poses = vec![(nalgebra::Vector3::zeros(), nalgebra::UnitQuaternion::identity()); model.bodies.len()];
+        let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
+        let pose = |p: &Vector3<f64>, r: &UnitQuaternion<f64>| Pose {
+            position: Vec3::constant(p),
+            rotation: Mat3::constant(r.to_rotation_matrix().matrix()),
+        };
         for (b, body) in model.bodies.iter().enumerate().skip(1) {
             let (p, r) = poses[body.parent];
             poses[b] = (p + r * body.position, r * body.orientation);
-            k.body_quat[b] = Quat::constant(&poses[b].1);
-            k.body_pose[b] = Pose { position: Vec3::constant(&poses[b].0), rotation: k.body_quat[b].matrix() };
+            k.body_pose[b] = pose(&poses[b].0, &poses[b].1);
         }
         for (g, geom) in model.geoms.iter().enumerate() {
             let (p, r) = poses[geom.body];
-            k.geom_pose[g] = Pose {
-                position: Vec3::constant(&(p + r * geom.position)),
-                rotation: Quat::constant(&(r * geom.orientation)).matrix(),
-            };
+            k.geom_pose[g] = pose(&(p + r * geom.position), &(r * geom.orientation));
         }
         k
     }
@@ -90,46 +98,48 @@ pub fn kinematics<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
 /// The part of [`kinematics`] that the dynamics need: poses of bodies, and the motion subspace.
 #[inline(always)]
 pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
+    // ahead of the chain of poses, which would wait for one after another
+    for (j, joint) in model.joints.iter().enumerate() {
+        if joint.kind == JointKind::Hinge {
+            k.sin_cos[j] = (q[joint.q_start] - R::constant(joint.reference)).sin_cos();
+        }
+    }
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
-        let (mut quat, mut position);
+        // in place: a pose does not fit the registers of most machines
+        let (above, here) = k.body_pose.split_at_mut(b);
+        let pose = &mut here[0];
         if body.joints.len() == 1 && model.joints[body.joints.start].kind == JointKind::Free {
             let start = model.joints[body.joints.start].q_start;
-            position = triple(q, start);
-            quat = quaternion(q, start + 3);
-            k.anchor[body.joints.start] = position;
+            *pose = Pose { position: triple(q, start), rotation: quaternion(q, start + 3).matrix() };
+            k.anchor[body.joints.start] = pose.position;
         } else {
-            let parent = &k.body_pose[body.parent];
-            position = parent.point(Vec3::constant(&body.position));
-            quat = k.body_quat[body.parent] * Quat::constant(&body.orientation);
+            let parent = &above[body.parent];
+            pose.position = parent.constant_point(&body.position);
+            pose.rotation = turned(&parent.rotation, &k.body_turn[b]);
             for j in body.joints.clone() {
                 let joint = &model.joints[j];
-                let rotation = quat.matrix();
-                let local_anchor = Vec3::constant(&joint.anchor);
-                let anchor = position + rotation * local_anchor;
-                let axis = rotation * Vec3::constant(&joint.axis);
+                let anchor = pose.constant_point(&joint.anchor);
+                let axis = pose.rotation.mul_constant(&joint.axis);
+                (k.anchor[j], k.axis[j]) = (anchor, axis);
                 match joint.kind {
                     JointKind::Slide => {
-                        position = axis.mul_add(q[joint.q_start] - R::constant(joint.reference), position);
+                        let way = q[joint.q_start] - R::constant(joint.reference);
+                        pose.position = axis.mul_add(way, pose.position);
+                        continue;
                     }
-                    JointKind::Hinge => {
-                        let angle = q[joint.q_start] - R::constant(joint.reference);
-                        quat = quat * Quat::axis_angle(Vec3::constant(&joint.axis), angle);
-                        position = anchor - quat.matrix() * local_anchor;
-                    }
+                    JointKind::Hinge => pose.rotation.turn(&joint.axis, k.sin_cos[j]),
                     JointKind::Ball | JointKind::Free => {
-                        quat = quat * quaternion(q, joint.q_start);
-                        position = anchor - quat.matrix() * local_anchor;
+                        pose.rotation = pose.rotation * quaternion(q, joint.q_start).matrix();
                     }
                 }
-                k.anchor[j] = anchor;
-                k.axis[j] = axis;
+                if joint.anchor != Vector3::zeros() {
+                    pose.position = anchor - pose.rotation.mul_constant(&joint.anchor);
+                }
             }
         }
-        k.body_quat[b] = quat;
-        k.body_pose[b] = Pose { position, rotation: quat.matrix() };
         if model.trees[tree].root == b {
-            k.reference[tree] = position;
+            k.reference[tree] = k.body_pose[b].position;
         }
         motion_subspace(model, b, k.reference[tree], k);
     }
@@ -140,11 +150,47 @@ pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
 pub fn geom_poses<R: Real>(model: &Model, k: &mut Kinematics<R>) {
     for (g, geom) in model.geoms.iter().enumerate() {
         if model.bodies[geom.body].tree.is_some() {
-            let rotation = (k.body_quat[geom.body] * Quat::constant(&geom.orientation)).matrix();
-            let position = k.body_pose[geom.body].point(Vec3::constant(&geom.position));
-            k.geom_pose[g] = Pose { position, rotation };
+            let body = &k.body_pose[geom.body];
+            let rotation = turned(&body.rotation, &k.geom_turn[g]);
+            k.geom_pose[g] = Pose { position: body.constant_point(&geom.position), rotation };
         }
     }
+}
+
+/// A rotation, turned by a constant one from the right.
+#[inline(always)]
+fn turned<R: Real>(rotation: &Mat3<R>, turn: &Option<Matrix3<f64>>) -> Mat3<R> {
+    match turn {
+        Some(turn) => *rotation * Mat3::constant(turn),
+        None => *rotation,
+    }
+}
+
+/// The orientation of `body`, of the sign that products of quaternions from the world on have, as MuJoCo's.
+///
+/// `q`: position, shape \[nq\].
+#[inline(always)]
+pub fn orientation<R: Real>(model: &Model, q: &[R], body: usize) -> Quat<R> {
+    let mut below = Quat::constant(&UnitQuaternion::identity());
+    let mut b = body;
+    while b != 0 {
+        let joints = &model.joints[model.bodies[b].joints.clone()];
+        let mut own = Quat::constant(&model.bodies[b].orientation);
+        for joint in joints {
+            match joint.kind {
+                JointKind::Slide => {}
+                JointKind::Hinge => {
+                    let angle = q[joint.q_start] - R::constant(joint.reference);
+                    own = own * Quat::axis_angle(Vec3::constant(&joint.axis), angle);
+                }
+                JointKind::Ball => own = own * quaternion(q, joint.q_start),
+                JointKind::Free => own = quaternion(q, joint.q_start + 3),
+            }
+        }
+        below = own * below;
+        b = model.bodies[b].parent;
+    }
+    below
 }
 
 /// S of the joints of `body`: a rotation about axis a through p moves the point O with (p − O) × a.

@@ -10,7 +10,7 @@
 
 use crate::dynamics::{Dynamics, bias_force, free_stretch, mass_matrix};
 use crate::error::{Error, Result};
-use crate::kinematics::{Kinematics, kinematics, quaternion, rotation_vector, triple};
+use crate::kinematics::{Kinematics, kinematics, orientation, quaternion, rotation_vector, triple};
 use crate::model::{JointKind, Model};
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::spatial::Vec3;
@@ -83,7 +83,10 @@ pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
         mass_matrix: matrix,
         bias_force: DVector::from_vec(d.bias_force),
         body_pos: k.body_pose.iter().map(|pose| array(pose.position)).collect(),
-        body_quat: k.body_quat.iter().map(|r| [r.w, r.v.x, r.v.y, r.v.z]).collect(),
+        body_quat: (0..model.bodies.len())
+            .map(|b| orientation(model, q, b))
+            .map(|r| [r.w, r.v.x, r.v.y, r.v.z])
+            .collect(),
     })
 }
 

@@ -157,7 +157,7 @@ pub fn whole_trees<R: Real>(
     out: &mut [Whole<R>],
 ) {
     body_poses(model, q, k);
-    inertias(model, p, k, &mut d.inertia);
+    inertias(model, &d.moments, p, k, &mut d.inertia);
     free_body_velocity(model, v, k, &mut d.free_body_velocity);
     for (tree, out) in out.iter_mut().enumerate() {
         let (mut inertia, mut momentum) = (Inertia::zero(), Force::default());
@@ -202,12 +202,15 @@ pub fn keep_momentum<R: Real>(root: &Joint, free: &Whole<R>, now: &Whole<R>, lan
     let linear = triple(v, root.v_start) + push + turn.cross(position - free.com);
     let turn = quaternion(q, root.q_start + 3).matrix().transpose_mul(turn);
     let angular = triple(v, root.v_start + 3) + turn;
-    let put = |to: &mut [R], start: usize, x: Vec3<R>| {
-        for (to, x) in to[start..start + 3].iter_mut().zip([x.x, x.y, x.z]) {
-            *to = R::select(lanes, x, *to);
-        }
-    };
-    put(q, root.q_start, position);
-    put(v, root.v_start, linear);
-    put(v, root.v_start + 3, angular);
+    put::<R>(lanes, &mut q[root.q_start..root.q_start + 3], position);
+    put::<R>(lanes, &mut v[root.v_start..root.v_start + 3], linear);
+    put::<R>(lanes, &mut v[root.v_start + 3..root.v_start + 6], angular);
+}
+
+/// Three numbers in some lanes.
+#[inline(always)]
+fn put<R: Real>(lanes: R::Mask, to: &mut [R], x: Vec3<R>) {
+    to[0] = R::select(lanes, x.x, to[0]);
+    to[1] = R::select(lanes, x.y, to[1]);
+    to[2] = R::select(lanes, x.z, to[2]);
 }

@@ -115,6 +115,18 @@ impl<R: Real> Neg for Vec3<R> {
     }
 }
 
+/// Which entries of a constant are not zero.
+#[inline(always)]
+fn nonzero(v: &nalgebra::Vector3<f64>) -> [bool; 3] {
+    [v.x != 0.0, v.y != 0.0, v.z != 0.0]
+}
+
+/// Turns two unit vectors in their plane, from the first towards the second.
+#[inline(always)]
+fn turn_in_plane<R: Real>(a: &mut Vec3<R>, b: &mut Vec3<R>, sin: R, cos: R) {
+    (*a, *b) = (a.mul_add(cos, b.scale(sin)), b.mul_add(cos, a.scale(-sin)));
+}
+
 /// A rotation matrix by columns: the axes of a body frame in world coordinates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Mat3<R> {
@@ -131,8 +143,56 @@ impl<R: Real> Mat3<R> {
     /// A constant, the same in all lanes.
     #[inline(always)]
     pub fn constant(m: &nalgebra::Matrix3<f64>) -> Self {
-        let column = |j| vec3(R::constant(m[(0, j)]), R::constant(m[(1, j)]), R::constant(m[(2, j)]));
-        Self { columns: [column(0), column(1), column(2)] }
+        let mut columns = [Vec3::zero(); 3];
+        for j in 0..3 {
+            columns[j] = vec3(R::constant(m[(0, j)]), R::constant(m[(1, j)]), R::constant(m[(2, j)]));
+        }
+        Self { columns }
+    }
+    /// The rotation about the constant unit vector a by an angle of this sine and cosine: cos 1 + sin [a]× + (1 − cos) a aᵀ.
+    #[inline(always)]
+    pub fn axis_angle(axis: &nalgebra::Vector3<f64>, (sin, cos): (R, R)) -> Self {
+        let rest = R::one() - cos;
+        let mut m = Self::default();
+        for j in 0..3 {
+            let mut column = [R::zero(); 3];
+            for i in 0..3 {
+                column[i] = rest * R::constant(axis[i] * axis[j]);
+            }
+            let (next, last) = ((j + 1) % 3, (j + 2) % 3);
+            column[j] += cos;
+            column[next] = sin.mul_add(R::constant(axis[last]), column[next]);
+            column[last] = sin.mul_add(R::constant(-axis[next]), column[last]);
+            m.columns[j] = vec3(column[0], column[1], column[2]);
+        }
+        m
+    }
+    /// Turns A about the constant unit vector `axis` of its own frame, by an angle of this sine and cosine.
+    #[inline(always)]
+    pub fn turn(&mut self, axis: &nalgebra::Vector3<f64>, (sin, cos): (R, R)) {
+        let [a, b, c] = &mut self.columns;
+        // about one of its columns the other two turn in their plane
+        match nonzero(axis) {
+            [true, false, false] => turn_in_plane(b, c, sin * R::constant(axis.x), cos),
+            [false, true, false] => turn_in_plane(c, a, sin * R::constant(axis.y), cos),
+            [false, false, true] => turn_in_plane(a, b, sin * R::constant(axis.z), cos),
+            _ => *self = *self * Self::axis_angle(axis, (sin, cos)),
+        }
+    }
+    /// A b of a constant b: products with its zeros are left out.
+    #[inline(always)]
+    pub fn mul_constant(self, b: &nalgebra::Vector3<f64>) -> Vec3<R> {
+        let ([x, y, z], c) = (self.columns, Vec3::<R>::constant(b));
+        match nonzero(b) {
+            [false, false, false] => Vec3::zero(),
+            [true, false, false] => x.scale(c.x),
+            [false, true, false] => y.scale(c.y),
+            [false, false, true] => z.scale(c.z),
+            [true, true, false] => x.mul_add(c.x, y.scale(c.y)),
+            [true, false, true] => x.mul_add(c.x, z.scale(c.z)),
+            [false, true, true] => y.mul_add(c.y, z.scale(c.z)),
+            [true, true, true] => self * c,
+        }
     }
     /// Aᵀ b
     #[inline(always)]
@@ -328,18 +388,33 @@ impl<R: Real> Inertia<R> {
     pub fn zero() -> Self {
         Self { mass: R::zero(), first_moment: Vec3::zero(), diagonal: Vec3::zero(), off_diagonal: Vec3::zero() }
     }
-    /// Momentum I V: moment = I_O ω + h × v, force = m v − h × ω.
+    /// I_O ω
     #[inline(always)]
-    pub fn momentum(self, v: Motion<R>) -> Force<R> {
-        let (d, o, w) = (self.diagonal, self.off_diagonal, v.angular);
-        let rotational = vec3(
+    pub fn rotational(self, w: Vec3<R>) -> Vec3<R> {
+        let (d, o) = (self.diagonal, self.off_diagonal);
+        vec3(
             d.x.mul_add(w.x, o.z.mul_add(w.y, o.y * w.z)),
             o.z.mul_add(w.x, d.y.mul_add(w.y, o.x * w.z)),
             o.y.mul_add(w.x, o.x.mul_add(w.y, d.z * w.z)),
-        );
+        )
+    }
+    /// Momentum I V: moment = I_O ω + h × v, force = m v − h × ω.
+    #[inline(always)]
+    pub fn momentum(self, v: Motion<R>) -> Force<R> {
         Force {
-            moment: rotational + self.first_moment.cross(v.linear),
-            force: v.linear.scale(self.mass) - self.first_moment.cross(w),
+            moment: self.rotational(v.angular) + self.first_moment.cross(v.linear),
+            force: v.linear.scale(self.mass) - self.first_moment.cross(v.angular),
+        }
+    }
+    /// The force that keeps the motion up, I A + V ×* I V (Featherstone 2008, eq. 2.58), by the acceleration a = A_v + ω × v of the body-fixed point at O, where
+    /// ω × (h × v) + v × (ω × h) = h × (ω × v) (Jacobi's identity): moment = I_O α + ω × I_O ω + h × a, force = m a + α × h + ω × (ω × h).
+    #[inline(always)]
+    pub fn inverse_dynamics(self, velocity: Motion<R>, acceleration: Motion<R>) -> Force<R> {
+        let (w, h, alpha) = (velocity.angular, self.first_moment, acceleration.angular);
+        let a = acceleration.linear + w.cross(velocity.linear);
+        Force {
+            moment: self.rotational(alpha) + w.cross(self.rotational(w)) + h.cross(a),
+            force: a.mul_add(self.mass, alpha.cross(h)) + w.cross(w.cross(h)),
         }
     }
 }
@@ -376,6 +451,11 @@ impl<R: Real> Pose<R> {
     #[inline(always)]
     pub fn point(&self, local: Vec3<R>) -> Vec3<R> {
         self.position + self.rotation * local
+    }
+    /// World coordinates of a point of the frame that is a constant.
+    #[inline(always)]
+    pub fn constant_point(&self, local: &nalgebra::Vector3<f64>) -> Vec3<R> {
+        self.position + self.rotation.mul_constant(local)
     }
     /// Coordinates in the frame of a point of the world.
     #[inline(always)]

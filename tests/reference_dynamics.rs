@@ -4,7 +4,7 @@ mod common;
 
 use common::{data, floats, relative_error, robots};
 use delassus::dynamics::{self, Dynamics};
-use delassus::kinematics::{Kinematics, kinematics};
+use delassus::kinematics::{Kinematics, kinematics, orientation};
 use delassus::lane::{F32x16, F64x8, Pack, Scalar};
 use delassus::model::Model;
 use delassus::parameters::SharedParameters;
@@ -23,7 +23,7 @@ struct Computed {
 }
 
 /// Runs the stages with the state in the last lane.
-fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
+fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64], tolerance: f64) -> Computed {
     let lane = R::LANES - 1;
     let splat = |x: &[f64]| x.iter().map(|x| R::constant(*x)).collect::<Vec<R>>();
     let (q, v) = (splat(q), splat(v));
@@ -46,10 +46,17 @@ fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64]) -> Computed {
         mass_lower: (0..nv).flat_map(|i| dense[i * nv..=i * nv + i].to_vec()).collect(),
         bias: d.bias_force.iter().map(|x| get(*x)).collect(),
         body_pos: k.body_pose.iter().flat_map(|p| vector(p.position)).collect(),
-        body_quat: (k.body_quat.iter())
-            .flat_map(|q| {
-                let [x, y, z] = vector(q.v);
-                [get(q.w), x, y, z]
+        body_quat: (0..model.bodies.len())
+            .flat_map(|b| {
+                let turn = orientation(model, &q, b);
+                // poses go another way to it
+                for (column, other) in turn.matrix().columns.iter().zip(&k.body_pose[b].rotation.columns) {
+                    let [own, other] = [vector(*column), vector(*other)];
+                    let apart = own.iter().zip(other).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+                    assert!(apart <= tolerance, "body {b}: {own:?}, {other:?}");
+                }
+                let [x, y, z] = vector(turn.v);
+                [get(turn.w), x, y, z]
             })
             .collect(),
     }
@@ -61,7 +68,7 @@ fn check<R: Pack>(tolerance: f64) {
         let mut worst = [0.0f64; 4];
         for state in reference["states"].as_array().unwrap() {
             let get = |key: &str| floats(&state[key]);
-            let found = compute::<R>(&model, &get("qpos"), &get("qvel"));
+            let found = compute::<R>(&model, &get("qpos"), &get("qvel"), tolerance);
             // A quaternion and its negative are one rotation.
             let mut quat = found.body_quat;
             for (a, b) in quat.chunks_mut(4).zip(get("body_quat").chunks(4)) {

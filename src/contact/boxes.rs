@@ -212,7 +212,7 @@ pub(super) fn box_box<R: Real>(a: &Pose<R>, b: &Pose<R>, [ha, hb]: [[R; 3]; 2], 
 
 /// The lanes in which [`box_box`] could not tell.
 #[inline(always)]
-pub(super) fn undecided<R: Real>(points: &Manifold<R>) -> R::Mask {
+pub(super) fn undecided<R: Real>(points: &[Candidate<R>]) -> R::Mask {
     R::constant(UNKNOWN - 0.5).lt(points[0].feature)
 }
 

@@ -31,11 +31,11 @@ pub use extent::Geoms;
 #[cfg(feature = "gpu")]
 pub(crate) use extent::LARGER;
 use extent::near;
-use narrow::{discs, narrow};
+use narrow::{clear_from, discs, narrow};
 #[cfg(feature = "gpu")]
 pub(crate) use narrow::{points, undecided};
-use patch::Disc;
 pub use patch::{More, NearPatch, PATCH_ROWS};
+pub(crate) use reduce::no_points;
 use reduce::{Candidate, KEPT};
 use std::sync::Arc;
 
@@ -363,7 +363,7 @@ pub fn collide<R: Pack>(
 ) {
     contacts.clear();
     candidates.clear();
-    let mut deepest = R::zero();
+    let (mut deepest, mut points) = (R::zero(), no_points());
     for (index, pair) in plan.pairs.iter().enumerate() {
         let (da, db) = (&geoms.drift[pair.a], &geoms.drift[pair.b]);
         let margin = R::constant(pair.margin);
@@ -374,19 +374,14 @@ pub fn collide<R: Pack>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
-        let (mut points, disc, known) = if pair.patch {
-            discs(pair, &geoms, near)
-        } else {
-            ([Candidate::absent(); KEPT], Disc::none(), R::Mask::splat(false))
-        };
-        let others = near.and(known.not());
-        if others.any() {
-            let found = narrow(pair, &geoms, others, threshold);
-            for (point, other) in points.iter_mut().zip(found) {
-                *point = Candidate::select(known, *point, other);
-            }
-        }
         if pair.patch {
+            let (of_disc, disc, known) = discs(pair, &geoms, near);
+            let others = near.and(known.not());
+            let count = if others.any() { narrow(pair, &geoms, others, threshold, &mut points) } else { 0 };
+            clear_from(count, &mut points);
+            for (point, own) in points.iter_mut().zip(of_disc) {
+                *point = Candidate::select(known, own, *point);
+            }
             if let Some(patch) = NearPatch::new((index, pair), points, disc, threshold, [da, db], &mut deepest) {
                 // where one vertex is left it is a point, whose place among the others is here
                 candidates.push(Near { pair: index, point: points[0], gap: R::constant(f64::INFINITY) });
@@ -394,7 +389,8 @@ pub fn collide<R: Pack>(
             }
             continue;
         }
-        for point in &points {
+        let count = narrow(pair, &geoms, near, threshold, &mut points);
+        for point in &points[..count] {
             let kept = point.gap.lt(threshold);
             if kept.any() {
                 // Margins thicken the surfaces.

@@ -13,49 +13,52 @@ use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::spatial::{Pose, Vec3, vec3};
 use std::marker::PhantomData;
 
-/// A pair that touches in one point at most.
+/// Puts the points of a pair first among those of a manifold; how many they are.
 #[inline(always)]
-fn single<R: Real>(point: Candidate<R>) -> Manifold<R> {
-    let none = Candidate::absent();
-    [point, none, none, none]
+fn put<R: Real, const N: usize>(points: [Candidate<R>; N], found: &mut Manifold<R>) -> usize {
+    for (found, point) in found.iter_mut().zip(points) {
+        *found = point;
+    }
+    N
 }
 
-/// The points of a pair whose shapes have a formula. `lengths`: of both shapes, m; `size`: of the order of the smaller one, m.
+/// The points of a pair whose shapes have a formula: how many first ones of `found` they are, which stays as it was behind them. `lengths`: of both shapes, m; `size`: of the order of the
+/// smaller one, m.
 // In unit tests, where arrays stand in for registers, a pack's operation is a loop: thousands of them in one function keep the compiler for minutes.
 #[cfg_attr(not(test), inline(always))]
 #[cfg_attr(test, inline(never))]
 pub(crate) fn points<R: Real>(
     shapes: Shapes,
-    a: &Pose<R>,
-    b: &Pose<R>,
+    [a, b]: [&Pose<R>; 2],
     lengths: [[R; 3]; 2],
     threshold: R,
     size: R,
-) -> Manifold<R> {
+    found: &mut Manifold<R>,
+) -> usize {
     let [[ra, ha, _], second] = lengths;
     let [rb, hb, _] = second;
     let (rod_a, rod) = (Rod { radius: ra, half_length: ha }, Rod { radius: rb, half_length: hb });
     let half = vec3(second[0], second[1], second[2]);
     match shapes {
-        Shapes::PlaneSphere => single(plane::sphere(a, b.position, rb, 0)),
-        Shapes::PlaneCapsule => plane::capsule(a, b, rod),
-        Shapes::PlaneEllipsoid => single(plane::ellipsoid(a, b, half)),
-        Shapes::PlaneCylinder => plane::cylinder(a, b, rod, threshold, size),
-        Shapes::PlaneBox => plane::cuboid(a, b, half, threshold, size),
-        Shapes::SphereSphere => single(round::sphere_sphere(a.position, ra, b.position, rb)),
-        Shapes::SphereCapsule => single(round::sphere_capsule(a.position, ra, b, rod)),
-        Shapes::SphereCylinder => single(round::sphere_cylinder(a.position, ra, b, rod)),
-        Shapes::SphereBox => single(round::sphere_box(a.position, ra, b, half)),
-        Shapes::CapsuleCapsule => round::capsule_capsule(a, rod_a, b, rod),
-        Shapes::CapsuleCylinder => round::capsule_cylinder(a, rod_a, b, rod),
-        Shapes::CapsuleBox => round::capsule_box(a, rod_a, b, half),
-        Shapes::BoxBox => boxes::box_box(a, b, lengths, threshold, size),
+        Shapes::PlaneSphere => put([plane::sphere(a, b.position, rb, 0)], found),
+        Shapes::PlaneCapsule => put(plane::capsule(a, b, rod), found),
+        Shapes::PlaneEllipsoid => put([plane::ellipsoid(a, b, half)], found),
+        Shapes::PlaneCylinder => put(plane::cylinder(a, b, rod, threshold, size), found),
+        Shapes::PlaneBox => put(plane::cuboid(a, b, half, threshold, size), found),
+        Shapes::SphereSphere => put([round::sphere_sphere(a.position, ra, b.position, rb)], found),
+        Shapes::SphereCapsule => put([round::sphere_capsule(a.position, ra, b, rod)], found),
+        Shapes::SphereCylinder => put([round::sphere_cylinder(a.position, ra, b, rod)], found),
+        Shapes::SphereBox => put([round::sphere_box(a.position, ra, b, half)], found),
+        Shapes::CapsuleCapsule => put(round::capsule_capsule(a, rod_a, b, rod), found),
+        Shapes::CapsuleCylinder => put(round::capsule_cylinder(a, rod_a, b, rod), found),
+        Shapes::CapsuleBox => put(round::capsule_box(a, rod_a, b, half), found),
+        Shapes::BoxBox => put(boxes::box_box(a, b, lengths, threshold, size), found),
     }
 }
 
 /// Where the axis of a capsule of radius `r` enters the other shape, no point of it tells the way out.
 #[inline(always)]
-fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
+fn pierced<R: Real>(points: &[Candidate<R>], r: R) -> R::Mask {
     let inside = R::constant(-0.999) * r;
     let mut pierced = R::Mask::splat(false);
     for point in points {
@@ -64,9 +67,9 @@ fn pierced<R: Real>(points: &Manifold<R>, r: R) -> R::Mask {
     pierced
 }
 
-/// Where the formula of a pair leaves open which its points are. `lengths`: of the first shape.
+/// Where the formula of a pair leaves open which its points are. `points`: those that it found; `lengths`: of the first shape.
 #[inline(always)]
-pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &Manifold<R>, lengths: [R; 3]) -> R::Mask {
+pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &[Candidate<R>], lengths: [R; 3]) -> R::Mask {
     match shapes {
         Shapes::CapsuleCylinder | Shapes::CapsuleBox => pierced(points, lengths[0]),
         Shapes::BoxBox => boxes::undecided(points),
@@ -74,14 +77,19 @@ pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &Manifold<R>, lengths: 
     }
 }
 
-/// The points of one pair, of the lanes that are `near`.
+/// The points of one pair, of the lanes that are `near`: how many first ones of `found` they are; what stands behind them is of no pair.
 #[inline(always)]
-pub(super) fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask, threshold: R) -> Manifold<R> {
+pub(super) fn narrow<R: Pack>(
+    pair: &PairPlan,
+    geoms: &Geoms<'_, R>,
+    near: R::Mask,
+    threshold: R,
+    found: &mut Manifold<R>,
+) -> usize {
     let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
-    let none = [Candidate::absent(); KEPT];
     let extent = Extent::of(pair, geoms);
     let Extent { lengths, size, .. } = extent;
-    let (mut found, one_by_one) = match &pair.kind {
+    let (count, one_by_one) = match &pair.kind {
         Kind::Lanes(shapes) => {
             // what costs more than to show that most are apart
             let may = match shapes {
@@ -94,20 +102,32 @@ pub(super) fn narrow<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Ma
                 _ => near,
             };
             if !may.any() {
-                return none;
+                return 0;
             }
             let threshold = R::select(may, threshold, R::constant(-1e30));
-            let found = points(*shapes, a, b, lengths, threshold, size);
-            (found, near.and(undecided(*shapes, &found, lengths[0])))
+            let count = points(*shapes, [a, b], lengths, threshold, size, found);
+            (count, near.and(undecided(*shapes, &found[..count], lengths[0])))
         }
-        Kind::PlaneHull(hull) => return plane::hull(a, b, hull, threshold, size),
-        Kind::Convex => (none, may_be_near(pair, [a, b], &extent, near, threshold)),
-        Kind::Nothing => return none,
+        Kind::PlaneHull(hull) => return put(plane::hull(a, b, hull, threshold, size), found),
+        Kind::Convex => (0, may_be_near(pair, [a, b], &extent, near, threshold)),
+        Kind::Nothing => return 0,
     };
-    if let Some(solids) = &pair.solids {
-        by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, &mut found);
+    match &pair.solids {
+        Some(solids) if one_by_one.any() => {
+            clear_from(count, found);
+            by_lane(pair, solids, [a, b], &extent, one_by_one, threshold, found);
+            KEPT
+        }
+        _ => count,
     }
-    found
+}
+
+/// Takes all points from `first` on away.
+#[inline(always)]
+pub(super) fn clear_from<R: Real>(first: usize, points: &mut Manifold<R>) {
+    for point in &mut points[first..] {
+        *point = Candidate::absent();
+    }
 }
 
 /// The lanes of `which` in which the shapes of a pair may be nearer to each other than `threshold` (m).
@@ -159,7 +179,7 @@ pub(super) fn discs<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mas
     (points, disc, disc.lanes)
 }
 
-/// Finds the points of the lanes in `which` one by one in f64.
+/// Finds the points of the lanes in `which`, of which there are some, one by one in f64.
 #[inline(always)]
 fn by_lane<R: Pack>(
     pair: &PairPlan,
@@ -170,9 +190,6 @@ fn by_lane<R: Pack>(
     threshold: R,
     points: &mut Manifold<R>,
 ) {
-    if !which.any() {
-        return;
-    }
     let mut found = Points::new();
     for lane in 0..R::LANES {
         if which.get(lane) {

@@ -22,12 +22,12 @@ pub(super) fn sphere<R: Real>(plane: &Pose<R>, centre: Vec3<R>, r: R, feature: u
 
 /// A capsule: the lowest points of its two caps (features 0 and 1).
 #[inline(always)]
-pub(super) fn capsule<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>) -> Manifold<R> {
+pub(super) fn capsule<R: Real>(plane: &Pose<R>, b: &Pose<R>, rod: Rod<R>) -> [Candidate<R>; 2] {
     let Rod { radius: r, half_length: h } = rod;
     let axis = b.rotation.columns[2];
     let low = sphere(plane, axis.mul_add(-h, b.position), r, 0);
     let high = sphere(plane, axis.mul_add(h, b.position), r, 1);
-    [low, high, Candidate::absent(), Candidate::absent()]
+    [low, high]
 }
 
 /// An ellipsoid: the point where its outward normal is −n, x = c − A D² Aᵀn / |D Aᵀn| with D = diag(d), d the half axes.

@@ -76,6 +76,12 @@ impl<R: Real> Source<R> for [Candidate<R>] {
 /// The points of one pair: those with a gap below the threshold count.
 pub(crate) type Manifold<R> = [Candidate<R>; KEPT];
 
+/// The points of a pair that is apart.
+#[inline(always)]
+pub(crate) fn no_points<R: Real>() -> Manifold<R> {
+    [Candidate::absent(); KEPT]
+}
+
 /// At most four candidates that hold the pair as well as all of them: with p₀ the deepest one, distances and areas seen along its
 /// normal, and depth = threshold − gap,
 ///

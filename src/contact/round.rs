@@ -1,6 +1,6 @@
 //! Spheres and capsules against each other, boxes and cylinders: points and segments with a radius.
 
-use super::reduce::{Candidate, Manifold};
+use super::reduce::Candidate;
 use crate::lane::{Mask, Real};
 use crate::spatial::{Pose, Vec3, vec3};
 
@@ -59,19 +59,22 @@ pub(super) fn sphere_capsule<R: Real>(a: Vec3<R>, ra: R, b: &Pose<R>, rod: Rod<R
     balls(a, ra, axis.mul_add(t, b.position), rod.radius, across(axis), 0)
 }
 
+/// The points of a segment with a radius: two ends, and one between them.
+pub(super) type Line<R> = [Candidate<R>; 3];
+
 /// Of a segment with points at parameters `low`, `high` and `nearest`: the two ends where they are `apart`, and the nearest point where
 /// the ends are not, or where it is nearer than both.
 #[inline(always)]
-fn line<R: Real>(low: Candidate<R>, high: Candidate<R>, nearest: Candidate<R>, apart: R::Mask, size: R) -> Manifold<R> {
+fn line<R: Real>(low: Candidate<R>, high: Candidate<R>, nearest: Candidate<R>, apart: R::Mask, size: R) -> Line<R> {
     let nearer = (R::constant(1e-6).mul_add(size, nearest.gap)).lt(low.gap.min(high.gap));
-    [low.only(apart), high.only(apart), nearest.only(nearer.or(apart.not())), Candidate::absent()]
+    [low.only(apart), high.only(apart), nearest.only(nearer.or(apart.not()))]
 }
 
 /// Two capsules: the ends of the stretch along which they lie side by side (features 0 and 1), and the nearest points (feature 2) where
 /// these are nearer. Crossing capsules touch in one point, parallel ones in two.
 #[cfg_attr(not(test), inline(always))]
 #[cfg_attr(test, inline(never))]
-pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod<R>, pb: &Pose<R>, b: Rod<R>) -> Manifold<R> {
+pub(super) fn capsule_capsule<R: Real>(pa: &Pose<R>, a: Rod<R>, pb: &Pose<R>, b: Rod<R>) -> Line<R> {
     let (ha, hb) = (a.half_length, b.half_length);
     let (u, v) = (pa.rotation.columns[2], pb.rotation.columns[2]);
     let d = pa.position - pb.position;
@@ -185,7 +188,7 @@ pub(super) fn sphere_cylinder<R: Real>(a: Vec3<R>, r: R, b: &Pose<R>, cylinder: 
 /// the capsule's axis nearest to the box (feature 2) where it is nearer.
 #[cfg_attr(not(test), inline(always))]
 #[cfg_attr(test, inline(never))]
-pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec3<R>) -> Manifold<R> {
+pub(super) fn capsule_box<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, e: Vec3<R>) -> Line<R> {
     let (zero, h) = (R::zero(), rod.half_length);
     let c = b.inverse_point(a.position);
     let u = b.rotation.transpose_mul(a.rotation.columns[2]);
@@ -257,7 +260,7 @@ const RIM_STEPS: usize = 12;
 /// the capsule's axis nearest to it (feature 2) where it is nearer.
 #[cfg_attr(not(test), inline(always))]
 #[cfg_attr(test, inline(never))]
-pub(super) fn capsule_cylinder<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, cylinder: Rod<R>) -> Manifold<R> {
+pub(super) fn capsule_cylinder<R: Real>(a: &Pose<R>, rod: Rod<R>, b: &Pose<R>, cylinder: Rod<R>) -> Line<R> {
     let (zero, one, h) = (R::zero(), R::one(), rod.half_length);
     let c = b.inverse_point(a.position);
     let u = b.rotation.transpose_mul(a.rotation.columns[2]);

@@ -332,7 +332,10 @@ impl Model {
                 let mut ancestors = vec![d];
                 ancestors.extend(parent.iter().flat_map(|&p| m.dofs[p].ancestors.iter().copied()));
                 let next = row_start + ancestors.len();
-                m.dofs.push(Dof { joint: j, body, tree: 0, parent, row_start, ancestors });
+                for (column, &a) in ancestors.iter().enumerate().skip(1) {
+                    m.dofs[a].descendants.insert(0, (d, row_start + column));
+                }
+                m.dofs.push(Dof { joint: j, body, tree: 0, parent, row_start, ancestors, descendants: Vec::new() });
                 row_start = next;
             }
         }
@@ -348,7 +351,8 @@ impl Model {
                 Some(tree) => Some(tree),
                 None if dofs.is_empty() => None,
                 None => {
-                    m.trees.push(Tree { root: b, dofs: dofs.clone() });
+                    let is_free = m.joints[m.bodies[b].joints.start].kind == JointKind::Free;
+                    m.trees.push(Tree { root: b, is_free, dofs: dofs.clone() });
                     Some(m.trees.len() - 1)
                 }
             };

@@ -219,6 +219,8 @@ pub struct Dof {
     pub row_start: usize,
     /// Itself and its ancestors, itself first, towards the root; the columns of its row in the packed mass matrix.
     pub ancestors: Vec<usize>,
+    /// What it is an ancestor of, itself left out, last first: the degree of freedom, and where this one's column stands in that row of the packed mass matrix.
+    pub descendants: Vec<(usize, usize)>,
 }
 
 /// Bodies that hang from one root; the unit of islands.
@@ -226,6 +228,8 @@ pub struct Dof {
 pub struct Tree {
     /// The first body; its origin is the reference point O of all spatial quantities of the tree.
     pub root: usize,
+    /// Whether that hangs on a free joint. Then S of the first six degrees of freedom is (0, `e_1` … `e_3`) and (a, 0), angular part first.
+    pub is_free: bool,
     /// The degrees of freedom (consecutive).
     pub dofs: Range<usize>,
 }

@@ -1,13 +1,13 @@
 //! Quantities that state, parameters and control tell.
 
 use super::evaluation::{
-    Evaluation, Now, actuator_forces, central_inertia, linear_velocity, pose, push, subtree_com, subtree_velocity,
-    velocity_at,
+    Evaluation, Now, actuator_forces, central_inertia, frame_orientation, linear_velocity, pose, push, subtree_com,
+    subtree_velocity, velocity_at,
 };
 use super::{Axes, Quantity, sensors};
 use crate::kinematics::triple;
 use crate::lane::Real;
-use crate::spatial::{Quat, Vec3};
+use crate::spatial::{Mat3, Vec3};
 
 /// Appends a quantity that state, parameters and control tell, see [`Quantity::is_of_state`].
 #[inline(always)]
@@ -17,32 +17,32 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
         Quantity::Positions => e.row.extend_from_slice(now.q),
         Quantity::Velocities => e.row.extend_from_slice(now.v),
         Quantity::Position(frame) => {
-            let (position, _) = pose(now, e, frame);
+            let position = pose(now, e, frame).position;
             push(&mut e.row, position);
         }
         Quantity::Orientation(frame) => {
-            let (_, quat) = pose(now, e, frame);
+            let quat = frame_orientation(now, frame);
             e.row.push(quat.w);
             push(&mut e.row, quat.v);
         }
         Quantity::LinearVelocity(frame, axes) => {
-            let (_, quat) = pose(now, e, frame);
+            let turn = pose(now, e, frame).rotation;
             let velocity = linear_velocity(now, e, frame);
-            push(&mut e.row, in_axes(axes, quat, velocity));
+            push(&mut e.row, in_axes(axes, turn, velocity));
         }
         Quantity::AngularVelocity(frame, axes) => {
-            let (_, quat) = pose(now, e, frame);
+            let turn = pose(now, e, frame).rotation;
             let velocity = e.velocity[frame.body(model)].angular;
-            push(&mut e.row, in_axes(axes, quat, velocity));
+            push(&mut e.row, in_axes(axes, turn, velocity));
         }
         Quantity::ProjectedGravity(frame) => {
-            let (_, quat) = pose(now, e, frame);
+            let turn = pose(now, e, frame).rotation;
             let gravity = triple(now.parameters.gravity, 0);
             let strength = gravity.norm();
             // g / |g|, or 0
             let some = R::zero().lt(strength);
             let down = gravity.scale(R::one() / R::select(some, strength, R::one()));
-            push(&mut e.row, in_axes(Axes::Local, quat, down));
+            push(&mut e.row, in_axes(Axes::Local, turn, down));
         }
         Quantity::SubtreeCom(b) => {
             let com = subtree_com(e, b);
@@ -68,10 +68,10 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
 }
 
 #[inline(always)]
-fn in_axes<R: Real>(axes: Axes, quat: Quat<R>, v: Vec3<R>) -> Vec3<R> {
+fn in_axes<R: Real>(axes: Axes, turn: Mat3<R>, v: Vec3<R>) -> Vec3<R> {
     match axes {
         Axes::World => v,
         // Rᵀ v
-        Axes::Local => quat.matrix().transpose_mul(v),
+        Axes::Local => turn.transpose_mul(v),
     }
 }

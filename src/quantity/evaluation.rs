@@ -1,11 +1,12 @@
 //! What is needed to evaluate quantities, and what several of them ask for.
 
 use crate::dynamics::{actuator_force, clamp, free_body_velocity};
-use crate::kinematics::{Kinematics, body_poses, triple};
+use crate::kinematics::{Kinematics, body_poses, orientation, triple};
 use crate::lane::Real;
 use crate::model::{Frame, Model};
 use crate::parameters::TileParameters;
-use crate::spatial::{Motion, Quat, Vec3};
+use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3};
+use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
 /// State, parameters and control of worlds as they are now.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,7 @@ impl<R: Real> Evaluation<R> {
     /// Origin of a frame.
     #[inline(always)]
     pub fn position(&self, now: &Now<'_, R>, frame: Frame) -> Vec3<R> {
-        pose(now, self, frame).0
+        pose(now, self, frame).position
     }
 }
 
@@ -107,41 +108,78 @@ pub(super) fn subtree_velocity<R: Real>(e: &Evaluation<R>, b: usize) -> Vec3<R> 
     momentum.scale(R::one() / R::select(R::zero().lt(mass), mass, R::one()))
 }
 
-/// Origin and orientation of a frame, of given poses of bodies.
+/// Pose of a frame, of given poses of bodies.
 #[inline(always)]
-pub(crate) fn pose_in<R: Real>(now: &Now<'_, R>, k: &Kinematics<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
-    let model = now.model;
-    let b = frame.body(model);
-    let (body, quat) = (&k.body_pose[b], k.body_quat[b]);
+pub(crate) fn pose_in<R: Real>(now: &Now<'_, R>, k: &Kinematics<R>, frame: Frame) -> Pose<R> {
+    let b = frame.body(now.model);
+    let body = k.body_pose[b];
+    match (frame, within(now.model, frame)) {
+        (Frame::Com(_), _) => Pose { position: body.point(triple(now.parameters.com, 3 * b)), ..body },
+        (_, None) => body,
+        (_, Some((position, turn))) => {
+            let turn = turn.to_rotation_matrix();
+            Pose { position: body.constant_point(position), rotation: body.rotation * Mat3::constant(turn.matrix()) }
+        }
+    }
+}
+
+/// Where a frame is in that of its body, where it is a geom or a site.
+fn within(model: &Model, frame: Frame) -> Option<(&Vector3<f64>, &UnitQuaternion<f64>)> {
     match frame {
-        Frame::Body(_) => (body.position, quat),
-        Frame::Com(_) => (body.point(triple(now.parameters.com, 3 * b)), quat),
-        Frame::Geom(g) => {
-            let geom = &model.geoms[g];
-            (body.point(Vec3::constant(&geom.position)), quat * Quat::constant(&geom.orientation))
-        }
-        Frame::Site(s) => {
-            let site = &model.sites[s];
-            (body.point(Vec3::constant(&site.position)), quat * Quat::constant(&site.orientation))
-        }
+        Frame::Body(_) | Frame::Com(_) => None,
+        Frame::Geom(g) => Some((&model.geoms[g].position, &model.geoms[g].orientation)),
+        Frame::Site(s) => Some((&model.sites[s].position, &model.sites[s].orientation)),
+    }
+}
+
+/// Orientation of a frame, with the sign of [`orientation`].
+#[inline(always)]
+pub(super) fn frame_orientation<R: Real>(now: &Now<'_, R>, frame: Frame) -> Quat<R> {
+    let body = orientation(now.model, now.q, frame.body(now.model));
+    match within(now.model, frame) {
+        Some((_, turn)) => body * Quat::constant(turn),
+        None => body,
     }
 }
 
 /// Velocity of the origin of a frame.
 #[inline(always)]
 pub(super) fn linear_velocity<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Vec3<R> {
-    velocity_at(now, e, frame.body(now.model), pose(now, e, frame).0)
+    velocity_at(now, e, frame.body(now.model), pose(now, e, frame).position)
 }
 
-/// Origin and orientation of a frame.
+/// Pose of a frame.
 #[inline(always)]
-pub(super) fn pose<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> (Vec3<R>, Quat<R>) {
+pub(super) fn pose<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Pose<R> {
     pose_in(now, &e.k, frame)
 }
 
 #[inline(always)]
 pub(super) fn push<R: Real>(row: &mut Vec<R>, v: Vec3<R>) {
     row.extend_from_slice(&[v.x, v.y, v.z]);
+}
+
+/// R I Rᵀ of a constant I.
+#[inline(always)]
+fn turned_inertia<R: Real>(rotation: &Mat3<R>, inertia: &Matrix3<f64>) -> [[R; 3]; 3] {
+    let [x, y, z] = rotation.columns;
+    // the rows of R
+    let axes = [[x.x, y.x, z.x], [x.y, y.y, z.y], [x.z, y.z, z.z]];
+    let mut turned = [[R::zero(); 3]; 3];
+    for j in 0..3 {
+        let mut column = [R::zero(); 3];
+        for k in 0..3 {
+            for l in 0..3 {
+                column[k] = R::constant(inertia[(k, l)]).mul_add(axes[j][l], column[k]);
+            }
+        }
+        for i in 0..3 {
+            for k in 0..3 {
+                turned[i][j] = axes[i][k].mul_add(column[k], turned[i][j]);
+            }
+        }
+    }
+    turned
 }
 
 /// R I_c Rᵀ + m (r·r 1 − r rᵀ), m r and m, r from the centre of mass of the tree to that of the body.
@@ -151,23 +189,14 @@ pub(super) fn central_inertia<R: Real>(now: &Now<'_, R>, e: &mut Evaluation<R>, 
     let pose = e.k.body_pose[b];
     let r = pose.point(triple(now.parameters.com, 3 * b)) - subtree_com(e, e.root[b]);
     let m = R::constant(body.mass) * scale;
-    let [x, y, z] = pose.rotation.columns;
-    let about_com = |i: usize, j: usize| {
-        let part = |v: Vec3<R>, k: usize| [v.x, v.y, v.z][k];
-        let row = |k: usize| {
-            R::constant(body.inertia[(k, 0)]) * part(x, j)
-                + R::constant(body.inertia[(k, 1)]) * part(y, j)
-                + R::constant(body.inertia[(k, 2)]) * part(z, j)
-        };
-        (part(x, i) * row(0) + part(y, i) * row(1) + part(z, i) * row(2)) * scale
-    };
+    let turned = turned_inertia(&pose.rotation, &body.inertia);
     e.row.extend_from_slice(&[
-        about_com(0, 0) + m * (r.y * r.y + r.z * r.z),
-        about_com(1, 1) + m * (r.x * r.x + r.z * r.z),
-        about_com(2, 2) + m * (r.x * r.x + r.y * r.y),
-        about_com(0, 1) - m * r.x * r.y,
-        about_com(0, 2) - m * r.x * r.z,
-        about_com(1, 2) - m * r.y * r.z,
+        turned[0][0] * scale + m * (r.y * r.y + r.z * r.z),
+        turned[1][1] * scale + m * (r.x * r.x + r.z * r.z),
+        turned[2][2] * scale + m * (r.x * r.x + r.y * r.y),
+        turned[0][1] * scale - m * r.x * r.y,
+        turned[0][2] * scale - m * r.x * r.z,
+        turned[1][2] * scale - m * r.y * r.z,
         m * r.x,
         m * r.y,
         m * r.z,

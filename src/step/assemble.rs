@@ -6,7 +6,6 @@ use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
-use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::contact::PATCH_ROWS;
 use crate::lane::{Pack, PackMask, Scalar};
@@ -30,24 +29,41 @@ pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
     equality_terms(plan, tile, posed, batch);
 }
 
-/// Yᵀ Y of A rows and B rows, the first of which are given, over the degrees of freedom that they share: loops of known length.
+/// Yᵀ Y of A rows and B rows, the first of which are given, over the degrees of freedom that their supports share: loops of known length, and slices of one length, so that an index
+/// is checked once.
 #[inline(always)]
 fn product_of<R: Pack, const A: usize, const B: usize>(
     nv: usize,
     y: &[R],
-    dofs: Bits<'_>,
+    support: [&[u64]; 2],
     first: [usize; 2],
 ) -> [[R; B]; A] {
     let mut w = [[R::zero(); B]; A];
-    for dof in dofs {
-        let mut b = [R::zero(); B];
-        for (j, b) in b.iter_mut().enumerate() {
-            *b = y[(first[1] + j) * nv + dof];
-        }
-        for (i, w) in w.iter_mut().enumerate() {
-            let a = y[(first[0] + i) * nv + dof];
-            for (w, b) in w.iter_mut().zip(b) {
-                *w = a.mul_add(b, *w);
+    // most rows of a pile
+    if support[0].iter().zip(support[1]).all(|(own, other)| own & other == 0) {
+        return w;
+    }
+    let (mut rows_a, mut rows_b) = ([&y[..0]; A], [&y[..0]; B]);
+    for i in 0..A {
+        rows_a[i] = &y[(first[0] + i) * nv..][..nv];
+    }
+    for j in 0..B {
+        rows_b[j] = &y[(first[1] + j) * nv..][..nv];
+    }
+    for (word, (own, other)) in support[0].iter().zip(support[1]).enumerate() {
+        let mut left = own & other;
+        while left != 0 {
+            let dof = 64 * word + left.trailing_zeros() as usize;
+            left &= left - 1;
+            let mut b = [R::zero(); B];
+            for j in 0..B {
+                b[j] = rows_b[j][dof];
+            }
+            for i in 0..A {
+                let a = rows_a[i][dof];
+                for j in 0..B {
+                    w[i][j] = a.mul_add(b[j], w[i][j]);
+                }
             }
         }
     }
@@ -59,20 +75,17 @@ fn product_of<R: Pack, const A: usize, const B: usize>(
 fn product<R: Pack>(nv: usize, words: usize, rows: &Rows<R>, a: usize, b: usize) -> [[R; 3]; 3] {
     let contact_slots = rows.frame.len();
     let ((row_a, count_a), (row_b, count_b)) = (slot_rows(contact_slots, a), slot_rows(contact_slots, b));
-    let mut dofs = rows.support(words, a);
-    dofs.other = Some(&rows.support[b * words..(b + 1) * words]);
-    let mut w = [[R::zero(); 3]; 3];
-    if count_a + count_b == 6 {
-        // two contacts with friction, the common case
-        return product_of::<R, 3, 3>(nv, &rows.y, dofs, [row_a, row_b]);
-    }
-    for dof in dofs {
-        for i in 0..count_a {
-            let y = rows.y[(row_a + i) * nv + dof];
-            for j in 0..count_b {
-                w[i][j] = y.mul_add(rows.y[(row_b + j) * nv + dof], w[i][j]);
+    let support = [rows.support_words(words, a), rows.support_words(words, b)];
+    let (y, first, mut w) = (&rows.y, [row_a, row_b], [[R::zero(); 3]; 3]);
+    match (count_a, count_b) {
+        (3, 3) => return product_of::<R, 3, 3>(nv, y, support, first),
+        (1, 3) => [w[0]] = product_of::<R, 1, 3>(nv, y, support, first),
+        (3, 1) => {
+            for (w, [own]) in w.iter_mut().zip(product_of::<R, 3, 1>(nv, y, support, first)) {
+                w[0] = own;
             }
         }
+        _ => [[w[0][0]]] = product_of::<R, 1, 1>(nv, y, support, first),
     }
     w
 }
@@ -156,9 +169,8 @@ fn write_product<R: Pack, const A: usize, const B: usize>(
     group: &mut Group<R>,
 ) {
     let (words, n) = (plan.rows.words, group.size.row_count());
-    let mut dofs = rows.support(words, a.slot);
-    dofs.other = Some(&rows.support[b.slot * words..(b.slot + 1) * words]);
-    let w = product_of::<R, A, B>(plan.model.nv(), &rows.y, dofs, [a.row, b.row]);
+    let support = [rows.support_words(words, a.slot), rows.support_words(words, b.slot)];
+    let w = product_of::<R, A, B>(plan.model.nv(), &rows.y, support, [a.row, b.row]);
     for (i, w) in w.iter().enumerate() {
         for (j, w) in w.iter().enumerate() {
             group.delassus[(a.row + i) * n + b.row + j] = *w;

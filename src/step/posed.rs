@@ -165,10 +165,15 @@ impl<R: Pack> Rows<R> {
         position_bias(self.centered(), self.mean(row), target)
     }
 
-    /// The degrees of freedom in the support of `slot`.
+    /// The support of `slot`, one bit a degree of freedom.
+    #[inline(always)]
+    pub fn support_words(&self, words: usize, slot: usize) -> &[u64] {
+        &self.support[slot * words..(slot + 1) * words]
+    }
+    /// The degrees of freedom in it.
     #[inline(always)]
     pub fn support(&self, words: usize, slot: usize) -> Bits<'_> {
-        Bits::of(&self.support[slot * words..(slot + 1) * words])
+        Bits::of(self.support_words(words, slot))
     }
 }
 

@@ -94,13 +94,24 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             // what moves one body is of one tree
             let Some(tree) = dofs.clone().next().map(|dof| model.dofs[dof].tree) else { continue };
             let arm = contacts.position[slot] - k.reference[tree];
+            let tree = &model.trees[tree];
+            let (y0, rest) = rows.y[base * nv..(base + 3) * nv].split_at_mut(nv);
+            let (y1, y2) = rest.split_at_mut(nv);
             for dof in dofs {
-                let velocity = k.motion_subspace[dof].at(arm);
-                let velocity = if plus { velocity } else { -velocity };
-                for i in 0..3 {
-                    let y = &mut rows.y[(base + i) * nv + dof];
-                    *y = R::select(lanes, frame[i].dot(velocity), *y);
-                }
+                // of the translations of a free joint, the velocity is an axis of the world
+                let along = match dof - tree.dofs.start {
+                    0 if tree.is_free => [frame[0].x, frame[1].x, frame[2].x],
+                    1 if tree.is_free => [frame[0].y, frame[1].y, frame[2].y],
+                    2 if tree.is_free => [frame[0].z, frame[1].z, frame[2].z],
+                    _ => {
+                        let velocity = k.motion_subspace[dof].at(arm);
+                        [frame[0].dot(velocity), frame[1].dot(velocity), frame[2].dot(velocity)]
+                    }
+                };
+                let [a, b, c] = if plus { along } else { [-along[0], -along[1], -along[2]] };
+                y0[dof] = R::select(lanes, a, y0[dof]);
+                y1[dof] = R::select(lanes, b, y1[dof]);
+                y2[dof] = R::select(lanes, c, y2[dof]);
             }
         }
     }
@@ -125,23 +136,23 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     }
     for slot in 0..slot_count {
         let (start, count) = slot_rows(contact_slots, slot);
-        let bits = Bits::of(&rows.support[slot * words..(slot + 1) * words]);
+        let support = &rows.support[slot * words..(slot + 1) * words];
         let y = &mut rows.y[start * nv..(start + count) * nv];
-        for i in 0..count {
-            // u = J v
-            let (mut free, mut previous) = (R::zero(), R::zero());
-            let y = &y[i * nv..(i + 1) * nv];
-            for dof in bits.clone() {
-                free = y[dof].mul_add(response.free_velocity[dof], free);
-                previous = y[dof].mul_add(v[dof], previous);
-            }
-            (rows.free[start + i], rows.previous[start + i]) = (free, previous);
-            if let Some(mean) = mean {
-                let mut sum = R::zero();
-                for dof in bits.clone() {
-                    sum = y[dof].mul_add(mean[dof], sum);
-                }
-                rows.mean[start + i] = sum;
+        // u = J v
+        let velocities = [&response.free_velocity[..nv], &v[..nv]];
+        if count == 3 {
+            let [free, previous] = rates::<R, 3, 2>(support, y, velocities);
+            rows.free[start..start + 3].copy_from_slice(&free);
+            rows.previous[start..start + 3].copy_from_slice(&previous);
+        } else {
+            [[rows.free[start]], [rows.previous[start]]] = rates::<R, 1, 2>(support, y, velocities);
+        }
+        if let Some(mean) = mean {
+            if count == 3 {
+                let [mean] = rates::<R, 3, 1>(support, y, [&mean[..nv]]);
+                rows.mean[start..start + 3].copy_from_slice(&mean);
+            } else {
+                [[rows.mean[start]]] = rates::<R, 1, 1>(support, y, [&mean[..nv]]);
             }
         }
         // Y = D̂^(−1/2) L⁻ᵀ Jᵀ: from the leaves to the root; the support holds all ancestors of its members. The rows of a contact go together.
@@ -152,16 +163,40 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
                 let (y0, rest) = rows.y[first * nv..(start + 1) * nv].split_at_mut(nv);
                 let (y1, rest) = rest.split_at_mut(nv);
                 let (y2, y3) = rest.split_at_mut(nv);
-                solve_rows(model, response, bits.words, &mut [y0, y1, y2, y3]);
+                solve_rows(model, response, support, &mut [y0, y1, y2, y3]);
             }
         } else if count == 3 {
             let (y0, rest) = y.split_at_mut(nv);
             let (y1, y2) = rest.split_at_mut(nv);
-            solve_rows(model, response, bits.words, &mut [y0, y1, y2]);
+            solve_rows(model, response, support, &mut [y0, y1, &mut y2[..nv]]);
         } else {
-            solve_rows(model, response, bits.words, &mut [y]);
+            solve_rows(model, response, support, &mut [y]);
         }
     }
+}
+
+/// J v of N rows of one support, shape \[row\]\[nv\], for V vectors, shape \[nv\] each.
+#[inline(always)]
+fn rates<R: Real, const N: usize, const V: usize>(support: &[u64], rows: &[R], vectors: [&[R]; V]) -> [[R; N]; V] {
+    let (nv, mut sums) = (vectors[0].len(), [[R::zero(); N]; V]);
+    let mut y = [&rows[..0]; N];
+    for i in 0..N {
+        y[i] = &rows[i * nv..][..nv];
+    }
+    for (word, &set) in support.iter().enumerate() {
+        let mut left = set;
+        while left != 0 {
+            let dof = 64 * word + left.trailing_zeros() as usize;
+            left &= left - 1;
+            for k in 0..V {
+                let v = vectors[k][dof];
+                for i in 0..N {
+                    sums[k][i] = y[i][dof].mul_add(v, sums[k][i]);
+                }
+            }
+        }
+    }
+    sums
 }
 
 /// The rate of a gap of a patch under `motion`, of the second body against the first: of a vertex, `arm` (m) away from the point of reference, with its unit normal; or of a slope of
@@ -220,7 +255,8 @@ pub(crate) fn solve_rows<R: Real, const N: usize>(
             for k in 0..N {
                 own[k] = y[k][i];
             }
-            for (&a, &l) in dof.ancestors.iter().zip(factor).skip(1) {
+            // not `zip` and then `skip`, which is a call
+            for (&a, &l) in dof.ancestors[1..].iter().zip(&factor[1..]) {
                 for k in 0..N {
                     y[k][a] = (-l).mul_add(own[k], y[k][a]);
                 }
@@ -241,22 +277,43 @@ fn times_impulse<R: Pack, const N: usize>(words: usize, rows: &Rows<R>, impulses
     }
     for slot in 0..rows.support.len() / words {
         let (start, count) = slot_rows(contact_slots, slot);
+        let (support, y) = (rows.support_words(words, slot), &rows.y[start * nv..]);
         if count == 3 {
-            // a loop of known length
-            for dof in rows.support(words, slot) {
-                for k in 0..N {
-                    let mut sum = z[k][dof];
-                    for i in 0..3 {
-                        sum = rows.y[(start + i) * nv + dof].mul_add(impulses[k][start + i], sum);
-                    }
-                    z[k][dof] = sum;
-                }
-            }
-            continue;
+            add_impulses::<R, N, 3>(support, y, impulses, start, z);
+        } else {
+            add_impulses::<R, N, 1>(support, y, impulses, start, z);
         }
-        for dof in rows.support(words, slot) {
+    }
+}
+
+/// z += Y λ of M rows of one support, the first of which is `start`, for N problems.
+#[inline(always)]
+fn add_impulses<R: Pack, const N: usize, const M: usize>(
+    support: &[u64],
+    rows: &[R],
+    impulses: [&[R]; N],
+    start: usize,
+    z: &mut [&mut [R]; N],
+) {
+    let nv = z[0].len();
+    let (mut y, mut lambda) = ([&rows[..0]; M], [[R::zero(); M]; N]);
+    for i in 0..M {
+        y[i] = &rows[i * nv..][..nv];
+        for k in 0..N {
+            lambda[k][i] = impulses[k][start + i];
+        }
+    }
+    for (word, &set) in support.iter().enumerate() {
+        let mut left = set;
+        while left != 0 {
+            let dof = 64 * word + left.trailing_zeros() as usize;
+            left &= left - 1;
             for k in 0..N {
-                z[k][dof] = rows.y[start * nv + dof].mul_add(impulses[k][start], z[k][dof]);
+                let mut sum = z[k][dof];
+                for i in 0..M {
+                    sum = y[i][dof].mul_add(lambda[k][i], sum);
+                }
+                z[k][dof] = sum;
             }
         }
     }

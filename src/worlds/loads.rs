@@ -7,15 +7,15 @@
 use super::past::{Felt, PastSeen};
 use super::seen::{Seen, felt};
 use super::volume::meets;
-use crate::dynamics::{body_accelerations, inertias};
+use crate::dynamics::{Moments, body_accelerations, inertias};
 use crate::equality::EqualityRow;
 use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Pack, Scalar};
 use crate::model::{Frame, Model};
 use crate::quantity::pose_in;
-use crate::spatial::{Force, Inertia, Motion, Vec3};
+use crate::spatial::{Force, Inertia, Motion, Pose, Vec3};
 use crate::step::ContactRecord;
-use nalgebra::{UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Vector3};
 
 /// What a thread needs for it.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(super) struct Loads<R: Pack> {
     velocity: Vec<Motion<R>>,
     acceleration: Vec<Motion<R>>,
     inertia: Vec<Inertia<R>>,
+    /// Of every body, shape \[body\].
+    moments: Vec<Moments>,
     /// Force on every body from its parent about its point of reference, shape \[body\].
     force: Vec<Force<R>>,
     /// The worlds that have made a step since their state was given.
@@ -43,6 +45,7 @@ impl<R: Pack> Loads<R> {
             velocity: vec![Motion::zero(); nb],
             acceleration: vec![Motion::zero(); nb],
             inertia: vec![Inertia::zero(); nb],
+            moments: Moments::of_bodies(model),
             force: vec![Force::default(); nb],
             stepped: R::zero().lt(R::zero()),
         }
@@ -62,7 +65,7 @@ impl<R: Pack> Loads<R> {
         }
         let (velocity, acceleration) = (&mut self.velocity, &mut self.acceleration);
         body_accelerations(model, p.gravity, v, &self.v_dot, &self.k, velocity, acceleration);
-        inertias(model, p, &self.k, &mut self.inertia);
+        inertias(model, &self.moments, p, &self.k, &mut self.inertia);
         self.outer_forces(seen, rate);
         for b in (1..model.bodies.len()).rev() {
             let (body, velocity, acceleration) = (&model.bodies[b], self.velocity[b], self.acceleration[b]);
@@ -138,12 +141,12 @@ impl<R: Pack> Loads<R> {
     #[inline(always)]
     pub fn acceleration(&self, seen: &Seen<'_, R>, frame: Frame, local: bool) -> Vec3<R> {
         let (model, b) = (seen.now.model, frame.body(seen.now.model));
-        let (position, quat) = pose_in(&seen.now, &self.k, frame);
-        let arm = position - self.reference(model, b);
+        let pose = pose_in(&seen.now, &self.k, frame);
+        let arm = pose.position - self.reference(model, b);
         let velocity = self.velocity[b];
         // a + α × r + ω × (v + ω × r)
         let a = self.acceleration[b].at(arm) + velocity.angular.cross(velocity.at(arm));
-        Vec3::select(self.stepped, if local { quat.matrix().transpose_mul(a) } else { a }, Vec3::zero())
+        Vec3::select(self.stepped, if local { pose.rotation.transpose_mul(a) } else { a }, Vec3::zero())
     }
 
     /// Angular acceleration of a frame, rad/s², world axes.
@@ -156,12 +159,11 @@ impl<R: Pack> Loads<R> {
     #[inline(always)]
     pub fn force(&self, seen: &Seen<'_, R>, site: usize) -> (Vec3<R>, Vec3<R>) {
         let (model, b) = (seen.now.model, seen.now.model.sites[site].body);
-        let (position, quat) = pose_in(&seen.now, &self.k, Frame::Site(site));
+        let pose = pose_in(&seen.now, &self.k, Frame::Site(site));
         let Force { moment, force } = self.force[b];
-        let axes = quat.matrix();
         // τ_p = τ_O − (p − O) × f
-        let moment = moment - (position - self.reference(model, b)).cross(force);
-        let local = |v: Vec3<R>| Vec3::select(self.stepped, axes.transpose_mul(v), Vec3::zero());
+        let moment = moment - (pose.position - self.reference(model, b)).cross(force);
+        let local = |v: Vec3<R>| Vec3::select(self.stepped, pose.rotation.transpose_mul(v), Vec3::zero());
         (local(force), local(moment))
     }
 
@@ -170,12 +172,11 @@ impl<R: Pack> Loads<R> {
     pub fn touch(&self, seen: &Seen<'_, R>, site: usize) -> R {
         let mut sum = R::zero();
         let Some(past) = &seen.past else { return sum };
-        let (position, quat) = pose_in(&seen.now, &self.k, Frame::Site(site));
+        let pose = pose_in(&seen.now, &self.k, Frame::Site(site));
         for (world, contacts) in past.contacts.iter().enumerate() {
-            let number = |x: R| x.get(world).to_f64();
-            let vector = |v: Vec3<R>| Vector3::new(number(v.x), number(v.y), number(v.z));
-            let turn = nalgebra::Quaternion::new(number(quat.w), number(quat.v.x), number(quat.v.y), number(quat.v.z));
-            let pose = (vector(position), UnitQuaternion::from_quaternion(turn));
+            let vector = |v: Vec3<R::Scalar>| Vector3::new(v.x.to_f64(), v.y.to_f64(), v.z.to_f64());
+            let Pose { position, rotation } = pose.get(world);
+            let pose = (vector(position), Matrix3::from_columns(&rotation.columns.map(vector)));
             let felt = contacts.iter().flatten().map(|c| touched(seen.now.model, site, &pose, c)).sum::<f64>();
             sum.set(world, R::Scalar::from_f64(felt / seen.dt));
         }
@@ -184,12 +185,7 @@ impl<R: Pack> Loads<R> {
 }
 
 /// Normal impulse of a contact as far as a site at `pose` feels it, N·s.
-fn touched(
-    model: &Model,
-    site: usize,
-    (position, turn): &(Vector3<f64>, UnitQuaternion<f64>),
-    c: &ContactRecord,
-) -> f64 {
+fn touched(model: &Model, site: usize, (position, axes): &(Vector3<f64>, Matrix3<f64>), c: &ContactRecord) -> f64 {
     let site = &model.sites[site];
     // straight out of the body
     let out = match [c.geom_a, c.geom_b].map(|geom| model.geoms[geom].body == site.body) {
@@ -197,8 +193,8 @@ fn touched(
         [_, true] => -c.frame[0],
         [false, false] => return 0.0,
     };
-    let along = turn.inverse_transform_vector(&out);
-    let is_felt = |p: &Vector3<f64>| meets(&site.shape, &turn.inverse_transform_vector(&(p - position)), &along);
+    let along = axes.tr_mul(&out);
+    let is_felt = |p: &Vector3<f64>| meets(&site.shape, &axes.tr_mul(&(p - position)), &along);
     match &c.patch {
         // every vertex by itself
         Some(patch) if patch.disc.is_none() => {
