@@ -33,8 +33,10 @@ pub struct Dynamics<R> {
     pub acceleration: Vec<Motion<R>>,
     /// Force on every body from its parent, shape \[body\].
     force: Vec<Force<R>>,
-    /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`]. After [`factor`] diag(d) L.
+    /// Mass matrix M with armature, packed by ancestors: entry (d, `ancestors[i]`) at `row_start + i` of [`crate::model::Dof`].
     pub mass_matrix: Vec<R>,
+    /// U = diag(d) L, packed likewise.
+    upper: Vec<R>,
     /// Bias force c(q, v), N or N·m, shape \[nv\].
     pub bias_force: Vec<R>,
     /// Applied force τ: actuators, springs, damping, N or N·m, shape \[nv\].
@@ -75,6 +77,7 @@ impl<R: Real> Dynamics<R> {
             acceleration: vec![Motion::zero(); nb],
             force: vec![Force::default(); nb],
             mass_matrix: vec![R::zero(); packed],
+            upper: vec![R::zero(); packed],
             bias_force: vec![R::zero(); nv],
             applied_force: vec![R::zero(); nv],
             drags: drags(model),
@@ -497,20 +500,20 @@ pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
     let Response { factor, inverse_root, .. } = &mut d.response;
     for (i, dof) in model.dofs.iter().enumerate().rev() {
         let (start, end) = (dof.row_start, dof.row_start + dof.ancestors.len());
-        d.mass_matrix[start] = dt.mul_add(d.damping[i], d.mass_matrix[start]);
         let mut column = start;
         while column < end {
             match end - column {
-                1 => eliminate::<R, 1>(dof, column, factor, &mut d.mass_matrix),
-                2 => eliminate::<R, 2>(dof, column, factor, &mut d.mass_matrix),
-                3 => eliminate::<R, 3>(dof, column, factor, &mut d.mass_matrix),
-                _ => eliminate::<R, 4>(dof, column, factor, &mut d.mass_matrix),
+                1 => eliminate::<R, 1>(dof, column, &d.mass_matrix, factor, &mut d.upper),
+                2 => eliminate::<R, 2>(dof, column, &d.mass_matrix, factor, &mut d.upper),
+                3 => eliminate::<R, 3>(dof, column, &d.mass_matrix, factor, &mut d.upper),
+                _ => eliminate::<R, 4>(dof, column, &d.mass_matrix, factor, &mut d.upper),
             }
             column += 4;
         }
-        let inverse = R::one() / d.mass_matrix[start];
+        d.upper[start] = dt.mul_add(d.damping[i], d.upper[start]);
+        let inverse = R::one() / d.upper[start];
         (d.inverse_diagonal[i], inverse_root[i]) = (inverse, inverse.sqrt());
-        for (l, u) in factor[start..end].iter_mut().zip(&d.mass_matrix[start..end]) {
+        for (l, u) in factor[start..end].iter_mut().zip(&d.upper[start..end]) {
             *l = *u * inverse;
         }
     }
@@ -518,9 +521,9 @@ pub fn factor<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
 
 /// N entries of a row of U from `column` on.
 #[inline(always)]
-fn eliminate<R: Real, const N: usize>(dof: &Dof, column: usize, factor: &[R], upper: &mut [R]) {
+fn eliminate<R: Real, const N: usize>(dof: &Dof, column: usize, mass_matrix: &[R], factor: &[R], upper: &mut [R]) {
     let mut sum = [R::zero(); N];
-    sum.copy_from_slice(&upper[column..column + N]);
+    sum.copy_from_slice(&mass_matrix[column..column + N]);
     let ahead = column - dof.row_start;
     for &(_, entry) in &dof.descendants {
         let (l, u) = (factor[entry], &upper[entry + ahead..entry + ahead + N]);
