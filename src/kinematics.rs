@@ -116,7 +116,7 @@ pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
         } else {
             let parent = &above[body.parent];
             pose.position = parent.constant_point(&body.position);
-            pose.rotation = turned(&parent.rotation, &k.body_turn[b]);
+            pose.rotation = turned(&parent.rotation, k.body_turn[b].as_ref());
             for j in body.joints.clone() {
                 let joint = &model.joints[j];
                 let anchor = pose.constant_point(&joint.anchor);
@@ -151,7 +151,7 @@ pub fn geom_poses<R: Real>(model: &Model, k: &mut Kinematics<R>) {
     for (g, geom) in model.geoms.iter().enumerate() {
         if model.bodies[geom.body].tree.is_some() {
             let body = &k.body_pose[geom.body];
-            let rotation = turned(&body.rotation, &k.geom_turn[g]);
+            let rotation = turned(&body.rotation, k.geom_turn[g].as_ref());
             k.geom_pose[g] = Pose { position: body.constant_point(&geom.position), rotation };
         }
     }
@@ -159,7 +159,7 @@ pub fn geom_poses<R: Real>(model: &Model, k: &mut Kinematics<R>) {
 
 /// A rotation, turned by a constant one from the right.
 #[inline(always)]
-fn turned<R: Real>(rotation: &Mat3<R>, turn: &Option<Matrix3<f64>>) -> Mat3<R> {
+fn turned<R: Real>(rotation: &Mat3<R>, turn: Option<&Matrix3<f64>>) -> Mat3<R> {
     match turn {
         Some(turn) => *rotation * Mat3::constant(turn),
         None => *rotation,

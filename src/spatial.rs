@@ -149,7 +149,7 @@ impl<R: Real> Mat3<R> {
         }
         Self { columns }
     }
-    /// The rotation about the constant unit vector a by an angle of this sine and cosine: cos 1 + sin [a]× + (1 − cos) a aᵀ.
+    /// The rotation about the constant unit vector a by an angle of this sine and cosine: cos 1 + sin \[a\]× + (1 − cos) a aᵀ.
     #[inline(always)]
     pub fn axis_angle(axis: &nalgebra::Vector3<f64>, (sin, cos): (R, R)) -> Self {
         let rest = R::one() - cos;

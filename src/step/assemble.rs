@@ -30,7 +30,7 @@ pub fn assemble<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batc
 }
 
 /// Yᵀ Y of A rows and B rows, the first of which are given, over the degrees of freedom that their supports share: loops of known length, and slices of one length, so that an index
-/// is checked once.
+/// is checked once. One row at a time, in sums of its own: what does not fit the registers, or may be looked into afterwards, is stored in every turn of the loop.
 #[inline(always)]
 fn product_of<R: Pack, const A: usize, const B: usize>(
     nv: usize,
@@ -43,29 +43,25 @@ fn product_of<R: Pack, const A: usize, const B: usize>(
     if support[0].iter().zip(support[1]).all(|(own, other)| own & other == 0) {
         return w;
     }
-    let (mut rows_a, mut rows_b) = ([&y[..0]; A], [&y[..0]; B]);
-    for i in 0..A {
-        rows_a[i] = &y[(first[0] + i) * nv..][..nv];
-    }
+    let mut others = [&y[..0]; B];
     for j in 0..B {
-        rows_b[j] = &y[(first[1] + j) * nv..][..nv];
+        others[j] = &y[(first[1] + j) * nv..][..nv];
     }
-    for (word, (own, other)) in support[0].iter().zip(support[1]).enumerate() {
-        let mut left = own & other;
-        while left != 0 {
-            let dof = 64 * word + left.trailing_zeros() as usize;
-            left &= left - 1;
-            let mut b = [R::zero(); B];
-            for j in 0..B {
-                b[j] = rows_b[j][dof];
-            }
-            for i in 0..A {
-                let a = rows_a[i][dof];
+    for i in 0..A {
+        let row = &y[(first[0] + i) * nv..][..nv];
+        let mut sum = [R::zero(); B];
+        for (word, (own, other)) in support[0].iter().zip(support[1]).enumerate() {
+            let mut left = own & other;
+            while left != 0 {
+                let dof = 64 * word + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let a = row[dof];
                 for j in 0..B {
-                    w[i][j] = a.mul_add(b[j], w[i][j]);
+                    sum[j] = a.mul_add(others[j][dof], sum[j]);
                 }
             }
         }
+        w[i] = sum;
     }
     w
 }
