@@ -179,7 +179,7 @@ impl<R: Real> Mat3<R> {
             _ => *self = *self * Self::axis_angle(axis, (sin, cos)),
         }
     }
-    /// A b of a constant b: products with its zeros are left out.
+    /// A b of a constant b: a multiple of a column where it lies on an axis.
     #[inline(always)]
     pub fn mul_constant(self, b: &nalgebra::Vector3<f64>) -> Vec3<R> {
         let ([x, y, z], c) = (self.columns, Vec3::<R>::constant(b));
@@ -188,10 +188,7 @@ impl<R: Real> Mat3<R> {
             [true, false, false] => x.scale(c.x),
             [false, true, false] => y.scale(c.y),
             [false, false, true] => z.scale(c.z),
-            [true, true, false] => x.mul_add(c.x, y.scale(c.y)),
-            [true, false, true] => x.mul_add(c.x, z.scale(c.z)),
-            [false, true, true] => y.mul_add(c.y, z.scale(c.z)),
-            [true, true, true] => self * c,
+            _ => self * c,
         }
     }
     /// Aᵀ b

@@ -374,12 +374,16 @@ pub fn collide<R: Pack>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
-        if pair.patch {
-            let (of_disc, disc, known) = discs(pair, &geoms, near);
-            let others = near.and(known.not());
-            let count = if others.any() { narrow(pair, &geoms, others, threshold, &mut points) } else { 0 };
+        let of_disc = if pair.patch { Some(discs(pair, &geoms, near)) } else { None };
+        let others = match &of_disc {
+            Some((_, _, known)) => near.and(known.not()),
+            None => near,
+        };
+        // told once, since all formulas of all shapes are in it
+        let count = if others.any() { narrow(pair, &geoms, others, threshold, &mut points) } else { 0 };
+        if let Some((own, disc, known)) = of_disc {
             clear_from(count, &mut points);
-            for (point, own) in points.iter_mut().zip(of_disc) {
+            for (point, own) in points.iter_mut().zip(own) {
                 *point = Candidate::select(known, own, *point);
             }
             if let Some(patch) = NearPatch::new((index, pair), points, disc, threshold, [da, db], &mut deepest) {
@@ -389,7 +393,6 @@ pub fn collide<R: Pack>(
             }
             continue;
         }
-        let count = narrow(pair, &geoms, near, threshold, &mut points);
         for point in &points[..count] {
             let kept = point.gap.lt(threshold);
             if kept.any() {
