@@ -408,7 +408,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     }
     worlds.feel_contacts(false);
     assert!(asked(&mut worlds).2 > control + down);
-    assert_eq!(asked(&mut worlds), (30, 1, control, down));
+    assert_eq!(asked(&mut worlds), (27, 1, control, down));
 }
 
 /// Drawn on the device or written down by the host, for worlds of several workgroups, for those that the CPU steps, late or not.
