@@ -11,6 +11,7 @@ pub mod model;
 pub mod parameters;
 pub mod kinematics;
 pub mod fluid;
+pub mod inertia;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;

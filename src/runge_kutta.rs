@@ -26,7 +26,8 @@
 //! Whatever depends on velocity in τ (dampers, servos) acts with the v of the start and is implicit through D, as in Euler's scheme; Θ centres it
 //! ([`crate::dynamics::center_damping`]), which makes the method of second order in D, and stable with stiff dampers.
 
-use crate::dynamics::{Dynamics, free_body_velocity, inertias, integrate};
+use crate::dynamics::{Dynamics, free_body_velocity, integrate};
+use crate::inertia::inertias;
 use crate::kinematics::{Kinematics, body_poses, quaternion, triple};
 use crate::lane::Real;
 use crate::model::{Joint, JointKind, Model};

@@ -339,11 +339,6 @@ impl<R: Real> Motion<R> {
             linear: self.angular.cross(w.linear) + self.linear.cross(w.angular),
         }
     }
-    /// V ×* F, the rate of F moving with V (Featherstone 2008, eq. 2.32).
-    #[inline(always)]
-    pub fn cross_force(self, f: Force<R>) -> Force<R> {
-        Force { moment: self.angular.cross(f.moment) + self.linear.cross(f.force), force: self.angular.cross(f.force) }
-    }
     /// Velocity of the body-fixed point at `r` (from O): v + ω × r.
     #[inline(always)]
     pub fn at(self, r: Vec3<R>) -> Vec3<R> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 29] = [
+const MODULES: [&str; 30] = [
     "error",
     "waiting",
     "lane",
@@ -14,6 +14,7 @@ const MODULES: [&str; 29] = [
     "parameters",
     "kinematics",
     "fluid",
+    "inertia",
     "dynamics",
     "runge_kutta",
     "query",

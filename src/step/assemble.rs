@@ -6,6 +6,7 @@ use super::patches::{outline, patch_terms};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
+use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::contact::PATCH_ROWS;
 use crate::lane::{Pack, PackMask, Scalar};
@@ -39,8 +40,9 @@ fn product_of<R: Pack, const A: usize, const B: usize>(
     first: [usize; 2],
 ) -> [[R; B]; A] {
     let mut w = [[R::zero(); B]; A];
+    let dofs = Bits { other: Some(support[1]), ..Bits::of(support[0]) };
     // most rows of a pile
-    if support[0].iter().zip(support[1]).all(|(own, other)| own & other == 0) {
+    if dofs.clone().next().is_none() {
         return w;
     }
     let mut others = [&y[..0]; B];
@@ -50,15 +52,10 @@ fn product_of<R: Pack, const A: usize, const B: usize>(
     for i in 0..A {
         let row = &y[(first[0] + i) * nv..][..nv];
         let mut sum = [R::zero(); B];
-        for (word, (own, other)) in support[0].iter().zip(support[1]).enumerate() {
-            let mut left = own & other;
-            while left != 0 {
-                let dof = 64 * word + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let a = row[dof];
-                for j in 0..B {
-                    sum[j] = a.mul_add(others[j][dof], sum[j]);
-                }
+        for dof in dofs.clone() {
+            let a = row[dof];
+            for j in 0..B {
+                sum[j] = a.mul_add(others[j][dof], sum[j]);
             }
         }
         w[i] = sum;

@@ -183,16 +183,11 @@ fn rates<R: Real, const N: usize, const V: usize>(support: &[u64], rows: &[R], v
     for i in 0..N {
         y[i] = &rows[i * nv..][..nv];
     }
-    for (word, &set) in support.iter().enumerate() {
-        let mut left = set;
-        while left != 0 {
-            let dof = 64 * word + left.trailing_zeros() as usize;
-            left &= left - 1;
-            for k in 0..V {
-                let v = vectors[k][dof];
-                for i in 0..N {
-                    sums[k][i] = y[i][dof].mul_add(v, sums[k][i]);
-                }
+    for dof in Bits::of(support) {
+        for k in 0..V {
+            let v = vectors[k][dof];
+            for i in 0..N {
+                sums[k][i] = y[i][dof].mul_add(v, sums[k][i]);
             }
         }
     }
@@ -303,18 +298,13 @@ fn add_impulses<R: Pack, const N: usize, const M: usize>(
             lambda[k][i] = impulses[k][start + i];
         }
     }
-    for (word, &set) in support.iter().enumerate() {
-        let mut left = set;
-        while left != 0 {
-            let dof = 64 * word + left.trailing_zeros() as usize;
-            left &= left - 1;
-            for k in 0..N {
-                let mut sum = z[k][dof];
-                for i in 0..M {
-                    sum = y[i][dof].mul_add(lambda[k][i], sum);
-                }
-                z[k][dof] = sum;
+    for dof in Bits::of(support) {
+        for k in 0..N {
+            let mut sum = z[k][dof];
+            for i in 0..M {
+                sum = y[i][dof].mul_add(lambda[k][i], sum);
             }
+            z[k][dof] = sum;
         }
     }
 }

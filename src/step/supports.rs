@@ -79,10 +79,11 @@ pub(super) fn add_bits(to: &mut [u64], from: &[u64]) {
     }
 }
 
-/// The set bits of one bit set, or those of either of two, or those that another lacks.
+/// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
 #[derive(Clone)]
 pub struct Bits<'a> {
     pub(super) words: &'a [u64],
+    pub(super) other: Option<&'a [u64]>,
     pub(super) either: Option<&'a [u64]>,
     pub(super) without: Option<&'a [u64]>,
     pub(super) word: usize,
@@ -93,7 +94,7 @@ pub struct Bits<'a> {
 impl<'a> Bits<'a> {
     #[inline(always)]
     pub fn of(words: &'a [u64]) -> Self {
-        Self { words, either: None, without: None, word: 0, left: 0, next: 0 }
+        Self { words, other: None, either: None, without: None, word: 0, left: 0, next: 0 }
     }
 }
 
@@ -107,6 +108,9 @@ impl Iterator for Bits<'_> {
             }
             self.word = self.next;
             self.left = self.words[self.next];
+            if let Some(other) = self.other {
+                self.left &= other[self.next];
+            }
             if let Some(either) = self.either {
                 self.left |= either[self.next];
             }

@@ -7,8 +7,9 @@
 use super::past::{Felt, PastSeen};
 use super::seen::{Seen, felt};
 use super::volume::meets;
-use crate::dynamics::{Moments, body_accelerations, inertias};
+use crate::dynamics::body_accelerations;
 use crate::equality::EqualityRow;
+use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, body_poses, triple};
 use crate::lane::{Pack, Scalar};
 use crate::model::{Frame, Model};
@@ -70,9 +71,7 @@ impl<R: Pack> Loads<R> {
         for b in (1..model.bodies.len()).rev() {
             let (body, velocity, acceleration) = (&model.bodies[b], self.velocity[b], self.acceleration[b]);
             let needed = if body.tree.is_some() {
-                // I A + V ×* I V
-                let inertia = self.inertia[b];
-                inertia.momentum(acceleration) + velocity.cross_force(inertia.momentum(velocity))
+                self.inertia[b].inverse_dynamics(velocity, acceleration)
             } else {
                 // what does not move is carried: m (−g)
                 let arm = self.k.body_pose[b].point(triple(p.com, 3 * b)) - self.reference(model, b);

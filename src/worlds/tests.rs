@@ -30,14 +30,7 @@ fn ant() -> Model {
 
 /// Twenty balls on a plate touch the ground in more points than there is room for at first.
 fn plate() -> Model {
-    let ball = |k: usize| {
-        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
-    };
-    let balls: String = (0..20).map(ball).collect();
-    let text = format!(
-        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
-    );
-    Model::from_mjcf_str(&text).expect("a model")
+    Model::from_mjcf_str(include_str!("../../tests/common/twenty_balls.xml")).expect("a model")
 }
 
 /// All that a user sees of worlds.

@@ -175,12 +175,5 @@ pub fn relative_error(a: &[f64], b: &[f64]) -> f64 {
 
 /// Twenty balls on one body, which touch a plane in twenty points: more than a device has room for at first.
 pub fn twenty_balls() -> Model {
-    let ball = |k: usize| {
-        format!("<geom type='sphere' size='0.05' pos='{} {} 0'/>", 0.2 * (k % 5) as f64, 0.2 * (k / 5) as f64)
-    };
-    let balls: String = (0..20).map(ball).collect();
-    let text = format!(
-        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.049'><freejoint/>{balls}</body></worldbody></mujoco>"
-    );
-    Model::from_mjcf_str(&text).expect("a model")
+    Model::from_mjcf_str(include_str!("twenty_balls.xml")).expect("a model")
 }
