@@ -3,7 +3,7 @@
 //! Blocks are how it is computed, not what: every entry gets its subtractions one by one, in the order of the columns. So rows and columns of the identity anywhere
 //! between the others change no bit of them.
 
-use crate::lane::{Pack, PackMask, Scalar};
+use crate::lane::Pack;
 
 /// Side of a block.
 pub(super) const BLOCK: usize = 3;
@@ -76,13 +76,7 @@ fn divide<R: Pack>([x0, x1, x2]: [R; BLOCK], own: &Block<R>) -> [R; BLOCK] {
 /// The order of operations on each entry is the same, and so are the bits.
 #[inline(always)]
 pub(super) fn factor<R: Pack>(a: &mut [R], n: usize) {
-    if R::LANES == 1 { factor_by_rows::<R, false>(a, n) } else { factor_by_blocks(a, n) }
-}
-
-/// [`factor`] of one matrix with many zeros: rows with nothing to eliminate are passed over.
-#[inline(always)]
-pub(super) fn factor_sparse<S: Scalar>(a: &mut [S], n: usize) {
-    factor_by_rows::<S, true>(a, n);
+    if R::LANES == 1 { factor_by_rows(a, n) } else { factor_by_blocks(a, n) }
 }
 
 #[inline(always)]
@@ -120,7 +114,7 @@ fn factor_by_blocks<R: Pack>(a: &mut [R], n: usize) {
 }
 
 #[inline(always)]
-fn factor_by_rows<R: Pack, const SPARSE: bool>(a: &mut [R], n: usize) {
+fn factor_by_rows<R: Pack>(a: &mut [R], n: usize) {
     for k in (0..n).step_by(BLOCK) {
         let own = factor_block(load(a, n, k, k));
         store(a, n, k, k, &own);
@@ -137,9 +131,6 @@ fn factor_by_rows<R: Pack, const SPARSE: bool>(a: &mut [R], n: usize) {
             let (row0, rows) = rows.split_at_mut(n);
             let (row1, row2) = rows.split_at_mut(n);
             // L_ik = A_ik U_kk⁻¹
-            if SPARSE && [&*row0, &*row1, &*row2].iter().all(|row| is_zero(&row[k..k + BLOCK])) {
-                continue;
-            }
             let mut l = [[R::zero(); BLOCK]; BLOCK];
             for (r, row) in [&mut *row0, &mut *row1, &mut *row2].into_iter().enumerate() {
                 l[r] = divide([row[k], row[k + 1], row[k + 2]], &own);
@@ -155,16 +146,6 @@ fn factor_by_rows<R: Pack, const SPARSE: bool>(a: &mut [R], n: usize) {
             }
         }
     }
-}
-
-/// Whether all numbers are zero.
-#[inline(always)]
-fn is_zero<R: Pack>(x: &[R]) -> bool {
-    let mut zero = true;
-    for x in x {
-        zero &= !R::zero().lt(x.abs()).any();
-    }
-    zero
 }
 
 /// x ← A⁻¹ x with the factors of [`factor`].
@@ -193,60 +174,6 @@ pub(super) fn solve<R: Pack>(a: &[R], x: &mut [R]) {
     }
 }
 
-/// Numbers that are summed side by side in [`solve_rows`].
-const SIDE: usize = 16;
-
-/// [`solve`] of one matrix by itself: row by row, which reads it as it lies; the sums are others, and so are the bits.
-#[inline(always)]
-pub(super) fn solve_rows<S: Scalar>(a: &[S], x: &mut [S]) {
-    let n = x.len();
-    for k in (0..n).step_by(BLOCK) {
-        let (before, rest) = x.split_at_mut(k);
-        let mut own = [rest[0], rest[1], rest[2]];
-        for (r, x) in own.iter_mut().enumerate() {
-            *x -= dot(&a[(k + r) * n..(k + r) * n + k], before);
-        }
-        rest[..BLOCK].copy_from_slice(&forward(own, &load(a, n, k, k)));
-    }
-    for k in (0..n).step_by(BLOCK).rev() {
-        let (before, after) = x.split_at_mut(k + BLOCK);
-        let mut own = [before[k], before[k + 1], before[k + 2]];
-        for (r, x) in own.iter_mut().enumerate() {
-            *x -= dot(&a[(k + r) * n + k + BLOCK..(k + r + 1) * n], after);
-        }
-        let u = load(a, n, k, k);
-        let x2 = own[2] * u[2][2];
-        let x1 = (-u[1][2]).mul_add(x2, own[1]) * u[1][1];
-        let x0 = (-u[0][1]).mul_add(x1, (-u[0][2]).mul_add(x2, own[0])) * u[0][0];
-        before[k..].copy_from_slice(&[x0, x1, x2]);
-    }
-}
-
-/// xᵀ y
-#[inline(always)]
-fn dot<S: Scalar>(x: &[S], y: &[S]) -> S {
-    let (xs, rest_x) = x.as_chunks::<SIDE>();
-    let (ys, rest_y) = y.as_chunks::<SIDE>();
-    let mut sums = [S::zero(); SIDE];
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..SIDE {
-            sums[lane] = x[lane].mul_add(y[lane], sums[lane]);
-        }
-    }
-    let mut sum = S::zero();
-    for (x, y) in rest_x.iter().zip(rest_y) {
-        sum = x.mul_add(*y, sum);
-    }
-    let mut half = SIDE / 2;
-    while half > 0 {
-        for lane in 0..half {
-            sums[lane] += sums[lane + half];
-        }
-        half /= 2;
-    }
-    sum + sums[0]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,7 +185,7 @@ mod tests {
                 .map(|e| ((7 * e + e * e / 3) % 23) as f32 * 0.37 - 3.0 + if e % (n + 1) == 0 { 40.0 } else { 0.0 })
                 .collect();
             let (mut rows, mut blocks) = (a.clone(), a);
-            factor_by_rows::<_, false>(&mut rows, n);
+            factor_by_rows(&mut rows, n);
             factor_by_blocks(&mut blocks, n);
             assert!(rows.iter().all(|x| x.is_finite()));
             assert_eq!(rows, blocks, "{n}");
@@ -299,12 +226,9 @@ mod tests {
             let mut right: Vec<f64> = (&a * &x).as_slice().to_vec();
             let mut factors: Vec<f64> = a.transpose().as_slice().to_vec();
             factor(&mut factors, n);
-            let mut by_rows = right.clone();
             solve(&factors, &mut right);
-            solve_rows(&factors, &mut by_rows);
             for i in 0..n {
                 assert!((right[i] - x[i]).abs() < 1e-12, "{n}: {right:?}");
-                assert!((by_rows[i] - x[i]).abs() < 1e-12, "{n}, by rows: {by_rows:?}");
             }
         }
     }

@@ -12,9 +12,6 @@ pub const STRIP: usize = 8;
 /// What belongs to neighbouring columns.
 pub(super) type Strip<S> = [S; STRIP];
 
-/// No column.
-const NONE: u32 = u32::MAX;
-
 /// W = Y Yᵀ + ε of one block. Its rows come in *units*: a contact (three rows) or a scalar row. Its columns come in strips of neighbours: degrees
 /// of freedom of one moving tree, which are mostly touched together.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +28,6 @@ pub struct Factor<S> {
     strip_count: usize,
     /// Which columns of every strip any row touches, one bit each, shape \[strip\].
     touched: Vec<u8>,
-    /// Number of columns that any row touches, and the number of each among them, shape \[strip\]\[column\].
-    column_count: usize,
-    columns: Vec<u32>,
-    /// The number of the first column of every strip, if those that any row touches are the first of the strip, shape \[strip\].
-    first: Vec<u32>,
     /// What number a strip gets in [`Factor::compress`].
     number: Vec<u32>,
 }
@@ -70,9 +62,7 @@ impl<S: Scalar> Factor<S> {
         self.strips.clone_from(&other.strips);
         self.entries.clone_from(&other.entries);
         self.strip_count = other.strip_count;
-        self.column_count = other.column_count;
-        self.columns.clone_from(&other.columns);
-        self.first.clone_from(&other.first);
+        self.touched.clone_from(&other.touched);
     }
 
     /// Number of units.
@@ -151,51 +141,32 @@ impl<S: Scalar> Factor<S> {
         }
     }
 
-    /// Number of columns that any row touches, after [`Factor::compress`].
+    /// Columns that the widest strip has, up to the last that a row touches.
     #[inline(always)]
-    pub(super) fn column_count(&self) -> usize {
-        self.column_count
+    pub(super) fn widest(&self) -> usize {
+        let mut touched = 0;
+        for &columns in &self.touched {
+            touched |= columns;
+        }
+        (u8::BITS - touched.leading_zeros()) as usize
     }
 
-    /// The number of a column among those that any row touches, after [`Factor::compress`].
-    #[inline(always)]
-    pub(super) fn column(&self, strip: usize, lane: usize) -> Option<usize> {
-        let column = self.columns[strip * STRIP + lane];
-        (column != NONE).then_some(column as usize)
-    }
-
-    /// The number of the first column of a strip among those that any row touches, if these are the first of the strip; after [`Factor::compress`].
-    #[inline(always)]
-    pub(super) fn neighbours(&self, strip: usize) -> Option<usize> {
-        let first = self.first[strip];
-        (first != NONE).then_some(first as usize)
-    }
-
-    /// Leaves out the strips that no row touches, and numbers the columns.
+    /// Leaves out the strips that no row touches.
     pub(super) fn compress(&mut self) {
         self.number.clear();
-        self.columns.clear();
-        self.first.clear();
-        let (mut strips, mut columns) = (0, 0);
+        let mut strips = 0;
         for strip in 0..self.strip_count {
             self.number.push(strips as u32);
-            let touched = self.touched[strip];
-            if touched != 0 {
-                self.touched[strips] = touched;
+            if self.touched[strip] != 0 {
+                self.touched[strips] = self.touched[strip];
                 strips += 1;
-                self.first.push(if touched & (touched.wrapping_add(1)) == 0 { columns as u32 } else { NONE });
-                for lane in 0..STRIP {
-                    let used = touched >> lane & 1 == 1;
-                    self.columns.push(if used { columns as u32 } else { NONE });
-                    columns += usize::from(used);
-                }
             }
         }
         for strip in &mut self.strips {
             *strip = self.number[*strip as usize];
         }
         self.touched.truncate(strips);
-        (self.strip_count, self.column_count) = (strips, columns);
+        self.strip_count = strips;
     }
 
     /// W_ij as f64, for rows of the block: what the exact solver and people see.
@@ -213,6 +184,13 @@ impl<S: Scalar> Factor<S> {
         }
         w
     }
+}
+
+/// The three rows of a contact in the k-th of its strips. (By index: a `zip` here has become a call, before which all registers are put away.)
+#[inline(always)]
+pub(super) fn three_rows<S: Scalar>(entries: &[Strip<S>], k: usize) -> [Strip<S>; 3] {
+    let rows = &entries[3 * k..3 * k + 3];
+    [rows[0], rows[1], rows[2]]
 }
 
 /// sum + x y

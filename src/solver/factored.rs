@@ -10,16 +10,17 @@
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
+use super::abreast::ABREAST;
 use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
-use super::block_lu::{BLOCK, factor_sparse, solve_rows};
-use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, total};
+use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, three_rows, total};
 use super::newton::{Guess, Mode, expand, tests};
-use super::pgs::{contact_steps, update_contact};
-use super::project::{inverse, is_finite, project_interval, scale};
+use super::project::{is_finite, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::settings::Header;
 use super::size::BlockSize;
+use super::strip_lu::StripLu;
 use super::tiles::OneTile;
+use super::turns::Turns;
 use crate::lane::{Level, Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.
@@ -30,25 +31,16 @@ pub(super) struct Factored<S> {
     factor: Factor<S>,
     /// The 3 × 3 block of W of every contact, and the diagonal of every scalar row, shape \[unit\].
     own: Vec<[[S; 3]; 3]>,
-    /// What a sweep multiplies velocities with, see [`contact_steps`]; a scalar row has the first only, shape \[unit\].
-    step: Vec<[S; 3]>,
-    /// The units in the order of sweeps, lot by lot: units of one lot share no strip, so that none waits for the one just before it.
-    order: Vec<u32>,
-    /// What is counted for that: the lots that touch a strip, one bit each, shape \[strip\]; the lot of a unit, shape \[unit\]; where the next unit of a lot goes, shape
-    /// \[lot\].
-    taken: Vec<u64>,
-    lot: Vec<u32>,
-    place: Vec<u32>,
+    /// In which order, and with which steps, sweeps go over it.
+    turns: Turns<S>,
     /// z = Yᵀ λ, shape \[strip\].
     velocity: Vec<Strip<S>>,
     /// Σ|terms of z|, shape \[strip\].
     magnitude: Vec<Strip<S>>,
     /// K of every unit, shape \[unit\].
     weight: Vec<[[S; 3]; 3]>,
-    /// I + Yᵀ K Y, padded to whole blocks.
-    system: Vec<S>,
-    /// Its right-hand side and solution, shape \[column\].
-    solution: Vec<S>,
+    /// I + Yᵀ K Y.
+    system: StripLu<S>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
     pub unknown: Vec<S>,
     inverse: Vec<S>,
@@ -70,7 +62,7 @@ impl<S: Scalar> Factored<S> {
         self.level = other.level;
         self.factor.copy_from(&other.factor);
         self.own.clone_from(&other.own);
-        self.step.clear();
+        self.turns.list.clear();
     }
 
     /// The blocks on the diagonal of W.
@@ -107,54 +99,6 @@ impl<S: Scalar> Factored<S> {
         }
     }
 
-    /// The steps of sweeps.
-    #[inline(always)]
-    fn find_steps(&mut self, law: u32) {
-        if self.step.len() == self.own.len() {
-            return;
-        }
-        let contacts = self.factor.size.contact_count;
-        for own in &self.own {
-            let contact = self.step.len() < contacts;
-            self.step.push(if contact { contact_steps(law, own) } else { [inverse(own[0][0]); 3] });
-        }
-        self.find_order();
-    }
-
-    /// The order of sweeps: every unit goes into the first lot that does not touch its strips; the last lot takes what no other takes.
-    #[inline(always)]
-    fn find_order(&mut self) {
-        self.taken.clear();
-        self.taken.resize(self.factor.strip_count(), 0);
-        self.lot.clear();
-        self.place.clear();
-        self.place.resize(u64::BITS as usize, 0);
-        for unit in 0..self.factor.unit_count() {
-            let strips = self.factor.unit(unit).0;
-            let mut taken = 0;
-            for &strip in strips {
-                taken |= self.taken[strip as usize];
-            }
-            let lot = taken.trailing_ones().min(u64::BITS - 1);
-            for &strip in strips {
-                self.taken[strip as usize] |= 1 << lot;
-            }
-            self.lot.push(lot);
-            // first how many units a lot has
-            self.place[lot as usize] += 1;
-        }
-        let mut start = 0;
-        for place in &mut self.place {
-            (*place, start) = (start, start + *place);
-        }
-        self.order.resize(self.lot.len(), 0);
-        for (unit, &lot) in self.lot.iter().enumerate() {
-            let place = &mut self.place[lot as usize];
-            self.order[*place as usize] = unit as u32;
-            *place += 1;
-        }
-    }
-
     /// z = Yᵀ λ
     #[inline(always)]
     fn find_velocity(&mut self, impulse: &[S]) {
@@ -171,12 +115,14 @@ impl<S: Scalar> Factored<S> {
     fn push(&mut self, unit: usize, impulse: &[S]) {
         let (strips, entries) = self.factor.unit(unit);
         if let [x0, x1, x2] = *impulse {
-            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+            for k in 0..strips.len() {
+                let (strip, y) = (strips[k], three_rows(entries, k));
                 let z = &mut self.velocity[strip as usize];
-                *z = add_strips(*z, y, [x0, x1, x2]);
+                *z = add_strips(*z, &y, [x0, x1, x2]);
             }
         } else {
-            for (&strip, y) in strips.iter().zip(entries) {
+            for k in 0..strips.len() {
+                let (strip, y) = (strips[k], &entries[k]);
                 let z = &mut self.velocity[strip as usize];
                 *z = add_strip(*z, y, &[impulse[0]; STRIP]);
             }
@@ -186,24 +132,36 @@ impl<S: Scalar> Factored<S> {
     /// u = b + Y_c z + ε λ of a unit; a scalar row has the first entry only.
     #[inline(always)]
     fn velocity_of(&self, unit: usize, bias: &[S], impulse: &[S]) -> [S; 3] {
+        let (i, [s0, s1, s2]) = (self.factor.row(unit), self.sum(unit));
+        let u0 = self.factor.compliance(unit).mul_add(impulse[i], bias[i] + s0);
+        if unit < self.factor.size.contact_count {
+            [u0, bias[i + 1] + s1, bias[i + 2] + s2]
+        } else {
+            [u0, S::zero(), S::zero()]
+        }
+    }
+
+    /// Y_c z of a unit; a scalar row has the first entry only.
+    #[inline(always)]
+    fn sum(&self, unit: usize) -> [S; 3] {
         let (strips, entries) = self.factor.unit(unit);
-        let i = self.factor.row(unit);
         let zero = [S::zero(); STRIP];
         let (mut s0, mut s1, mut s2) = (zero, zero, zero);
         if unit < self.factor.size.contact_count {
-            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+            for k in 0..strips.len() {
+                let (strip, y) = (strips[k], three_rows(entries, k));
                 let z = &self.velocity[strip as usize];
                 s0 = add_strip(s0, &y[0], z);
                 s1 = add_strip(s1, &y[1], z);
                 s2 = add_strip(s2, &y[2], z);
             }
-            let u0 = self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0));
-            return [u0, bias[i + 1] + total(&s1), bias[i + 2] + total(&s2)];
+            return [total(&s0), total(&s1), total(&s2)];
         }
-        for (&strip, y) in strips.iter().zip(entries) {
+        for k in 0..strips.len() {
+            let (strip, y) = (strips[k], &entries[k]);
             s0 = add_strip(s0, y, &self.velocity[strip as usize]);
         }
-        [self.factor.compliance(unit).mul_add(impulse[i], bias[i] + total(&s0)), S::zero(), S::zero()]
+        [total(&s0), S::zero(), S::zero()]
     }
 
     /// z = Yᵀ λ, and m = |Y|ᵀ |λ|: what its terms add up to.
@@ -217,12 +175,14 @@ impl<S: Scalar> Factored<S> {
             let i = self.factor.row(unit);
             if unit < self.factor.size.contact_count {
                 let x = [impulse[i].abs(), impulse[i + 1].abs(), impulse[i + 2].abs()];
-                for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+                for k in 0..strips.len() {
+                    let (strip, y) = (strips[k], three_rows(entries, k));
                     let m = &mut self.magnitude[strip as usize];
                     *m = add_strips(*m, &[sizes(&y[0]), sizes(&y[1]), sizes(&y[2])], x);
                 }
             } else {
-                for (&strip, y) in strips.iter().zip(entries) {
+                for k in 0..strips.len() {
+                    let (strip, y) = (strips[k], &entries[k]);
                     let m = &mut self.magnitude[strip as usize];
                     *m = add_strip(*m, &sizes(y), &[impulse[i].abs(); STRIP]);
                 }
@@ -237,14 +197,16 @@ impl<S: Scalar> Factored<S> {
         let i = self.factor.row(unit);
         let mut sums = [[S::zero(); STRIP]; 3];
         if unit < self.factor.size.contact_count {
-            for (&strip, y) in strips.iter().zip(entries.as_chunks::<3>().0) {
+            for k in 0..strips.len() {
+                let (strip, y) = (strips[k], three_rows(entries, k));
                 let m = &self.magnitude[strip as usize];
                 for row in 0..3 {
                     sums[row] = add_strip(sums[row], &sizes(&y[row]), m);
                 }
             }
         } else {
-            for (&strip, y) in strips.iter().zip(entries) {
+            for k in 0..strips.len() {
+                let (strip, y) = (strips[k], &entries[k]);
                 sums[0] = add_strip(sums[0], &sizes(y), &self.magnitude[strip as usize]);
             }
         }
@@ -255,91 +217,6 @@ impl<S: Scalar> Factored<S> {
             largest = sum.mul_add(S::zero(), Real::max(sum, largest));
         }
         largest
-    }
-
-    /// The factors of I + Yᵀ K Y.
-    #[inline(always)]
-    fn factor_system(&mut self) {
-        let padded = self.factor.column_count().next_multiple_of(BLOCK);
-        self.system.clear();
-        // a strip may reach beyond the last column
-        self.system.resize(padded * padded + STRIP, S::zero());
-        for i in 0..padded {
-            self.system[i * padded + i] = S::one();
-        }
-        for unit in 0..self.factor.unit_count() {
-            if self.weight[unit] != [[S::zero(); 3]; 3] {
-                self.add_to_system(unit, padded);
-            }
-        }
-        factor_sparse(&mut self.system[..padded * padded], padded);
-    }
-
-    /// Adds Y_cᵀ K Y_c of a unit to the system.
-    #[inline(always)]
-    fn add_to_system(&mut self, unit: usize, padded: usize) {
-        let (strips, entries) = self.factor.unit(unit);
-        let k = &self.weight[unit];
-        if unit >= self.factor.size.contact_count {
-            let zero = [S::zero(); STRIP];
-            for (&strip, y) in strips.iter().zip(entries) {
-                for (&other, x) in strips.iter().zip(entries) {
-                    for lane in 0..STRIP {
-                        let Some(row) = self.factor.column(strip as usize, lane) else { continue };
-                        let row = &mut self.system[row * padded..];
-                        add_to_row(
-                            &self.factor,
-                            row,
-                            other as usize,
-                            &[*x, zero, zero],
-                            [y[lane] * k[0][0], S::zero(), S::zero()],
-                        );
-                    }
-                }
-            }
-            return;
-        }
-        let entries = entries.as_chunks::<3>().0;
-        for (&other, y) in strips.iter().zip(entries) {
-            // K Y_c
-            let mut x = [[S::zero(); STRIP]; 3];
-            for i in 0..3 {
-                for lane in 0..STRIP {
-                    x[i][lane] = k[i][0].mul_add(y[0][lane], k[i][1].mul_add(y[1][lane], k[i][2] * y[2][lane]));
-                }
-            }
-            for (&strip, y) in strips.iter().zip(entries) {
-                for lane in 0..STRIP {
-                    let Some(row) = self.factor.column(strip as usize, lane) else { continue };
-                    let row = &mut self.system[row * padded..];
-                    let y = [y[0][lane], y[1][lane], y[2][lane]];
-                    add_to_row(&self.factor, row, other as usize, &x, y);
-                }
-            }
-        }
-    }
-
-    /// z = (I + Yᵀ K Y)⁻¹ Yᵀ x
-    #[inline(always)]
-    fn solve_system(&mut self, x: &[S]) {
-        self.find_velocity(x);
-        self.solution.clear();
-        self.solution.resize(self.factor.column_count().next_multiple_of(BLOCK), S::zero());
-        for (strip, z) in self.velocity.iter().enumerate() {
-            for (lane, z) in z.iter().enumerate() {
-                if let Some(column) = self.factor.column(strip, lane) {
-                    self.solution[column] = *z;
-                }
-            }
-        }
-        solve_rows(&self.system, &mut self.solution);
-        for (strip, z) in self.velocity.iter_mut().enumerate() {
-            for (lane, z) in z.iter_mut().enumerate() {
-                if let Some(column) = self.factor.column(strip, lane) {
-                    *z = self.solution[column];
-                }
-            }
-        }
     }
 }
 
@@ -462,9 +339,11 @@ impl<S: Scalar> Factored<S> {
         }
         let r = u;
         if !guess.known {
-            self.factor_system();
+            self.system.factor(&self.factor, &self.weight);
         }
-        self.solve_system(&there);
+        // g
+        self.find_velocity(&there);
+        self.system.solve(&mut self.velocity);
         // x ← x + E⁻¹(r − Lᵀ Y g)
         there.fill(S::zero());
         for unit in 0..count {
@@ -494,7 +373,7 @@ impl<S: Scalar> Factored<S> {
             }
             self.weight.push(weight);
         }
-        self.factor_system();
+        self.system.factor(&self.factor, &self.weight);
     }
 
     #[inline(always)]
@@ -502,7 +381,8 @@ impl<S: Scalar> Factored<S> {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
-        self.solve_system(x);
+        self.find_velocity(x);
+        self.system.solve(&mut self.velocity);
         self.row.fill(S::zero());
         for unit in 0..self.factor.unit_count() {
             let i = self.factor.row(unit);
@@ -516,28 +396,38 @@ impl<S: Scalar> Factored<S> {
     #[inline(always)]
     pub fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
         self.find_velocity(tile.impulse);
-        self.find_steps(header.law);
+        let mut turns = std::mem::take(&mut self.turns);
+        if turns.list.is_empty() {
+            turns.find(&self.factor, &self.own, header.law);
+        }
         let live = S::zero().lt(tile.report[REPORT_LIVE]);
-        let contacts = self.factor.size.contact_count;
+        if live {
+            for turn in &mut turns.list {
+                turn.load(&self.factor, tile);
+            }
+        }
         for _ in 0..if live { header.sweep_count } else { 0 } {
-            for k in 0..self.order.len() {
-                let unit = self.order[k] as usize;
-                let i = self.factor.row(unit);
-                let u = self.velocity_of(unit, tile.bias, tile.impulse);
-                if unit < contacts {
-                    let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
-                    let new = update_contact(header.law, u, old, &self.own[unit], self.step[unit], tile.friction[unit]);
-                    tile.impulse[i..i + 3].copy_from_slice(&new);
-                    self.push(unit, &[new[0] - old[0], new[1] - old[1], new[2] - old[2]]);
-                } else {
-                    let (old, s) = (tile.impulse[i], unit - contacts);
-                    let target = (-u[0]).mul_add(self.step[unit][0], old);
-                    let new = project_interval(target, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
-                    tile.impulse[i] = new;
-                    self.push(unit, &[new - old]);
+            for turn in &mut turns.list {
+                let mut sums = [[S::zero(); ABREAST]; 3];
+                for (lane, &unit) in turn.units().iter().enumerate() {
+                    let sum = self.sum(unit as usize);
+                    for k in 0..3 {
+                        sums[k][lane] = sum[k];
+                    }
+                }
+                let change = turn.update(header.law, &sums);
+                for (lane, &unit) in turn.units().iter().enumerate() {
+                    let change = [change[0][lane], change[1][lane], change[2][lane]];
+                    self.push(unit as usize, &change[..self.factor.rows(unit as usize)]);
                 }
             }
         }
+        if live {
+            for turn in &turns.list {
+                turn.store(&self.factor, tile.impulse);
+            }
+        }
+        self.turns = turns;
         if live {
             tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
         }
@@ -545,24 +435,6 @@ impl<S: Scalar> Factored<S> {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
             let u = self.velocity_of(unit, tile.bias, tile.impulse);
             velocity[i..i + rows].copy_from_slice(&u[..rows]);
-        }
-    }
-}
-
-/// Adds y₀ x₀ + y₁ x₁ + y₂ x₂ to the columns of a strip in a row of the system.
-#[inline(always)]
-fn add_to_row<S: Scalar>(factor: &Factor<S>, row: &mut [S], strip: usize, x: &[Strip<S>; 3], y: [S; 3]) {
-    // mostly the columns that rows touch are the first of the strip, and neighbours in the system: zeros are added to what follows them
-    if let Some(first) = factor.neighbours(strip)
-        && let Some(sum) = row[first..].first_chunk_mut::<STRIP>()
-    {
-        *sum = add_strips(*sum, x, y);
-        return;
-    }
-    let sum = add_strips([S::zero(); STRIP], x, y);
-    for lane in 0..STRIP {
-        if let Some(column) = factor.column(strip, lane) {
-            row[column] += sum[lane];
         }
     }
 }
