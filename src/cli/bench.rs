@@ -97,7 +97,7 @@ struct Measurement {
     operations: Option<BTreeMap<&'static str, f64>>,
     /// What one thread can do at most.
     limit: MachineLimits,
-    /// Share of that limit by stage, and `all`: useful operations, and bytes of state.
+    /// Share of that limit by stage, and `all`: operations, and bytes of state.
     share_of_limit: Option<BTreeMap<&'static str, f64>>,
     share_of_bandwidth: f64,
     bytes_per_world: usize,
@@ -310,7 +310,7 @@ fn print(all: &[Measurement]) -> Outcome {
     }
     let limit = first.limit;
     say(format!(
-        "useful operations a world-step (k) and their share of what a thread can do, {:.0} GFLOP/s; bytes of state, of {:.1} GB/s",
+        "operations a world-step (k) and their share of what a thread can do, {:.0} GFLOP/s; bytes of state, of {:.1} GB/s",
         limit.gflops, limit.gigabytes_per_second
     ))?;
     say(table(

@@ -10,7 +10,6 @@
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
 
-use super::abreast::ABREAST;
 use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, three_rows, total};
 use super::newton::{Guess, Mode, expand, tests};
@@ -20,7 +19,7 @@ use super::settings::Header;
 use super::size::BlockSize;
 use super::strip_lu::StripLu;
 use super::tiles::OneTile;
-use super::turns::Turns;
+use super::turns::{ABREAST, Turns};
 use crate::lane::{Level, Real, Scalar};
 
 /// W of one block as its factor, and memory for what is done with it.

@@ -10,7 +10,6 @@
 //! [`Algorithm::Auto`] leaves the sweeps where they no longer contract and goes on with damped Newton on contact modes (the module `newton`), which runs
 //! in lanes on the CPU and has no shader here: after sweeps on a device, [`polish`] does that part.
 
-mod abreast;
 mod batch;
 mod block_lu;
 mod carried;

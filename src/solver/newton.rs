@@ -16,14 +16,12 @@
 //! The proximal term δ carries rank-deficient W without moving the solution. Along y' − y the velocity is linear, so the line search on the sum
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
-use super::abreast::{ABREAST, Abreast, spread, spread_one};
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
 use super::settings::Header;
 use super::size::BlockSize;
 use super::tiles::OneTile;
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
-use std::ops::Range;
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -187,23 +185,6 @@ impl<R: Real> Mode<R> {
                 R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
                 R::select(sticks, zero, one),
             ],
-        }
-    }
-}
-
-impl<P: Pack> Mode<P> {
-    /// One lane, of a scalar type.
-    #[inline(always)]
-    fn lane<R: Pack<Scalar = P::Scalar>>(&self, lane: usize) -> Mode<R> {
-        let [d0, d1] = self.drag;
-        let [a0, a1] = self.across;
-        let [c0, c1, c2] = self.curvature;
-        Mode {
-            pressed: R::splat(self.pressed.get(lane)),
-            drag: [R::splat(d0.get(lane)), R::splat(d1.get(lane))],
-            across: [R::splat(a0.get(lane)), R::splat(a1.get(lane))],
-            stick: R::splat(self.stick.get(lane)),
-            curvature: [R::splat(c0.get(lane)), R::splat(c1.get(lane)), R::splat(c2.get(lane))],
         }
     }
 }
@@ -402,7 +383,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
         let (one, ten) = (R::one(), R::constant(10.0));
         self.update_velocity();
-        let (mut merit, residual) = self.natural_map(None);
+        let (mut merit, residual) = self.natural_map();
         let mut live = self.tolerance.lt(residual).and(is_finite(residual));
         self.delta = R::constant(FIRST_DELTA);
         let mut steps = R::zero();
@@ -412,14 +393,14 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             }
             self.guess_modes();
             self.point(false);
-            let mut best = (self.natural_map(Some(one)).0, one);
+            let mut best = (self.merit_along(one), one);
             let enough = best.0.lt(merit * R::constant(ENOUGH));
             for length in SHORTER {
                 if !live.and(enough.not()).any() {
                     break;
                 }
                 let length = R::constant(length);
-                let m = self.natural_map(Some(length)).0;
+                let m = self.merit_along(length);
                 let better = enough.not().and(m.lt(best.0).or(is_finite(best.0).not()));
                 best = (R::select(better, m, best.0), R::select(better, length, best.1));
             }
@@ -437,7 +418,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             } else {
                 self.update_velocity();
             }
-            let (now, residual) = self.natural_map(None);
+            let (now, residual) = self.natural_map();
             merit = now;
             live = live.and(self.tolerance.lt(residual)).and(is_finite(residual));
         }
@@ -451,37 +432,20 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.matrix.add_product(&self.impulse, &mut self.velocity);
     }
 
-    /// Sum of squares of the natural map, and the largest residual, m/s: at y, or at y + a · direction for an a.
+    /// Sum of squares of the natural map, and the largest residual, m/s.
     #[inline(always)]
-    pub(super) fn natural_map(&self, ahead: Option<R>) -> (R, R) {
-        let (mut merit, mut largest, contacts) = (R::zero(), R::zero(), self.size.contact_count);
-        if R::LANES == 1 {
-            for c in (0..contacts).step_by(ABREAST) {
-                let last = contacts.min(c + ABREAST);
-                let squares = self.contact_errors_abreast(3 * c..3 * last, ahead);
-                for c in c..last {
-                    let square = R::splat(squares.0[c % ABREAST]);
-                    let unit = self.unit[3 * c];
-                    merit += square;
-                    largest = (square * (unit * unit)).max(largest);
-                }
-            }
-        } else {
-            for c in 0..contacts {
-                let i = 3 * c;
-                let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
-                for k in 0..3 {
-                    (y[k], u[k]) = self.at(i + k, ahead);
-                }
-                let square = contact_error(y, u, self.friction[c]);
-                merit += square;
-                largest = (square * (self.unit[i] * self.unit[i])).max(largest);
-            }
+    pub(super) fn natural_map(&self) -> (R, R) {
+        let (mut merit, mut largest) = (R::zero(), R::zero());
+        for c in 0..self.size.contact_count {
+            let i = 3 * c;
+            let (y, u) = (&self.impulse[i..i + 3], &self.velocity[i..i + 3]);
+            let square = contact_error([y[0], y[1], y[2]], [u[0], u[1], u[2]], self.friction[c]);
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
         for s in 0..self.size.scalar_count {
-            let i = 3 * contacts + s;
-            let (y, u) = self.at(i, ahead);
-            let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
+            let i = 3 * self.size.contact_count + s;
+            let error = row_error(self.impulse[i], self.velocity[i], self.bounds[2 * s], self.bounds[2 * s + 1]);
             let square = error * error;
             merit += square;
             largest = (square * (self.unit[i] * self.unit[i])).max(largest);
@@ -490,50 +454,68 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
-    /// [`contact_error`] of the contacts with some rows.
+    /// [`Self::natural_map`] at y + direction.
     #[inline(always)]
-    fn contact_errors_abreast(&self, rows: Range<usize>, ahead: Option<R>) -> Abreast<R::Scalar> {
-        let (mut y, mut u) = (spread(&self.impulse[rows.clone()]), spread(&self.velocity[rows.clone()]));
-        if let Some(a) = ahead {
-            let a = Abreast::splat(a.get(0));
-            let (d, change) = (spread(&self.direction[rows.clone()]), spread(&self.change[rows.clone()]));
+    pub(super) fn natural_map_ahead(&self) -> (R, R) {
+        let (mut merit, mut largest) = (R::zero(), R::zero());
+        for c in 0..self.size.contact_count {
+            let i = 3 * c;
+            let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
             for k in 0..3 {
-                (y[k], u[k]) = (d[k].mul_add(a, y[k]), change[k].mul_add(a, u[k]));
+                (y[k], u[k]) = self.along(i + k, R::one());
             }
+            let square = contact_error(y, u, self.friction[c]);
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
-        contact_error(y, u, spread_one(&self.friction[rows.start / 3..rows.end / 3]))
+        for s in 0..self.size.scalar_count {
+            let i = 3 * self.size.contact_count + s;
+            let (y, u) = self.along(i, R::one());
+            let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
+            let square = error * error;
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
+        }
+        (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
-    /// y and u of a row, or what they are at y + a · direction.
+    /// y and u of a row at y + a · direction.
     #[inline(always)]
-    fn at(&self, i: usize, ahead: Option<R>) -> (R, R) {
-        match ahead {
-            None => (self.impulse[i], self.velocity[i]),
-            Some(a) => (self.direction[i].mul_add(a, self.impulse[i]), self.change[i].mul_add(a, self.velocity[i])),
+    fn along(&self, i: usize, a: R) -> (R, R) {
+        (self.direction[i].mul_add(a, self.impulse[i]), self.change[i].mul_add(a, self.velocity[i]))
+    }
+
+    /// The merit at y + a · direction.
+    #[inline(always)]
+    pub(super) fn merit_along(&self, a: R) -> R {
+        let mut merit = R::zero();
+        for c in 0..self.size.contact_count {
+            let i = 3 * c;
+            let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
+            for k in 0..3 {
+                (y[k], u[k]) = self.along(i + k, a);
+            }
+            merit += contact_error(y, u, self.friction[c]);
         }
+        for s in 0..self.size.scalar_count {
+            let (y, u) = self.along(3 * self.size.contact_count + s, a);
+            let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
+            merit = error.mul_add(error, merit);
+        }
+        merit
     }
 
     /// What every contact and row does, from p = y − u.
     #[inline(always)]
     pub(super) fn guess_modes(&mut self) {
         let (zero, one) = (R::zero(), R::one());
-        let contacts = self.size.contact_count;
-        for c in (0..contacts).step_by(if R::LANES == 1 { ABREAST } else { 1 }) {
+        for (c, mode) in self.modes.iter_mut().enumerate() {
             let i = 3 * c;
-            if R::LANES == 1 {
-                let last = contacts.min(c + ABREAST);
-                let (y, u) = (spread(&self.impulse[i..3 * last]), spread(&self.velocity[i..3 * last]));
-                let modes = Mode::of([y[0] - u[0], y[1] - u[1], y[2] - u[2]], spread_one(&self.friction[c..last]));
-                for (lane, mode) in self.modes[c..last].iter_mut().enumerate() {
-                    *mode = modes.lane(lane);
-                }
-            } else {
-                let mut p = [zero; 3];
-                for k in 0..3 {
-                    p[k] = self.impulse[i + k] - self.velocity[i + k];
-                }
-                self.modes[c] = Mode::of(p, self.friction[c]);
+            let mut p = [zero; 3];
+            for k in 0..3 {
+                p[k] = self.impulse[i + k] - self.velocity[i + k];
             }
+            *mode = Mode::of(p, self.friction[c]);
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;

@@ -16,7 +16,6 @@
 //! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them; with δ₀ the way is long where W is weak but not zero: what
 //! some steps do not solve is left to other rounds.
 
-use super::abreast::{ABREAST, collect, spread, spread_one};
 use super::newton::{ENOUGH, Matrix, NewtonTile, Round, SHORTER, Start};
 use super::project::{is_finite, project_cone, project_interval};
 use super::settings::Header;
@@ -47,7 +46,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     #[inline(always)]
     pub(super) fn solve_swept(&mut self, header: &Header, most: usize, follows: bool) -> (R, R::Mask) {
         let (zero, one, ten, least_delta) = (R::zero(), R::one(), R::constant(10.0), R::constant(LEAST_DELTA));
-        let (mut merit, residual) = self.natural_map(None);
+        let (mut merit, residual) = self.natural_map();
         let mut recent = [merit, zero, zero];
         let mut live = self.unfinished(residual);
         let (mut taken, mut steps, mut delta) = (0, zero, least_delta);
@@ -61,7 +60,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             }
             self.point(known);
             known = false;
-            let (full, residual) = self.natural_map(Some(one));
+            let (full, residual) = self.natural_map_ahead();
             let done = live.and(is_finite(residual)).and(self.unfinished(residual).not());
             self.step(R::select(done, one, zero));
             live = live.and(done.not());
@@ -87,7 +86,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 self.step(R::select(tries, length, zero));
                 self.project(tries);
                 self.sweep(header, SWEEPS, tries);
-                let (merit, residual) = self.natural_map(None);
+                let (merit, residual) = self.natural_map();
                 let better = tries.and(R::Mask::splat(none).or(merit.lt(least)));
                 least = R::select(better, merit, least);
                 left = R::select(better, residual, left);
@@ -127,7 +126,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
         for length in SHORTER {
             let length = R::constant(length);
-            let m = self.natural_map(Some(length)).0;
+            let m = self.merit_along(length);
             let better = searches.and(m.lt(best).or(is_finite(best).not()));
             best = R::select(better, m, best);
             chosen = R::select(better, length, chosen);
@@ -148,17 +147,10 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     #[inline(always)]
     fn project(&mut self, lanes: R::Mask) {
         let contacts = self.size.contact_count;
-        if R::LANES == 1 {
-            let y = &mut self.impulse[..if lanes.any() { 3 * contacts } else { 0 }];
-            for (y, friction) in y.chunks_mut(3 * ABREAST).zip(self.friction.chunks(ABREAST)) {
-                collect(&project_cone(spread(y), spread_one(friction)), y);
-            }
-        } else {
-            for (y, friction) in self.impulse.as_chunks_mut::<3>().0.iter_mut().zip(&self.friction) {
-                let nearest = project_cone(*y, *friction);
-                for k in 0..3 {
-                    y[k] = R::select(lanes, nearest[k], y[k]);
-                }
+        for (y, friction) in self.impulse.as_chunks_mut::<3>().0.iter_mut().zip(&self.friction) {
+            let nearest = project_cone(*y, *friction);
+            for k in 0..3 {
+                y[k] = R::select(lanes, nearest[k], y[k]);
             }
         }
         for (y, bounds) in self.impulse[3 * contacts..].iter_mut().zip(self.bounds.as_chunks::<2>().0) {

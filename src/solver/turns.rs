@@ -3,12 +3,14 @@
 //! Units go into *lots*: those of one lot share no strip of Y, so none changes what another one sees, and none waits for the one just before it. Contacts of a lot take
 //! their *turn* together, side by side in lanes.
 
-use super::abreast::{ABREAST, Abreast};
 use super::factor::Factor;
 use super::pgs::{contact_steps, update_contact};
 use super::project::{inverse, project_interval};
 use super::tiles::OneTile;
 use crate::lane::{Lanes, Real, Scalar};
+
+/// Contacts side by side.
+pub(super) const ABREAST: usize = 8;
 
 /// One number of every contact of a turn.
 type Row<S> = [S; ABREAST];
@@ -108,7 +110,7 @@ impl<S: Scalar> Turn<S> {
             Lanes(self.bias[2]) + Lanes(sum[2]),
         ];
         // what is above the diagonal, and on it, is not looked at
-        let (zero, c) = (Abreast::zero(), self.coupling);
+        let (zero, c) = (Lanes([S::zero(); ABREAST]), self.coupling);
         let own = [[zero; 3], [Lanes(c[0]), zero, zero], [Lanes(c[1]), Lanes(c[2]), zero]];
         let step = [Lanes(self.step[0]), Lanes(self.step[1]), Lanes(self.step[2])];
         let new = update_contact(law, u, old, &own, step, Lanes(self.friction));
