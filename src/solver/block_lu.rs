@@ -40,14 +40,14 @@ fn subtract_product<R: Pack>(mut c: Block<R>, a: &Block<R>, b: &Block<R>) -> Blo
     c
 }
 
-/// A diagonal block as its factors L U, the diagonal of U inverted.
+/// A diagonal block as its factors L U, the diagonal of U inverted; of its first `N` rows and columns.
 #[inline(always)]
-fn factor_block<R: Pack>(mut a: Block<R>) -> Block<R> {
-    for k in 0..BLOCK {
+pub(super) fn factor_block<R: Pack, const SIDE: usize, const N: usize>(mut a: [[R; SIDE]; SIDE]) -> [[R; SIDE]; SIDE] {
+    for k in 0..N {
         a[k][k] = R::one() / a[k][k];
-        for i in k + 1..BLOCK {
+        for i in k + 1..N {
             a[i][k] = a[i][k] * a[k][k];
-            for j in k + 1..BLOCK {
+            for j in k + 1..N {
                 a[i][j] = (-a[i][k]).mul_add(a[k][j], a[i][j]);
             }
         }
@@ -87,7 +87,7 @@ fn factor_by_blocks<R: Pack>(a: &mut [R], n: usize) {
         for p in (0..k).step_by(BLOCK) {
             own = subtract_product(own, &load(a, n, k, p), &load(a, n, p, k));
         }
-        let own = factor_block(own);
+        let own = factor_block::<R, BLOCK, BLOCK>(own);
         store(a, n, k, k, &own);
         for j in (k + BLOCK..n).step_by(BLOCK) {
             let mut block = load(a, n, k, j);
@@ -116,7 +116,7 @@ fn factor_by_blocks<R: Pack>(a: &mut [R], n: usize) {
 #[inline(always)]
 fn factor_by_rows<R: Pack>(a: &mut [R], n: usize) {
     for k in (0..n).step_by(BLOCK) {
-        let own = factor_block(load(a, n, k, k));
+        let own = factor_block::<R, BLOCK, BLOCK>(load(a, n, k, k));
         store(a, n, k, k, &own);
         let rest = n - k - BLOCK;
         let (above, below) = a.split_at_mut((k + BLOCK) * n);

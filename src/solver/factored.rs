@@ -217,6 +217,13 @@ impl<S: Scalar> Factored<S> {
         }
         largest
     }
+
+    /// z = (I + Yᵀ K Y)⁻¹ Yᵀ x
+    #[inline(always)]
+    fn solve_system(&mut self, x: &[S]) {
+        self.find_velocity(x);
+        self.system.solve(&mut self.velocity);
+    }
 }
 
 impl<S: Scalar> Factored<S> {
@@ -340,9 +347,7 @@ impl<S: Scalar> Factored<S> {
         if !guess.known {
             self.system.factor(&self.factor, &self.weight);
         }
-        // g
-        self.find_velocity(&there);
-        self.system.solve(&mut self.velocity);
+        self.solve_system(&there);
         // x ← x + E⁻¹(r − Lᵀ Y g)
         there.fill(S::zero());
         for unit in 0..count {
@@ -380,8 +385,7 @@ impl<S: Scalar> Factored<S> {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
-        self.find_velocity(x);
-        self.system.solve(&mut self.velocity);
+        self.solve_system(x);
         self.row.fill(S::zero());
         for unit in 0..self.factor.unit_count() {
             let i = self.factor.row(unit);
@@ -425,11 +429,9 @@ impl<S: Scalar> Factored<S> {
             for turn in &turns.list {
                 turn.store(&self.factor, tile.impulse);
             }
-        }
-        self.turns = turns;
-        if live {
             tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
         }
+        self.turns = turns;
         for unit in 0..self.factor.unit_count() {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
             let u = self.velocity_of(unit, tile.bias, tile.impulse);

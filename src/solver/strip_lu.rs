@@ -4,6 +4,7 @@
 //! A = L U by blocks of a strip by a strip, without pivoting (a Newton system on modes needs none). Blocks below the diagonal are kept transposed, so that every operation
 //! is one on whole rows.
 
+use super::block_lu::factor_block;
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, three_rows, total};
 use crate::lane::Scalar;
 
@@ -12,7 +13,7 @@ type Block<S> = [Strip<S>; STRIP];
 
 /// Columns of a strip that a free body fills.
 const BODY: usize = 6;
-/// No block.
+/// No place, no coupling.
 const NONE: u32 = u32::MAX;
 
 /// The system of one block, then its factors.
@@ -135,7 +136,6 @@ impl<S: Scalar> StripLu<S> {
     #[inline(always)]
     fn add(&mut self, factor: &Factor<S>, unit: usize, k: &[[S; 3]; 3]) {
         let (strips, entries) = factor.unit(unit);
-        let zero = [S::zero(); STRIP];
         let contact = unit < factor.size.contact_count;
         for a in 0..strips.len() {
             let (pa, y) = (self.place[strips[a] as usize] as usize, rows_of(entries, a, contact));
@@ -144,18 +144,14 @@ impl<S: Scalar> StripLu<S> {
                 if pb < pa {
                     continue;
                 }
-                // K Y_b, and Kᵀ Y_b
-                let (mut there, mut back) = ([zero; 3], [zero; 3]);
-                for i in 0..3 {
-                    there[i] = add_strips(zero, &x, k[i]);
-                    back[i] = add_strips(zero, &x, [k[0][i], k[1][i], k[2][i]]);
-                }
                 if pa == pb {
-                    add_product(&mut self.diagonal[pa], &y, &there);
+                    add_product(&mut self.diagonal[pa], &y, k, &x);
                 } else {
                     let [upper, lower] = &mut self.couplings[self.index[pa * self.order.len() + pb] as usize];
-                    add_product(upper, &y, &there);
-                    add_product(lower, &y, &back);
+                    let [k0, k1, k2] = *k;
+                    let transposed = [[k0[0], k1[0], k2[0]], [k0[1], k1[1], k2[1]], [k0[2], k1[2], k2[2]]];
+                    add_product(upper, &y, k, &x);
+                    add_product(lower, &y, &transposed, &x);
                 }
             }
         }
@@ -166,7 +162,7 @@ impl<S: Scalar> StripLu<S> {
     fn eliminate<const N: usize>(&mut self) {
         let n = self.order.len();
         for p in 0..n {
-            let own = factor_block::<S, N>(&self.diagonal[p]);
+            let own = factor_block::<S, STRIP, N>(self.diagonal[p]);
             self.diagonal[p] = own;
             let (start, end) = (self.first[p] as usize, self.first[p + 1] as usize);
             // what couples later places with each other comes after what couples this one
@@ -174,8 +170,8 @@ impl<S: Scalar> StripLu<S> {
             let (here, later) = (&mut here[start..], &self.later[start..end]);
             for [upper, lower] in here.iter_mut() {
                 // U_pi = L_p⁻¹ A_pi, and Lᵀ_ip = U_p⁻ᵀ Aᵀ_ip
-                forward::<S, N>(upper, &own);
-                divide::<S, N>(lower, &own);
+                divide::<S, N, false>(upper, &own);
+                divide::<S, N, true>(lower, &own);
             }
             for (k, (&j, [upper, lower])) in later.iter().zip(&*here).enumerate() {
                 // A_jj −= L_jp U_pj, and for later i: A_ji −= L_jp U_pi, Aᵀ_ij −= U_pjᵀ Lᵀ_ip
@@ -262,11 +258,15 @@ fn rows_of<S: Scalar>(entries: &[Strip<S>], strip: usize, contact: bool) -> [Str
     if contact { three_rows(entries, strip) } else { [entries[strip], [S::zero(); STRIP], [S::zero(); STRIP]] }
 }
 
-/// A += Yᵀ X
+/// A += Yᵀ K X
 #[inline(always)]
-fn add_product<S: Scalar>(a: &mut Block<S>, y: &[Strip<S>; 3], x: &[Strip<S>; 3]) {
+fn add_product<S: Scalar>(a: &mut Block<S>, y: &[Strip<S>; 3], k: &[[S; 3]; 3], x: &[Strip<S>; 3]) {
+    let mut product = [[S::zero(); STRIP]; 3];
+    for i in 0..3 {
+        product[i] = add_strips(product[i], x, k[i]);
+    }
     for r in 0..STRIP {
-        a[r] = add_strips(a[r], x, [y[0][r], y[1][r], y[2][r]]);
+        a[r] = add_strips(a[r], &product, [y[0][r], y[1][r], y[2][r]]);
     }
 }
 
@@ -282,44 +282,19 @@ fn subtract_product<S: Scalar, const N: usize>(c: &mut Block<S>, a: &Block<S>, b
     }
 }
 
-/// A diagonal block as its factors, the diagonal of U inverted.
+/// X ← L⁻¹ X, or X ← U⁻ᵀ X.
 #[inline(always)]
-fn factor_block<S: Scalar, const N: usize>(a: &Block<S>) -> Block<S> {
-    let mut a = *a;
-    for k in 0..N {
-        a[k][k] = S::one() / a[k][k];
-        for i in k + 1..N {
-            a[i][k] = a[i][k] * a[k][k];
-            for j in k + 1..N {
-                a[i][j] = (-a[i][k]).mul_add(a[k][j], a[i][j]);
-            }
-        }
-    }
-    a
-}
-
-/// X ← L⁻¹ X
-#[inline(always)]
-fn forward<S: Scalar, const N: usize>(x: &mut Block<S>, own: &Block<S>) {
-    for r in 1..N {
-        let mut row = x[r];
-        for k in 0..r {
-            row = add_strip(row, &x[k], &[-own[r][k]; STRIP]);
-        }
-        x[r] = row;
-    }
-}
-
-/// X ← U⁻ᵀ X
-#[inline(always)]
-fn divide<S: Scalar, const N: usize>(x: &mut Block<S>, own: &Block<S>) {
+fn divide<S: Scalar, const N: usize, const UPPER: bool>(x: &mut Block<S>, own: &Block<S>) {
     for r in 0..N {
         let mut row = x[r];
         for k in 0..r {
-            row = add_strip(row, &x[k], &[-own[k][r]; STRIP]);
+            let entry = if UPPER { own[k][r] } else { own[r][k] };
+            row = add_strip(row, &x[k], &[-entry; STRIP]);
         }
-        for entry in &mut row {
-            *entry = *entry * own[r][r];
+        if UPPER {
+            for entry in &mut row {
+                *entry = *entry * own[r][r];
+            }
         }
         x[r] = row;
     }

@@ -20,7 +20,7 @@ type Row<S> = [S; ABREAST];
 pub(super) struct Turn<S> {
     /// The units, of which the first `count` are meant.
     units: [u32; ABREAST],
-    pub count: usize,
+    count: usize,
     /// Whether they are contacts.
     contacts: bool,
     /// What a sweep multiplies velocities with, see [`contact_steps`]; a scalar row has the first only.
@@ -125,6 +125,7 @@ impl<S: Scalar> Turn<S> {
 /// The turns of a block, and memory for finding them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turns<S> {
+    /// In the order of a sweep.
     pub list: Vec<Turn<S>>,
     /// The lots that touch a strip, one bit each, shape \[strip\].
     taken: Vec<u64>,
