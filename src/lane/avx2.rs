@@ -219,6 +219,7 @@ macro_rules! pair {
             type Exact = Pair64;
             const LANES: usize = $lanes;
             const COMPILED: Compiled = Compiled::Avx2;
+            const PIECES: Compiled = Self::COMPILED;
             #[inline(always)]
             fn splat(x: $scalar) -> Self {
                 intrinsic!(Self([$splat(x); 2]))

@@ -200,6 +200,7 @@ macro_rules! register {
             type Exact = Wide64;
             const LANES: usize = $lanes;
             const COMPILED: Compiled = Compiled::Avx512;
+            const PIECES: Compiled = Self::COMPILED;
             #[inline(always)]
             fn splat(x: $scalar) -> Self {
                 Self(intrinsic!($splat(x)))

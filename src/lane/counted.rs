@@ -105,6 +105,7 @@ impl Pack for Counted {
     type Exact = f64;
     const LANES: usize = 1;
     const COMPILED: Compiled = Compiled::Baseline;
+    const PIECES: Compiled = Self::COMPILED;
     fn splat(x: Self) -> Self {
         x
     }

@@ -156,6 +156,8 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
     const LANES: usize;
     /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
     const COMPILED: Compiled;
+    /// The levels that pieces of a solve are compiled for: all of a scalar type, in which blocks of packs are solved by themselves.
+    const PIECES: Compiled;
 
     /// All lanes equal to `x`.
     fn splat(x: Self::Scalar) -> Self;
@@ -319,6 +321,7 @@ macro_rules! scalar {
             const LANES: usize = 1;
             // For machines on which packs do not pay.
             const COMPILED: Compiled = Compiled::Baseline;
+            const PIECES: Compiled = Compiled::Everywhere;
             #[inline(always)]
             fn splat(x: $t) -> Self {
                 x

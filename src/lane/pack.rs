@@ -200,6 +200,7 @@ impl<S: Scalar, const N: usize> Pack for Lanes<S, N> {
     const LANES: usize = N;
     // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
     const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
+    const PIECES: Compiled = Self::COMPILED;
     #[inline(always)]
     fn splat(x: S) -> Self {
         Self([x; N])

@@ -1,19 +1,23 @@
 //! Quantities that state, parameters and control tell.
 
 use super::evaluation::{
-    Evaluation, Now, actuator_forces, central_inertia, frame_orientation, linear_velocity, pose, push, subtree_com,
-    subtree_velocity, velocity_at,
+    Evaluation, Now, actuator_forces, central_inertia, frame_orientation, pose, push, subtree_com, subtree_velocity,
+    velocity_at,
 };
 use super::{Axes, Quantity, sensors};
 use crate::kinematics::triple;
 use crate::lane::Real;
-use crate::spatial::{Mat3, Vec3};
+use crate::spatial::{Mat3, Pose, Vec3};
 
 /// Appends a quantity that state, parameters and control tell, see [`Quantity::is_of_state`].
 #[inline(always)]
 pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Evaluation<R>) {
-    let model = now.model;
-    match quantity {
+    let (model, start) = (now.model, e.row.len());
+    let sensor = match quantity {
+        Quantity::Sensor(i) => Some(&model.sensors[i]),
+        _ => None,
+    };
+    match sensor.and_then(|sensor| sensor.reading).and_then(sensors::quantity).unwrap_or(quantity) {
         Quantity::Positions => e.row.extend_from_slice(now.q),
         Quantity::Velocities => e.row.extend_from_slice(now.v),
         Quantity::Position(frame) => {
@@ -26,9 +30,9 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
             push(&mut e.row, quat.v);
         }
         Quantity::LinearVelocity(frame, axes) => {
-            let turn = pose(now, e, frame).rotation;
-            let velocity = linear_velocity(now, e, frame);
-            push(&mut e.row, in_axes(axes, turn, velocity));
+            let Pose { position, rotation } = pose(now, e, frame);
+            let velocity = velocity_at(now, e, frame.body(model), position);
+            push(&mut e.row, in_axes(axes, rotation, velocity));
         }
         Quantity::AngularVelocity(frame, axes) => {
             let turn = pose(now, e, frame).rotation;
@@ -59,11 +63,15 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
             push(&mut e.row, angular);
             push(&mut e.row, at);
         }
-        Quantity::ActuatorForce => actuator_forces(false, now, e),
-        Quantity::JointActuatorForce => actuator_forces(true, now, e),
+        Quantity::ActuatorForce | Quantity::JointActuatorForce => {
+            actuator_forces(quantity == Quantity::JointActuatorForce, now, e);
+        }
         Quantity::Sensor(i) => sensors::read(i, now, e),
         // of contacts, impulses or the past, which no state tells
         Quantity::CentralContact(_) | Quantity::Contact(_) | Quantity::ContactBetween(..) | Quantity::LimitForce => {}
+    }
+    if let Some(sensor) = sensor {
+        sensors::within_cutoff(sensor, &mut e.row[start..]);
     }
 }
 

@@ -142,12 +142,6 @@ pub(super) fn frame_orientation<R: Real>(now: &Now<'_, R>, frame: Frame) -> Quat
     }
 }
 
-/// Velocity of the origin of a frame.
-#[inline(always)]
-pub(super) fn linear_velocity<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Vec3<R> {
-    velocity_at(now, e, frame.body(now.model), pose(now, e, frame).position)
-}
-
 /// Pose of a frame.
 #[inline(always)]
 pub(super) fn pose<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Pose<R> {

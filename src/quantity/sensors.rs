@@ -1,20 +1,33 @@
 //! The sensors of the model that the state tells.
 
-use super::evaluation::{
-    Evaluation, Now, actuator_forces, frame_orientation, linear_velocity, pose, push, subtree_com, subtree_velocity,
-};
+use super::evaluation::{Evaluation, Now, actuator_forces, frame_orientation, pose, push, velocity_at};
+use super::{Axes, Quantity};
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Real;
 use crate::model::{Frame, FrameReading, Reading, Sensor};
-use crate::spatial::{Pose, Quat, Vec3};
+use crate::spatial::{Mat3, Quat, Vec3};
 
-/// Appends what sensor `i` reads, within its cutoff.
+/// The quantity that a sensor reads under another name, if it does.
+pub(super) fn quantity(reading: Reading) -> Option<Quantity> {
+    Some(match reading {
+        Reading::Frame(FrameReading::Position, frame, None) => Quantity::Position(frame),
+        Reading::Frame(FrameReading::Orientation, frame, None) => Quantity::Orientation(frame),
+        Reading::Frame(FrameReading::LinearVelocity, frame, None) => Quantity::LinearVelocity(frame, Axes::World),
+        Reading::Frame(FrameReading::AngularVelocity, frame, None) => Quantity::AngularVelocity(frame, Axes::World),
+        Reading::Gyro(site) => Quantity::AngularVelocity(Frame::Site(site), Axes::Local),
+        Reading::Velocimeter(site) => Quantity::LinearVelocity(Frame::Site(site), Axes::Local),
+        Reading::SubtreeCom(body) => Quantity::SubtreeCom(body),
+        Reading::SubtreeVelocity(body) => Quantity::SubtreeVelocity(body),
+        _ => return None,
+    })
+}
+
+/// Appends what sensor `i` reads that is no [`quantity`].
 #[inline(always)]
 pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
-    let (model, start) = (now.model, e.row.len());
-    let sensor = &model.sensors[i];
-    let Some(reading) = sensor.reading else { return };
+    let model = now.model;
+    let Some(reading) = model.sensors[i].reading else { return };
     match reading {
         Reading::JointPosition(j) => e.row.push(now.q[model.joints[j].q_start]),
         Reading::JointVelocity(j) => e.row.push(now.v[model.joints[j].v_start]),
@@ -28,31 +41,29 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             let actuator = &model.actuators[u];
             e.row.push(R::constant(actuator.gear[0]) * now.v[model.joints[actuator.joint].v_start]);
         }
-        Reading::ActuatorForce(u) => one_force(false, u, now, e),
-        Reading::JointActuatorForce(j) => one_force(true, model.joints[j].v_start, now, e),
-        Reading::Frame(what, frame, reference) => frame_reading(what, frame, reference, now, e),
-        Reading::Gyro(s) => {
-            let turn = pose(now, e, Frame::Site(s)).rotation;
-            let velocity = e.velocity[model.sites[s].body].angular;
-            push(&mut e.row, turn.transpose_mul(velocity));
+        Reading::ActuatorForce(_) | Reading::JointActuatorForce(_) => {
+            // one of all
+            let (joints, index) = match reading {
+                Reading::JointActuatorForce(j) => (true, model.joints[j].v_start),
+                Reading::ActuatorForce(u) => (false, u),
+                _ => return,
+            };
+            let start = e.row.len();
+            actuator_forces(joints, now, e);
+            e.row[start] = e.row[start + index];
+            e.row.truncate(start + 1);
         }
-        Reading::Velocimeter(s) => {
-            let turn = pose(now, e, Frame::Site(s)).rotation;
-            let velocity = linear_velocity(now, e, Frame::Site(s));
-            push(&mut e.row, turn.transpose_mul(velocity));
-        }
-        Reading::SubtreeCom(b) => {
-            let com = subtree_com(e, b);
-            push(&mut e.row, com);
-        }
-        Reading::SubtreeVelocity(b) => {
-            let velocity = subtree_velocity(e, b);
-            push(&mut e.row, velocity);
-        }
-        // they look back, which no state does
-        Reading::Accelerometer(_) | Reading::Force(_) | Reading::Torque(_) | Reading::Touch(_) => {}
+        Reading::Frame(what, frame, reference) => frame_reading(what, [Some(frame), reference], now, e),
+        // quantities; and what looks back, which no state does
+        Reading::Gyro(_)
+        | Reading::Velocimeter(_)
+        | Reading::SubtreeCom(_)
+        | Reading::SubtreeVelocity(_)
+        | Reading::Accelerometer(_)
+        | Reading::Force(_)
+        | Reading::Torque(_)
+        | Reading::Touch(_) => {}
     }
-    within_cutoff(sensor, &mut e.row[start..]);
 }
 
 /// Bounds what a sensor reads by its cutoff.
@@ -71,57 +82,36 @@ fn push_quat<R: Real>(row: &mut Vec<R>, quat: Quat<R>) {
     push(row, quat.v);
 }
 
-/// One of all actuator forces.
+/// Something of the first of two frames; relative to the second, where there is one: as that one's axes see it, with its own motion taken off.
 #[inline(always)]
-fn one_force<R: Real>(joints: bool, index: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
-    let start = e.row.len();
-    actuator_forces(joints, now, e);
-    e.row[start] = e.row[start + index];
-    e.row.truncate(start + 1);
-}
-
-/// Something of a frame; relative to another: as that one's axes see it, with its own motion taken off.
-#[inline(always)]
-fn frame_reading<R: Real>(
-    what: FrameReading,
-    frame: Frame,
-    reference: Option<Frame>,
-    now: &Now<'_, R>,
-    e: &mut Evaluation<R>,
-) {
-    let Pose { position, rotation } = pose(now, e, frame);
-    let angular = e.velocity[frame.body(now.model)].angular;
-    let mut vector = match what {
-        FrameReading::Orientation => {
-            // q_r⁻¹ q
-            let relative = match reference {
-                Some(reference) => conjugate(frame_orientation(now, reference)) * frame_orientation(now, frame),
-                None => frame_orientation(now, frame),
-            };
-            return push_quat(&mut e.row, relative);
+fn frame_reading<R: Real>(what: FrameReading, frames: [Option<Frame>; 2], now: &Now<'_, R>, e: &mut Evaluation<R>) {
+    let mut position = [Vec3::zero(); 2];
+    let mut axes = [Mat3 { columns: [Vec3::zero(); 3] }; 2];
+    let (mut linear, mut angular) = (position, position);
+    let mut turn = [Quat { w: R::one(), v: Vec3::zero() }; 2];
+    for (i, frame) in frames.into_iter().enumerate() {
+        let Some(frame) = frame else { continue };
+        if what == FrameReading::Orientation {
+            turn[i] = frame_orientation(now, frame);
+            continue;
         }
-        FrameReading::Position => position,
-        FrameReading::Axis(axis) => rotation.columns[axis],
-        FrameReading::LinearVelocity => linear_velocity(now, e, frame),
-        FrameReading::AngularVelocity => angular,
+        let (pose, body) = (pose(now, e, frame), frame.body(now.model));
+        (position[i], axes[i]) = (pose.position, pose.rotation);
+        (linear[i], angular[i]) = (velocity_at(now, e, body, pose.position), e.velocity[body].angular);
+    }
+    let is_seen = frames[1].is_some();
+    let vector = match what {
+        // q_r⁻¹ q
+        FrameReading::Orientation => return push_quat(&mut e.row, conjugate(turn[1]) * turn[0]),
+        FrameReading::Axis(axis) => axes[0].columns[axis],
+        FrameReading::Position => position[0] - position[1],
+        // v − v_r − ω_r × (p − p_r)
+        FrameReading::LinearVelocity => linear[0] - linear[1] - angular[1].cross(position[0] - position[1]),
+        FrameReading::AngularVelocity => angular[0] - angular[1],
         // they look back
         FrameReading::LinearAcceleration | FrameReading::AngularAcceleration => return,
     };
-    if let Some(reference) = reference {
-        let Pose { position: origin, rotation: axes } = pose(now, e, reference);
-        let turning = e.velocity[reference.body(now.model)].angular;
-        vector = match what {
-            FrameReading::Position => position - origin,
-            // v − v_r − ω_r × (p − p_r)
-            FrameReading::LinearVelocity => {
-                vector - linear_velocity(now, e, reference) - turning.cross(position - origin)
-            }
-            FrameReading::AngularVelocity => vector - turning,
-            _ => vector,
-        };
-        vector = axes.transpose_mul(vector);
-    }
-    push(&mut e.row, vector);
+    push(&mut e.row, if is_seen { axes[1].transpose_mul(vector) } else { vector });
 }
 
 #[inline(always)]

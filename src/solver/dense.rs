@@ -2,17 +2,19 @@
 
 use super::batch::REPORT_LIVE;
 use super::block_lu::{BLOCK, factor, solve};
-use super::newton::{Guess, Matrix, Mode, tests};
+use super::newton::{Form, Guess, Mode, tests};
 use super::pgs::pgs;
 use super::project::scale;
 use super::settings::Header;
 use super::size::BlockSize;
 use super::tiles::OneTile;
-use crate::lane::Pack;
+use crate::lane::{Level, Pack};
 
 /// Every entry of W.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dense<R> {
+    /// The instruction set that it is worked on with.
+    pub level: Level,
     /// W, shape \[row\]\[column\].
     pub delassus: Vec<R>,
     /// 1 / unit, and then the right-hand side before its modes, shape \[row\].
@@ -22,7 +24,11 @@ pub(super) struct Dense<R> {
     right: Vec<R>,
 }
 
-impl<R: Pack> Matrix<R> for Dense<R> {
+impl<R: Pack> Form<R> for Dense<R> {
+    fn level(&self) -> Level {
+        self.level
+    }
+
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         let n = size.row_count();
@@ -90,15 +96,19 @@ impl<R: Pack> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
-    fn unknowns(&mut self, guess: &Guess<'_, R>) -> &[R] {
+    fn find_unknowns(&mut self, guess: &Guess<'_, R>) {
         self.assemble(guess);
         factor(&mut self.system, self.right.len());
         solve(&self.system, &mut self.right);
+    }
+
+    #[inline(always)]
+    fn found(&self) -> &[R] {
         &self.right
     }
 
     #[inline(always)]
-    fn shift(&mut self, rho: R) {
+    fn factor_shifted(&mut self, rho: R) {
         let padded = self.right.len();
         let n = self.constant.len();
         self.system.fill(R::zero());
@@ -120,7 +130,7 @@ impl<R: Pack> Matrix<R> for Dense<R> {
     }
 
     #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
+    fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
         let lanes = R::zero().lt(tile.report[REPORT_LIVE]);
         for _ in 0..header.sweep_count {
             pgs(header, &self.delassus, tile.bias, tile.friction, tile.bounds, lanes, tile.impulse);

@@ -12,7 +12,7 @@
 
 use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, three_rows, total};
-use super::newton::{Guess, Mode, expand, tests};
+use super::newton::{Form, Guess, Mode, expand, tests};
 use super::project::{is_finite, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::settings::Header;
@@ -41,7 +41,7 @@ pub(super) struct Factored<S> {
     /// I + Yᵀ K Y.
     system: StripLu<S>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
-    pub unknown: Vec<S>,
+    unknown: Vec<S>,
     inverse: Vec<S>,
     right: Vec<S>,
     row: Vec<S>,
@@ -253,10 +253,13 @@ impl<S: Scalar> Factored<S> {
     }
 }
 
-/// What Newton asks of a matrix, see [`Matrix`](super::newton::Matrix).
-impl<S: Scalar> Factored<S> {
+impl<S: Scalar> Form<S> for Factored<S> {
+    fn level(&self) -> Level {
+        self.level
+    }
+
     #[inline(always)]
-    pub fn clear(&mut self, size: BlockSize) {
+    fn clear(&mut self, size: BlockSize) {
         for array in [&mut self.unknown, &mut self.inverse, &mut self.right, &mut self.row] {
             array.clear();
             array.resize(size.row_count(), S::zero());
@@ -264,7 +267,7 @@ impl<S: Scalar> Factored<S> {
     }
 
     #[inline(always)]
-    pub fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
+    fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
         for k in 0..self.factor.unit_count() {
             let (i, rows, own) = (self.factor.row(k), self.factor.rows(k), &self.own[k]);
             let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * S::constant(1.0 / 3.0) } else { own[0][0] };
@@ -282,7 +285,7 @@ impl<S: Scalar> Factored<S> {
     }
 
     #[inline(always)]
-    pub fn add_product(&mut self, x: &[S], out: &mut [S]) {
+    fn add_product(&mut self, x: &[S], out: &mut [S]) {
         self.find_velocity(x);
         for unit in 0..self.factor.unit_count() {
             let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
@@ -291,9 +294,8 @@ impl<S: Scalar> Factored<S> {
         }
     }
 
-    /// Leaves the unknowns in `unknown`.
     #[inline(always)]
-    pub fn find_unknowns(&mut self, guess: &Guess<'_, S>) {
+    fn find_unknowns(&mut self, guess: &Guess<'_, S>) {
         let (contacts, count) = (self.factor.size.contact_count, self.factor.unit_count());
         let (delta, n) = (guess.delta, self.unknown.len());
         // x = Lᵀ y, and y there: R x + c
@@ -365,9 +367,14 @@ impl<S: Scalar> Factored<S> {
         (self.row, self.right) = (there, r);
     }
 
+    #[inline(always)]
+    fn found(&self) -> &[S] {
+        &self.unknown
+    }
+
     /// (W + ρ I)⁻¹ = E⁻¹ − E⁻¹ Y (I + Yᵀ E⁻¹ Y)⁻¹ Yᵀ E⁻¹,   E = ρ I + ε
     #[inline(always)]
-    pub fn factor_shifted(&mut self, rho: S) {
+    fn factor_shifted(&mut self, rho: S) {
         self.weight.clear();
         for unit in 0..self.factor.unit_count() {
             let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
@@ -381,7 +388,7 @@ impl<S: Scalar> Factored<S> {
     }
 
     #[inline(always)]
-    pub fn solve_shifted(&mut self, x: &mut [S]) {
+    fn solve_shifted(&mut self, x: &mut [S]) {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
@@ -397,7 +404,7 @@ impl<S: Scalar> Factored<S> {
     }
 
     #[inline(always)]
-    pub fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
+    fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
         self.find_velocity(tile.impulse);
         let mut turns = std::mem::take(&mut self.turns);
         if turns.list.is_empty() {

@@ -3,7 +3,7 @@
 use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use super::factor::Factor;
 use super::factored::Factored;
-use super::newton::{NewtonTile, Round, Start};
+use super::newton::{Form, NewtonTile, Round, Start};
 use super::settings::{Header, SolveSettings};
 use super::tiles::{OneTile, Tiles, Which};
 use super::warm_start::warm_start;

@@ -21,7 +21,7 @@ use super::project::{corrected_normal, inverse, is_finite, project_cone, project
 use super::settings::Header;
 use super::size::BlockSize;
 use super::tiles::OneTile;
-use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::lane::{Level, Mask, Pack, PackMask, Real, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -66,22 +66,40 @@ impl Round {
     }
 }
 
-/// W of a tile of blocks, in one form or another.
-pub(super) trait Matrix<R: Pack> {
-    /// Makes room for blocks of `size`, all zero.
-    fn clear(&mut self, size: BlockSize);
-    /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
-    fn scale(&mut self, size: BlockSize, unit: &mut [R]);
+/// W of a tile of blocks, as Newton asks for it.
+pub(super) trait Matrix<R: Pack>: Form<R> {
     /// out ← out + W x
-    fn add_product(&mut self, x: &[R], out: &mut [R]);
+    fn product(&mut self, x: &[R], out: &mut [R]);
     /// The unknowns x of (Lᵀ W R + δ I + D) x = Lᵀ(δ y − b − W c), three a contact and one a scalar row.
     fn unknowns(&mut self, guess: &Guess<'_, R>) -> &[R];
     /// Factors W + ρ I.
     fn shift(&mut self, rho: R);
     /// x ← (W + ρ I)⁻¹ x, after [`Matrix::shift`].
-    fn solve_shifted(&mut self, x: &mut [R]);
+    fn shifted(&mut self, x: &mut [R]);
     /// [`pgs`](super::pgs()) sweeps over the live lanes, the tile brings no W; and u = W y + b afterwards, of all lanes.
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]);
+}
+
+/// W in one form or another: what of [`Matrix`] each form has of its own.
+pub(super) trait Form<R: Pack> {
+    /// The instruction set that it is worked on with.
+    fn level(&self) -> Level;
+    /// Makes room for blocks of `size`, all zero.
+    fn clear(&mut self, size: BlockSize);
+    /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
+    fn scale(&mut self, size: BlockSize, unit: &mut [R]);
+    /// [`Matrix::product`].
+    fn add_product(&mut self, x: &[R], out: &mut [R]);
+    /// Finds [`Matrix::unknowns`].
+    fn find_unknowns(&mut self, guess: &Guess<'_, R>);
+    /// What was found.
+    fn found(&self) -> &[R];
+    /// [`Matrix::shift`].
+    fn factor_shifted(&mut self, rho: R);
+    /// [`Matrix::shifted`].
+    fn solve_shifted(&mut self, x: &mut [R]);
+    /// [`Matrix::sweep`].
+    fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]);
 }
 
 /// The modes that are guessed, and the problem that they are guessed for.
@@ -357,7 +375,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 let l = [self.change[i], self.velocity[i + 1], self.velocity[i + 2]];
                 self.change[i] = corrected_normal(l, -self.friction[c]);
             }
-            self.matrix.solve_shifted(&mut self.change);
+            self.matrix.shifted(&mut self.change);
             for i in 0..n {
                 let h = relaxation.mul_add(self.change[i] - self.impulse[i], self.impulse[i]);
                 self.direction[i] = (-self.velocity[i]).mul_add(over, h);
@@ -429,7 +447,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     #[inline(always)]
     pub(super) fn update_velocity(&mut self) {
         self.velocity.copy_from_slice(&self.bias);
-        self.matrix.add_product(&self.impulse, &mut self.velocity);
+        self.matrix.product(&self.impulse, &mut self.velocity);
     }
 
     /// Sum of squares of the natural map, and the largest residual, m/s.
@@ -553,7 +571,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             self.direction[i] = self.free[s].mul_add(x[i], self.fixed[i]) - self.impulse[i];
         }
         self.change.fill(R::zero());
-        self.matrix.add_product(&self.direction, &mut self.change);
+        self.matrix.product(&self.direction, &mut self.change);
     }
 }
 

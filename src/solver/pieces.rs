@@ -1,53 +1,44 @@
-//! The large pieces of work on a factored block, each compiled once a level and number type: Newton comes to each from several places, and a copy at every one would take
+//! The large pieces of Newton on points, each compiled once a level and number type: Newton comes to each from several places, and a copy at every one would take
 //! the compiler long.
 
-use super::factored::Factored;
-use super::newton::{Guess, Matrix};
+use super::newton::{Form, Guess, Matrix};
 use super::settings::Header;
-use super::size::BlockSize;
 use super::tiles::OneTile;
-use crate::lane::{Scalar, Task};
+use crate::lane::{Compiled, Pack, Task};
 
-impl<S: Scalar> Matrix<S> for Factored<S> {
+impl<R: Pack, W: Form<R>> Matrix<R> for W {
     #[inline(always)]
-    fn clear(&mut self, size: BlockSize) {
-        Factored::clear(self, size);
+    fn product(&mut self, x: &[R], out: &mut [R]) {
+        self.level().run(AddProduct { matrix: self, x, out });
     }
     #[inline(always)]
-    fn scale(&mut self, size: BlockSize, unit: &mut [S]) {
-        Factored::scale(self, size, unit);
+    fn unknowns(&mut self, guess: &Guess<'_, R>) -> &[R] {
+        self.level().run(FindUnknowns { matrix: self, guess });
+        self.found()
     }
     #[inline(always)]
-    fn add_product(&mut self, x: &[S], out: &mut [S]) {
-        self.level.run(AddProduct { matrix: self, x, out });
+    fn shift(&mut self, rho: R) {
+        self.level().run(FactorShifted { matrix: self, rho });
     }
     #[inline(always)]
-    fn unknowns(&mut self, guess: &Guess<'_, S>) -> &[S] {
-        self.level.run(FindUnknowns { matrix: self, guess });
-        &self.unknown
+    fn shifted(&mut self, x: &mut [R]) {
+        self.level().run(SolveShifted { matrix: self, x });
     }
     #[inline(always)]
-    fn shift(&mut self, rho: S) {
-        self.level.run(FactorShifted { matrix: self, rho });
-    }
-    #[inline(always)]
-    fn solve_shifted(&mut self, x: &mut [S]) {
-        self.level.run(SolveShifted { matrix: self, x });
-    }
-    #[inline(always)]
-    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
-        self.level.run(Sweep { matrix: self, header, tile, velocity });
+    fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
+        self.level().run(Sweep { matrix: self, header, tile, velocity });
     }
 }
 
-/// [`Matrix::add_product`].
-struct AddProduct<'a, S> {
-    matrix: &'a mut Factored<S>,
-    x: &'a [S],
-    out: &'a mut [S],
+/// [`Matrix::product`].
+struct AddProduct<'a, R, W> {
+    matrix: &'a mut W,
+    x: &'a [R],
+    out: &'a mut [R],
 }
 
-impl<S: Scalar> Task for AddProduct<'_, S> {
+impl<R: Pack, W: Form<R>> Task for AddProduct<'_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -56,12 +47,13 @@ impl<S: Scalar> Task for AddProduct<'_, S> {
 }
 
 /// [`Matrix::unknowns`].
-struct FindUnknowns<'a, 'b, S> {
-    matrix: &'a mut Factored<S>,
-    guess: &'a Guess<'b, S>,
+struct FindUnknowns<'a, 'b, R, W> {
+    matrix: &'a mut W,
+    guess: &'a Guess<'b, R>,
 }
 
-impl<S: Scalar> Task for FindUnknowns<'_, '_, S> {
+impl<R: Pack, W: Form<R>> Task for FindUnknowns<'_, '_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -70,12 +62,13 @@ impl<S: Scalar> Task for FindUnknowns<'_, '_, S> {
 }
 
 /// [`Matrix::shift`].
-struct FactorShifted<'a, S> {
-    matrix: &'a mut Factored<S>,
-    rho: S,
+struct FactorShifted<'a, R, W> {
+    matrix: &'a mut W,
+    rho: R,
 }
 
-impl<S: Scalar> Task for FactorShifted<'_, S> {
+impl<R: Pack, W: Form<R>> Task for FactorShifted<'_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -83,13 +76,14 @@ impl<S: Scalar> Task for FactorShifted<'_, S> {
     }
 }
 
-/// [`Matrix::solve_shifted`].
-struct SolveShifted<'a, S> {
-    matrix: &'a mut Factored<S>,
-    x: &'a mut [S],
+/// [`Matrix::shifted`].
+struct SolveShifted<'a, R, W> {
+    matrix: &'a mut W,
+    x: &'a mut [R],
 }
 
-impl<S: Scalar> Task for SolveShifted<'_, S> {
+impl<R: Pack, W: Form<R>> Task for SolveShifted<'_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -98,14 +92,15 @@ impl<S: Scalar> Task for SolveShifted<'_, S> {
 }
 
 /// [`Matrix::sweep`].
-struct Sweep<'a, 'b, S> {
-    matrix: &'a mut Factored<S>,
+struct Sweep<'a, 'b, R, W> {
+    matrix: &'a mut W,
     header: &'a Header,
-    tile: &'a mut OneTile<'b, S>,
-    velocity: &'a mut [S],
+    tile: &'a mut OneTile<'b, R>,
+    velocity: &'a mut [R],
 }
 
-impl<S: Scalar> Task for Sweep<'_, '_, S> {
+impl<R: Pack, W: Form<R>> Task for Sweep<'_, '_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
     type Output = ();
     #[inline(always)]
     fn run(self) {

@@ -32,6 +32,8 @@ pub(super) fn newton<R: Pack>(
     level: Level,
     gathering: &mut Gathering<R>,
 ) {
+    gathering.newton.matrix.level = level;
+    gathering.alone.matrix.level = level;
     for round in ROUNDS {
         choose(all, which, round, gathering);
         if gathering.parts.is_empty() {

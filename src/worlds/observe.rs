@@ -54,21 +54,22 @@ impl<R: Pack> Task for Evaluate<'_, '_, R> {
 
 #[inline(always)]
 fn evaluate_one<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
-    match quantity {
+    let contact = match quantity {
         Quantity::CentralContact(b) => {
-            let com = subtree_com(&o.evaluation, o.evaluation.root[b]);
-            let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), com);
-            push(&mut o.evaluation.row, [moment, force]);
+            Some((Felt::LastOf(Frame::Body(b)), subtree_com(&o.evaluation, o.evaluation.root[b])))
         }
-        Quantity::Contact(frame) => {
-            let (moment, force) = felt(seen, Felt::Of(frame), o.evaluation.position(&seen.now, frame));
-            push(&mut o.evaluation.row, [force, moment]);
-        }
+        Quantity::Contact(frame) => Some((Felt::Of(frame), o.evaluation.position(&seen.now, frame))),
         Quantity::ContactBetween(frame, other) => {
-            let position = o.evaluation.position(&seen.now, frame);
-            let (moment, force) = felt(seen, Felt::Between([frame, other]), position);
-            push(&mut o.evaluation.row, [force, moment]);
+            Some((Felt::Between([frame, other]), o.evaluation.position(&seen.now, frame)))
         }
+        _ => None,
+    };
+    if let Some((whose, at)) = contact {
+        let (moment, force) = felt(seen, whose, at);
+        let moment_first = matches!(quantity, Quantity::CentralContact(_));
+        return push(&mut o.evaluation.row, if moment_first { [moment, force] } else { [force, moment] });
+    }
+    match quantity {
         Quantity::LimitForce => limit_force(seen, o),
         Quantity::Sensor(i) if quantity.looks_back(seen.now.model) => {
             super::sensors::read(i, seen, &o.loads, &mut o.evaluation.row);

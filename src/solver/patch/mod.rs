@@ -21,6 +21,7 @@ mod block;
 mod certificate;
 mod law;
 mod newton;
+mod pieces;
 mod rounds;
 mod sweeps;
 mod tile;

@@ -10,13 +10,13 @@
 //! `F/ρ`, in m/s, is what must vanish. Its Jacobian is scaled by columns, so that its diagonal is about 1, and eliminated without pivoting, so that all lanes
 //! do the same; the diagonals of the normals, whose impulses are not unique, are raised a little.
 
-use super::super::batch::{PATCH_LEN, REPORT_LEN};
+use super::super::batch::PATCH_LEN;
 use super::super::project::is_finite;
-use super::super::tiles::OneTile;
 use super::block::{Block, Point};
-use super::sweeps::{Carried, make_feasible};
-use super::tile::{PatchTile, Room};
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use super::pieces::{evaluate, full_step, sweep};
+use super::sweeps::Carried;
+use super::tile::Room;
+use crate::lane::{Level, Mask, Pack, PackMask, Scalar};
 
 /// Where a round of Newton starts.
 #[derive(Debug, Clone, Copy)]
@@ -44,81 +44,16 @@ const SWEEPS_AFTER: u32 = 10;
 /// Newton aims this far below the tolerance: points are certified by another form of their law.
 const AIM: f64 = 0.3;
 
-/// 1/x, or 0 where x is 0.
-#[inline(always)]
-fn inverse<R: Pack>(x: R) -> R {
-    let some = R::zero().lt(x.abs());
-    R::select(some, R::one() / R::select(some, x, R::one()), R::zero())
-}
-
-/// Solves a x = b by elimination without pivoting, in place; a row without a pivot is left out.
-#[inline(always)]
-fn eliminate<R: Pack>(a: &mut [R], b: &mut [R]) {
-    let (n, zero) = (b.len(), R::zero());
-    for k in 0..n {
-        let (above, below) = a.split_at_mut((k + 1) * n);
-        let row = &above[k * n..];
-        let over = inverse(row[k]);
-        for (i, other) in below.chunks_exact_mut(n).enumerate() {
-            let some = zero.lt(other[k].abs());
-            if !some.any() {
-                continue;
-            }
-            let factor = R::select(some, other[k] * over, zero);
-            for j in k + 1..n {
-                other[j] = (-factor).mul_add(row[j], other[j]);
-            }
-            b[k + 1 + i] = (-factor).mul_add(b[k], b[k + 1 + i]);
-        }
-    }
-    for i in (0..n).rev() {
-        let mut sum = b[i];
-        for j in i + 1..n {
-            sum = (-a[i * n + j]).mul_add(b[j], sum);
-        }
-        b[i] = sum * inverse(a[i * n + i]);
-    }
-}
-
-/// Sweeps over the blocks of some lanes from the unknowns of `p`, brought into what the laws allow.
-#[inline(always)]
-fn sweep<R: Pack>(block: &Block<R>, count: u32, lanes: R::Mask, carried: &mut Carried<R>, p: &mut Point<R>) {
-    block.impulses(&p.x, &mut p.z);
-    let mut report = [R::zero(); REPORT_LEN];
-    let mut tile = PatchTile {
-        contacts: block.room.contacts,
-        patches: block.room.patches,
-        shapes: &block.shapes,
-        one: OneTile {
-            delassus: &block.delassus,
-            friction: &block.friction,
-            bounds: &block.bounds,
-            bias: &block.bias,
-            impulse: &mut p.z,
-            report: &mut report,
-        },
-    };
-    make_feasible(&mut tile);
-    carried.start(&tile);
-    carried.sweeps_ahead(count, &mut tile, lanes);
-    block.unknowns(&p.z, &mut p.x);
-}
-
-/// What a full step from `p` takes off x: J⁻¹ F, with `shift` on the diagonal of J.
-#[inline(always)]
-fn full_step<R: Pack>(block: &Block<R>, p: &Point<R>, shift: R, jacobian: &mut [R], step: &mut [R]) {
-    block.jacobian(p, shift, jacobian);
-    step.copy_from_slice(&p.defect);
-    eliminate(jacobian, step);
-    // the columns of the Jacobian were scaled by ρ
-    for (step, rho) in step.iter_mut().zip(&block.rho) {
-        *step = *step * *rho;
-    }
-}
-
 /// The length of the step from `now` with the least merit, of the halves, quarters and so on of the full one; `trial`: room.
 #[inline(always)]
-fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask, trial: &mut Point<R>) -> R {
+fn shorten<R: Pack>(
+    level: Level,
+    block: &Block<R>,
+    now: &Point<R>,
+    step: &[R],
+    lanes: R::Mask,
+    trial: &mut Point<R>,
+) -> R {
     let (mut length, mut best) = (R::constant(0.5), R::constant(0.5));
     let (mut least, mut falling) = (R::constant(f64::INFINITY), lanes);
     for _ in 0..HALVINGS {
@@ -128,7 +63,7 @@ fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask
         for (i, x) in trial.x.iter_mut().enumerate() {
             *x = (-length).mul_add(step[i], now.x[i]);
         }
-        block.evaluate(trial);
+        evaluate(level, block, trial);
         let better = falling.and(trial.merit.lt(least));
         (least, best) = (R::select(better, trial.merit, least), R::select(better, length, best));
         // once it is better than nothing, it gets worse again with less
@@ -141,6 +76,8 @@ fn shorten<R: Pack>(block: &Block<R>, now: &Point<R>, step: &[R], lanes: R::Mask
 /// One tile of blocks with what Newton needs.
 #[derive(Debug, Clone)]
 pub(super) struct NewtonTile<R: Pack> {
+    /// The instruction set that it is worked on with.
+    level: Level,
     pub block: Block<R>,
     /// z, N·s, shape \[row\].
     pub impulse: Vec<R>,
@@ -161,6 +98,7 @@ pub(super) struct NewtonTile<R: Pack> {
 impl<R: Pack> NewtonTile<R> {
     pub fn new() -> Self {
         Self {
+            level: Level::Baseline,
             block: Block::new(),
             impulse: Vec::new(),
             tolerance: R::zero(),
@@ -177,7 +115,8 @@ impl<R: Pack> NewtonTile<R> {
 
     /// Makes room, no lane in use: blocks of zeros.
     #[inline(always)]
-    pub fn clear(&mut self, room: Room) {
+    pub fn clear(&mut self, room: Room, level: Level) {
+        self.level = level;
         let n = room.row_count();
         self.block.room = room;
         for (array, len) in [
@@ -212,7 +151,7 @@ impl<R: Pack> NewtonTile<R> {
         let (n, zero) = (self.block.room.row_count(), R::zero());
         self.block.find_scales();
         self.block.unknowns(&self.impulse, &mut self.now.x);
-        self.block.evaluate(&mut self.now);
+        evaluate(self.level, &self.block, &mut self.now);
         let before = self.now.residual;
         let shares = match start {
             Start::Swept => {
@@ -221,7 +160,7 @@ impl<R: Pack> NewtonTile<R> {
                 return (taken, unsolved, self.now.residual.lt(before));
             }
             Start::Sweeps(count) => {
-                sweep(&self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
+                sweep(self.level, &self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
                 &[]
             }
             Start::Friction(shares) | Start::Softness(shares) => {
@@ -270,7 +209,7 @@ impl<R: Pack> NewtonTile<R> {
     #[inline(always)]
     fn solve_swept(&mut self, most: usize) -> (R, R::Mask) {
         let (zero, one) = (R::zero(), R::one());
-        let Self { block, now, trial, next, best, jacobian, step, carried, .. } = self;
+        let Self { level, block, now, trial, next, best, jacobian, step, carried, .. } = self;
         let n = block.room.row_count();
         best.take(R::Mask::splat(true), now);
         let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
@@ -281,12 +220,12 @@ impl<R: Pack> NewtonTile<R> {
                 break;
             }
             steps += R::select(live, one, zero);
-            full_step(block, now, delta, jacobian, step);
+            full_step(*level, block, now, delta, jacobian, step);
             // where the full step is the answer, nothing is left to sweep
             for i in 0..n {
                 trial.x[i] = now.x[i] - step[i];
             }
-            block.evaluate(trial);
+            evaluate(*level, block, trial);
             let done = live.and(is_finite(trial.residual)).and(self.tolerance.lt(trial.residual).not());
             now.take(done, trial);
             best.take(done, trial);
@@ -304,15 +243,15 @@ impl<R: Pack> NewtonTile<R> {
                     break;
                 }
                 if attempt == 1 {
-                    length = shorten(block, now, step, wanting, trial);
+                    length = shorten(*level, block, now, step, wanting, trial);
                 } else if attempt == 2 {
                     length = zero;
                 }
                 for i in 0..n {
                     trial.x[i] = (-length).mul_add(step[i], now.x[i]);
                 }
-                sweep(block, SWEEPS_AFTER, wanting, carried, trial);
-                block.evaluate(trial);
+                sweep(*level, block, SWEEPS_AFTER, wanting, carried, trial);
+                evaluate(*level, block, trial);
                 let better = wanting.and(trial.merit.lt(next.merit));
                 next.take(better, trial);
                 shorter = shorter.or(better.and(R::Mask::splat(attempt == 1)));
@@ -337,9 +276,9 @@ impl<R: Pack> NewtonTile<R> {
     #[inline(always)]
     fn solve(&mut self, most: usize) -> (R, R::Mask) {
         let (zero, one) = (R::zero(), R::one());
-        let Self { block, now, trial, next, best, jacobian, step, .. } = self;
+        let Self { level, block, now, trial, next, best, jacobian, step, .. } = self;
         let n = block.room.row_count();
-        block.evaluate(now);
+        evaluate(*level, block, now);
         best.take(R::Mask::splat(true), now);
         let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
         let (mut shift, mut steps) = (zero, zero);
@@ -348,7 +287,7 @@ impl<R: Pack> NewtonTile<R> {
                 break;
             }
             steps += R::select(live, one, zero);
-            full_step(block, now, shift, jacobian, step);
+            full_step(*level, block, now, shift, jacobian, step);
             next.merit = R::constant(f64::INFINITY);
             let (mut length, mut searching) = (one, live);
             for _ in 0..=HALVINGS {
@@ -358,7 +297,7 @@ impl<R: Pack> NewtonTile<R> {
                 for i in 0..n {
                     trial.x[i] = (-length).mul_add(step[i], now.x[i]);
                 }
-                block.evaluate(trial);
+                evaluate(*level, block, trial);
                 let better = searching.and(trial.merit.lt(next.merit));
                 next.take(better, trial);
                 searching = searching.and(next.merit.lt(R::constant(ENOUGH) * now.merit).not());

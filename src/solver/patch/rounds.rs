@@ -121,7 +121,7 @@ pub(super) fn newton<R: Pack>(
             if const { R::Exact::LANES > 1 } && (blocks.len() <= FEW || room.row_count() > LARGEST) {
                 for part in blocks {
                     let Gathering { kept, rows, alone, .. } = gathering;
-                    alone.clear(part.room);
+                    alone.clear(part.room, level);
                     gather(settings, all, which, (0, part), (kept, rows), alone);
                     let (steps, unsolved, better) =
                         level.run(Alone::<R::Exact> { newton: alone, round, lanes: PhantomData });
@@ -162,7 +162,7 @@ fn solve_together<R: Pack, N: Pack>(
     (kept, rows): (&[u32], &mut Vec<(usize, usize)>),
     newton: &mut NewtonTile<N>,
 ) {
-    newton.clear(room);
+    newton.clear(room, level);
     for (lane, part) in blocks.iter().enumerate() {
         gather(settings, all, which, (lane, part), (kept, rows), newton);
     }
