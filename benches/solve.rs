@@ -57,7 +57,7 @@ fn solve(c: &mut Criterion) {
                 let guesses: Vec<Vec<F32x16>> = if start == "warm" {
                     let near: Vec<Problem> = many.iter().map(|problem| nudged(problem)).collect();
                     let mut near = ProblemBatch::<F32x16>::new(near.iter(), settings.law).expect("a batch");
-                    solve_cpu(&mut near.batch, Level::detect(), &settings);
+                    solve_cpu(&mut near.batch, Level::detect(), &settings).expect("packs that run here");
                     near.batch.groups.into_iter().map(|g| g.impulse).collect()
                 } else {
                     batch.batch.groups.iter().map(|g| vec![F32x16::zero(); g.impulse.len()]).collect()
@@ -67,7 +67,8 @@ fn solve(c: &mut Criterion) {
                         for (g, guess) in batch.batch.groups.iter_mut().zip(&guesses) {
                             g.impulse.copy_from_slice(guess);
                         }
-                        solve_cpu(black_box(&mut batch.batch), Level::detect(), &settings);
+                        solve_cpu(black_box(&mut batch.batch), Level::detect(), &settings)
+                            .expect("packs that run here");
                     });
                 });
             }

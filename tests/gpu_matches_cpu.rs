@@ -190,9 +190,10 @@ fn whole_solves_agree_with_the_cpu_in_f32_and_f64() {
             let settings = SolveSettings { law, algorithm, iterations: 2000, ..SolveSettings::default() };
             let device = solve_gpu(&mut gpu, &blocks, &settings);
             let (mut single, places) = batch_of::<F32x16>(&blocks);
-            solve_cpu(&mut single, Level::detect(), &settings);
+            solve_cpu(&mut single, Level::detect(), &settings).expect("packs that run here");
             let (mut double, places64) = batch_of::<F64x8>(&blocks);
-            solve_cpu(&mut double, Level::detect(), &SolveSettings { tolerance: 1e-9, iterations: 20_000, ..settings });
+            solve_cpu(&mut double, Level::detect(), &SolveSettings { tolerance: 1e-9, iterations: 20_000, ..settings })
+                .expect("packs that run here");
             let mut worst = [0.0f64; 2];
             for (k, block) in blocks.iter().enumerate() {
                 let single = Block::read(&single, places[k]);
@@ -313,7 +314,7 @@ fn blocks_too_large_for_the_device_are_solved_on_the_cpu() {
     assert_eq!((report.gpu_block_count, report.cpu_block_count), (1, 1));
     assert!(report.note.expect("a note").contains("CPU"));
     let (mut cpu, _) = batch_of::<F32x16>(&blocks);
-    solve_cpu(&mut cpu, Level::detect(), &settings);
+    solve_cpu(&mut cpu, Level::detect(), &settings).expect("packs that run here");
     assert_eq!(Block::read(&batch, places[1]), Block::read(&cpu, places[1]));
 }
 
@@ -324,7 +325,7 @@ fn the_twin_before_any_sweep_and_the_shader_from_it_on_agree() {
     for (algorithm, law) in [(Algorithm::Pgs, FrictionLaw::Cone), (Algorithm::Jacobi, FrictionLaw::Box)] {
         let settings = SolveSettings { algorithm, law, ..SolveSettings::default() };
         let (mut want, _) = batch_of::<F32x16>(&blocks);
-        solve_cpu(&mut want, Level::detect(), &settings);
+        solve_cpu(&mut want, Level::detect(), &settings).expect("packs that run here");
         for first in [0, 1, 8, 11, u32::MAX] {
             let (mut batch, _) = batch_of::<F32x16>(&blocks);
             gpu.solve_from(first, &mut batch, &settings).expect("a solve");
@@ -355,9 +356,9 @@ fn sweeps_that_do_not_contract_are_left_to_newton() {
     println!("{left} left, {solved} solved");
     assert!(left > 20 && solved > 20);
     let (mut alone, _) = batch_of::<F32x16>(&blocks);
-    solve_cpu(&mut alone, Level::detect(), &settings);
+    solve_cpu(&mut alone, Level::detect(), &settings).expect("packs that run here");
     for which in [Which::Velocity, Which::Position] {
-        polish(&mut batch, Level::detect(), &settings, which);
+        polish(&mut batch, Level::detect(), &settings, which).expect("packs that run here");
     }
     for (got, want) in batch.groups.iter().zip(&alone.groups) {
         assert_close("velocity", &got.impulse, &want.impulse, SOLVE_TOLERANCE);

@@ -14,11 +14,7 @@ use nalgebra::{DMatrix, DVector};
 use random::Random;
 
 fn on_cpu<R: Pack>(problems: &[Problem], settings: &SolveSettings) -> Vec<Solution> {
-    solve_problems::<R>(problems, settings, |batch, settings| {
-        solve_cpu(batch, Level::detect(), settings);
-        Ok(())
-    })
-    .unwrap()
+    solve_problems::<R>(problems, settings, |batch, settings| solve_cpu(batch, Level::detect(), settings)).unwrap()
 }
 
 #[cfg(feature = "gpu")]
@@ -37,12 +33,12 @@ fn on_device(problems: &[Problem], settings: &SolveSettings) -> Option<Vec<Solut
         gpu.solve(batch, settings)?;
         if settings.uses_newton() {
             // what sweeps leave; the position problem is the same one, and goes on from the answer
-            polish(batch, Level::detect(), settings, Which::Velocity);
+            polish(batch, Level::detect(), settings, Which::Velocity)?;
             for group in &mut batch.groups {
                 group.position_impulse.copy_from_slice(&group.impulse);
                 group.position_report.copy_from_slice(&group.report);
             }
-            polish(batch, Level::detect(), settings, Which::Position);
+            polish(batch, Level::detect(), settings, Which::Position)?;
         }
         Ok(())
     });

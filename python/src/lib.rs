@@ -1,4 +1,16 @@
 //! `delassus._core`: what the Python package is made of. Conversions only; the physics is that of the crate `delassus`.
+// What a user can cause is an error.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
 
 use pyo3::prelude::*;
 

@@ -4,7 +4,7 @@ use super::device::Gpu;
 use crate::error::Result;
 use crate::lane::{Compiled, F32x16, Level, Real, Task};
 use crate::solver::{
-    Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, patch_sweeps, sweeps,
+    Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, check_runs, patch_sweeps, sweeps,
 };
 
 impl Gpu {
@@ -12,8 +12,9 @@ impl Gpu {
     /// whoever does the first sweep. From `settings.iterations` on, the twin does it all.
     ///
     /// # Errors
-    /// As [`Gpu::solve`].
+    /// As [`Gpu::solve`]; [`Error::Unsupported`](crate::Error::Unsupported) where this machine has no packs of lanes for the twin.
     pub fn solve_from(&mut self, first: u32, batch: &mut Batch<F32x16>, settings: &SolveSettings) -> Result<()> {
+        check_runs::<F32x16>()?;
         let mut all: Vec<_> = batch.groups.iter_mut().map(Tiles::all).collect();
         self.load(&mut all, settings)?;
         for which in [Which::Velocity, Which::Position] {

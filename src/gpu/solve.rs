@@ -74,7 +74,7 @@ impl Gpu {
                 )));
             }
             let pieces = tiles.reborrow().chunks(1);
-            pieces.into_par_iter().for_each(|tiles| solve_tiles(tiles, Level::detect(), settings));
+            pieces.into_par_iter().try_for_each(|tiles| solve_tiles(tiles, Level::detect(), settings))?;
             note = Some(format!("blocks of {rows} rows are too large for the device and were solved on the CPU"));
         }
         self.chunks = Chunk::cut(all, settings, self.binding_bytes);

@@ -97,8 +97,10 @@ impl Level {
     /// Runs `task` compiled for this level, or for the nearest level that it is compiled for and this machine has.
     ///
     /// # Panics
-    /// If the task is not compiled for any level of this machine; [`crate::worlds::Worlds`] never asks for that.
+    /// If the task is not compiled for any level of this machine, which a task that keeps the default [`Task::COMPILED`] always is. Nothing in this crate asks for that:
+    /// `worlds` chooses the type of its numbers by [`Level::detect`], and what takes one from its caller refuses packs that cannot run here.
     #[inline]
+    #[cfg_attr(not(test), expect(clippy::panic, reason = "a mistake in a Task, not in what it is given"))]
     #[allow(unsafe_code)]
     pub fn run<T: Task>(self, task: T) -> T::Output {
         let wanted = [self, Self::Avx2, Self::Avx512, Self::Baseline];

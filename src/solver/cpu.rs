@@ -12,6 +12,7 @@ use super::sweeps::sweeps;
 #[cfg(target_arch = "x86_64")]
 use super::tiles::tiles_as;
 use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
+use crate::error::{Error, Result};
 use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
@@ -20,18 +21,31 @@ use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
 ///
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 ///
-/// # Panics
-/// If R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
-pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) {
+/// # Errors
+/// [`Error::Unsupported`] if R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
+pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) -> Result<()> {
+    check_runs::<R>()?;
     solve_reusing(batch, level, settings, None, &mut Scratch::new());
+    Ok(())
 }
 
 /// Newton on one problem of the blocks of all groups that are still live, after sweeps elsewhere.
 ///
-/// # Panics
+/// # Errors
 /// As [`solve_cpu`].
-pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, which: Which) {
+pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings, which: Which) -> Result<()> {
+    check_runs::<R>()?;
     solve_reusing(batch, level, settings, Some(which), &mut Scratch::new());
+    Ok(())
+}
+
+/// An error where such numbers are compiled for no level of this machine.
+pub(crate) fn check_runs<R: Pack>() -> Result<()> {
+    if R::LANES == 1 || Level::detect().runs_packs() {
+        return Ok(());
+    }
+    let message = "packs of lanes are worked on with AVX2 and FMA, or on aarch64; solve in f32 or f64 here";
+    Err(Error::Unsupported(message.into()))
 }
 
 /// [`solve_cpu`], or [`polish`] of the problem `polished`, with memory that is kept from solve to solve.
@@ -68,16 +82,19 @@ fn has_avx512(level: Level) -> bool {
 
 /// [`solve_cpu`] of some tiles of one group.
 ///
-/// # Panics
+/// # Errors
 /// As [`solve_cpu`].
-pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) {
+pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) -> Result<()> {
+    check_runs::<F32x16>()?;
     #[cfg(target_arch = "x86_64")]
     if has_avx512(level) {
-        return solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, None, &mut Scratch::new());
-    } else if Level::detect().runs_packs() {
-        return solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, None, &mut Scratch::new());
+        solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, None, &mut Scratch::new());
+    } else {
+        solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, None, &mut Scratch::new());
     }
+    #[cfg(not(target_arch = "x86_64"))]
     solve_all(&mut vec![tiles], level, settings, None, &mut Scratch::new());
+    Ok(())
 }
 
 /// Both problems of all blocks: the factored ones one by one; of the others sweeps, then Newton; or Newton only, on the problem `polished`.

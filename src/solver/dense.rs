@@ -2,7 +2,8 @@
 
 use super::batch::REPORT_LIVE;
 use super::block_lu::{BLOCK, factor, solve};
-use super::newton::{Form, Guess, Mode, tests};
+use super::modes::{Mode, tests};
+use super::newton::{Form, Guess};
 use super::pgs::pgs;
 use super::project::scale;
 use super::settings::Header;

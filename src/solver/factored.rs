@@ -12,7 +12,8 @@
 
 use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
 use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, three_rows, total};
-use super::newton::{Form, Guess, Mode, expand, tests};
+use super::modes::{Mode, expand, tests};
+use super::newton::{Form, Guess};
 use super::project::{is_finite, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::settings::Header;

@@ -21,6 +21,7 @@ mod factored;
 mod gathering;
 mod jacobi;
 mod large;
+mod modes;
 mod newton;
 mod past;
 mod patch;
@@ -46,6 +47,8 @@ pub use batch::{
     Batch, BlockPlace, Group, PATCH_LEN, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL,
     REPORT_SWEEPS, SWEPT, TRUSTED_FLOOR, goal,
 };
+#[cfg(feature = "gpu")]
+pub(crate) use cpu::check_runs;
 pub(crate) use cpu::{Scratch, solve_reusing};
 pub use cpu::{polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
@@ -66,7 +69,8 @@ pub(crate) use tiles::{array_tiles, begin_sweeps};
 #[cfg(feature = "gpu")]
 pub(crate) mod formulas {
     pub(crate) use super::coulomb::contact_impulse;
-    pub(crate) use super::newton::{Mode, RELAXATION, expand, tests};
+    pub(crate) use super::modes::{Mode, expand, tests};
+    pub(crate) use super::newton::RELAXATION;
     pub(crate) use super::pgs::{contact_steps, update_contact};
     pub(crate) use super::project::{corrected_normal, inverse, project_cone, project_interval};
     pub(crate) use super::residual::{contact_residual, row_residual};

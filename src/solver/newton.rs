@@ -1,15 +1,7 @@
 //! Newton on contact modes, in lanes: for blocks on which Gauss-Seidel contracts slowly.
 //!
 //! The unknowns are scaled, y = λ √w_c and u / √w_c with w_c the mean diagonal of a contact (or of a scalar row), so that the diagonal is
-//! about 1. Every contact guesses its mode from p = y − u (Alart & Curnier 1991), and one linear system follows from all guesses:
-//!
-//! | mode | when | λ = R x | equations Lᵀ(W λ + b) + D x = 0 |
-//! |---|---|---|---|
-//! | open | p_n ≤ 0 | 0 | – |
-//! | stick | ‖p_t‖ ≤ μ p_n | x | u = 0 |
-//! | slide | else, d = p_t/‖p_t‖, e ⟂ d, k = μ p_n/‖p_t‖ | x₀ (1, μ d) + x₁ (0, e) | u_n = 0, e·u_t + (1 − k)/k x₁ = 0 |
-//! | row at a bound | p beyond it | the bound c | – |
-//! | row between | else | x | w = 0 |
+//! about 1. Every contact guesses its [`Mode`] from p = y − u, and one linear system follows from all guesses:
 //!
 //! (Lᵀ W R + δ I + D) x = Lᵀ(δ y − b − W c),   y' = R x + c
 //!
@@ -17,18 +9,17 @@
 //! of squares of the natural map needs one product with W. Modes that a contact lacks are identity rows: all lanes take the same steps.
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
-use super::project::{corrected_normal, inverse, is_finite, project_cone, project_interval};
+use super::modes::{Mode, expand};
+use super::project::{corrected_normal, is_finite, project_cone, project_interval};
 use super::settings::Header;
 use super::size::BlockSize;
 use super::tiles::OneTile;
-use crate::lane::{Level, Mask, Pack, PackMask, Real, Scalar};
+use crate::lane::{Level, Mask, Pack, PackMask, Scalar};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
 /// First proximal term, in units of the mean diagonal.
 const FIRST_DELTA: f64 = 1e-4;
-/// Least k of a sliding contact: bounds the curvature (1 − k)/k.
-const LEAST_SHARE: f64 = 1e-3;
 /// Over-relaxation α of alternating directions.
 pub(crate) const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
@@ -159,52 +150,6 @@ pub(super) struct NewtonTile<R, W> {
     /// y that a shorter step and sweeps led to, and its u, shape \[row\].
     pub candidate: Vec<R>,
     pub candidate_velocity: Vec<R>,
-}
-
-/// What a contact is taken to do: the entries of R and L that are not zero, and D; lacking unknowns have D = 1.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mode<R> {
-    /// 1 where the contact is pressed.
-    pub pressed: R,
-    /// Tangents of the first column of R: μ d where it slides.
-    pub drag: [R; 2],
-    /// Tangents of the second and third columns.
-    pub across: [R; 2],
-    /// Second tangent of the third column: 1 where it sticks.
-    pub stick: R,
-    /// Diagonal of D.
-    pub curvature: [R; 3],
-}
-
-impl<R: Real> Mode<R> {
-    /// What a contact does, from p = y − u.
-    #[inline(always)]
-    pub fn of(p: [R; 3], friction: R) -> Self {
-        let (zero, one) = (R::zero(), R::one());
-        let pressed = zero.lt(p[0]);
-        let length = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
-        let radius = friction * p[0];
-        let slides = radius.lt(length);
-        let sticks = slides.not().and(pressed);
-        let slides = slides.and(pressed);
-        let over = inverse(length);
-        let d = [p[1] * over, p[2] * over];
-        // k = μ p_n / ‖p_t‖; without friction nothing is across
-        let share = (radius * over).max(R::constant(LEAST_SHARE));
-        let rough = slides.and(zero.lt(friction));
-        let drag = R::select(slides, friction, zero);
-        Self {
-            pressed: R::select(pressed, one, zero),
-            drag: [drag * d[0], drag * d[1]],
-            across: [R::select(sticks, one, R::select(rough, -d[1], zero)), R::select(rough, d[0], zero)],
-            stick: R::select(sticks, one, zero),
-            curvature: [
-                R::select(pressed, zero, one),
-                R::select(sticks, zero, R::select(rough, (one - share) / share, one)),
-                R::select(sticks, zero, one),
-            ],
-        }
-    }
 }
 
 impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
@@ -573,22 +518,6 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.change.fill(R::zero());
         self.matrix.product(&self.direction, &mut self.change);
     }
-}
-
-/// R x
-#[inline(always)]
-pub(crate) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {
-    [
-        mode.pressed * x[0],
-        mode.drag[0].mul_add(x[0], mode.across[0] * x[1]),
-        mode.drag[1].mul_add(x[0], mode.across[1].mul_add(x[1], mode.stick * x[2])),
-    ]
-}
-
-/// Lᵀ t: like Rᵀ, but for the drag.
-#[inline(always)]
-pub(crate) fn tests<R: Real>(mode: &Mode<R>, t: [R; 3]) -> [R; 3] {
-    [mode.pressed * t[0], mode.across[0].mul_add(t[1], mode.across[1] * t[2]), mode.stick * t[2]]
 }
 
 /// ‖y − P_K(y − û)‖² of a contact with entries (y, u), û = u + μ‖u_t‖ e_n.

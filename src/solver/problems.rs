@@ -269,8 +269,7 @@ impl<R: Pack> ProblemBatch<R> {
 /// let problem = Problem::standard("two", DMatrix::from_row_slice(2, 2, &[2.0, 1.0, 1.0, 2.0]), DVector::from_vec(vec![-5.0, -6.0]));
 /// let settings = SolveSettings { tolerance: 1e-12, ..SolveSettings::default() };
 /// let solutions = solve_problems::<F64x8>(&[problem], &settings, |batch, settings| {
-///     solve_cpu(batch, Level::detect(), settings);
-///     Ok(())
+///     solve_cpu(batch, Level::detect(), settings)
 /// })?;
 /// assert_eq!(solutions[0].status, SolveStatus::Solved);
 /// assert!((solutions[0].impulse[1] - 7.0 / 3.0).abs() < 1e-9);

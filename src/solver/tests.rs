@@ -184,7 +184,7 @@ fn batch_of<R: Pack>(blocks: &[Block]) -> (Batch<R>, Vec<BlockPlace>) {
 
 fn solve<R: Pack>(blocks: &[Block], settings: &SolveSettings) -> Vec<(Vec<f64>, [f64; REPORT_LEN])> {
     let (mut batch, places) = batch_of::<R>(blocks);
-    solve_cpu(&mut batch, Level::detect(), settings);
+    solve_cpu(&mut batch, Level::detect(), settings).expect("packs that run here");
     blocks.iter().zip(&places).map(|(b, p)| b.read(&batch, *p)).collect()
 }
 
@@ -365,12 +365,12 @@ fn bits_do_not_depend_on_lane_tile_neighbours_level_or_width() {
             assert_eq!(solve::<f32>(&blocks[k..=k], &settings)[0], together[k]);
         }
         let (mut reference, _) = batch_of::<F32x16>(&blocks);
-        solve_cpu(&mut reference, Level::Baseline, &settings);
+        solve_cpu(&mut reference, Level::Baseline, &settings).expect("packs that run here");
         for level in Level::available() {
             let (mut batch, _) = batch_of::<F32x16>(&blocks);
             for group in &mut batch.groups {
                 for piece in Tiles::all(group).chunks(1) {
-                    solve_tiles(piece, level, &settings);
+                    solve_tiles(piece, level, &settings).expect("packs that run here");
                 }
             }
             for (a, b) in batch.groups.iter().zip(&reference.groups) {
@@ -479,7 +479,7 @@ fn an_immovable_contact_cannot_hide_its_approach() {
 fn an_equal_position_problem_costs_no_sweep_and_another_one_is_solved() {
     let blocks = random_blocks(12);
     let (mut batch, _) = batch_of::<F64x8>(&blocks);
-    solve_cpu(&mut batch, Level::detect(), &TIGHT);
+    solve_cpu(&mut batch, Level::detect(), &TIGHT).expect("packs that run here");
     for group in &batch.groups {
         assert_eq!(group.impulse, group.position_impulse);
         for tile in group.position_report.chunks(REPORT_LEN) {
@@ -489,7 +489,7 @@ fn an_equal_position_problem_costs_no_sweep_and_another_one_is_solved() {
     let block = Block::contact([1.0, 2.0, 2.0], [-2.0, 0.0, 0.0], 0.5);
     let (mut batch, _) = batch_of::<f64>(&[block]);
     batch.groups[0].position_bias[0] = -3.0;
-    solve_cpu(&mut batch, Level::detect(), &TIGHT);
+    solve_cpu(&mut batch, Level::detect(), &TIGHT).expect("packs that run here");
     assert_close(&batch.groups[0].impulse, &[2.0, 0.0, 0.0], CLOSE);
     assert_close(&batch.groups[0].position_impulse, &[3.0, 0.0, 0.0], CLOSE);
 }
@@ -526,7 +526,7 @@ fn bits_of_a_position_problem_do_not_depend_on_where_it_is_swept() {
                     *bias = R::Scalar::from_f64(bias.to_f64() * 1.5);
                 }
             }
-            solve_cpu(&mut batch, Level::detect(), &settings);
+            solve_cpu(&mut batch, Level::detect(), &settings).expect("packs that run here");
             batch
         };
         let bits = |x: &R, others: usize| x.lanes()[..others].iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>();
@@ -568,11 +568,29 @@ fn sweeps_are_counted_and_split_into_rounds() {
 #[test]
 fn an_empty_batch_is_solved() {
     let mut batch = Batch::<F32x16>::new();
-    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
+    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default()).expect("packs that run here");
     batch.add(SIZES[1]);
     batch.allocate();
     batch.clear();
     batch.allocate();
-    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default());
+    solve_cpu(&mut batch, Level::detect(), &SolveSettings::default()).expect("packs that run here");
     assert_eq!(batch.block_count(), 0);
+}
+
+#[test]
+fn packs_that_do_not_run_here_are_refused() {
+    // under `qemu-x86_64 -cpu Westmere` there are none
+    let (runs, blocks) = (Level::detect().runs_packs(), [Block::random(SIZES[1], 5)]);
+    let told = [
+        solve_cpu(&mut Batch::<F32x16>::new(), Level::detect(), &TIGHT),
+        polish(&mut Batch::<F64x8>::new(), Level::Baseline, &TIGHT, Which::Velocity),
+        solve_tiles(Tiles::all(&mut batch_of::<F32x16>(&blocks).0.groups[0]), Level::detect(), &TIGHT),
+    ];
+    for told in told {
+        match told {
+            Ok(()) => assert!(runs),
+            Err(error) => assert!(!runs && error.to_string().contains("f32 or f64"), "{error}"),
+        }
+    }
+    assert!(solve_cpu(&mut Batch::<f32>::new(), Level::detect(), &TIGHT).is_ok());
 }

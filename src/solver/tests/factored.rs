@@ -82,7 +82,7 @@ fn solve_factored<R: Pack>(blocks: &[&Sparse], settings: &SolveSettings) -> (Bat
         assert!(batch.groups[place.group].factored && batch.groups[place.group].delassus.is_empty());
         block.write(&mut batch, *place);
     }
-    solve_cpu(&mut batch, Level::detect(), settings);
+    solve_cpu(&mut batch, Level::detect(), settings).expect("packs that run here");
     (batch, places)
 }
 
