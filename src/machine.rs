@@ -2,7 +2,7 @@
 
 use crate::lane::{Compiled, F32x16, Level, Pack, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{Pair, Wide};
+use crate::lane::{HAS_AVX512, Pair, Wide};
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::time::Instant;
@@ -75,7 +75,7 @@ fn rate<R: Pack>(level: Level) -> f64 {
 fn operations() -> f64 {
     let level = Level::detect();
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx512 {
+    if const { HAS_AVX512 } && level == Level::Avx512 {
         return rate::<Wide>(level);
     }
     #[cfg(target_arch = "x86_64")]

@@ -3,7 +3,7 @@
 //
 // What its steps do not solve goes on after some of alternating directions, which are steps of the same system with other laws (src/resident/split.rs), and Newton from there.
 //
-// A world's rows are those of its contacts, three each, and then the scalar rows. Y of TILE_ROWS of them, a tile, lies in workgroup memory: of all of them, where they are no more.
+// A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows. Y of TILE_ROWS of them, a tile, lies in workgroup memory: of all of them, where they are no more.
 // A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
 const SOFTEST = 1.0;
@@ -13,16 +13,14 @@ const RIGHT = vec4<f32>(0.0, 0.0, 0.0, 1.0);
 const NEWTON_STEP = 0u;
 const FIRST_SPLIT = 1u;
 const SPLIT = 2u;
-// beyond any residual, m/s
-const UNSOLVABLE = 1e30f;
 
 var<workgroup> z: array<f32, NV>;
 // sums of the magnitudes of z's terms
 var<workgroup> m: array<f32, NV>;
 // Y, shape [row][NV], zero where a row does not act
 var<workgroup> tile: array<f32, TILE_ROWS * NV>;
-// of every row M and g = h - M u - lambda, what the law lacks at u; of a scalar row M is the first number
-var<workgroup> laws: array<vec4<f32>, TILE_ROWS>;
+// of every row M and last g = h - M u - lambda, what the law lacks at u; of a scalar row M is the first number
+var<workgroup> laws: array<vec4<f32>, LAW_QUADS * TILE_ROWS>;
 // what the first invocation tells the others
 var<workgroup> told: vec2<u32>;
 
@@ -36,18 +34,18 @@ struct Tile {
 
 fn tile_of(first: u32, count: u32) -> Tile {
     let bounds = vec2<u32>(first, first + TILE_ROWS);
-    let contact_rows = vec2<u32>(3u * count);
+    let contact_rows = vec2<u32>(CONTACT_ROWS * count);
     let scalars = clamp(bounds, contact_rows, contact_rows + SCALAR_COUNT) - contact_rows;
-    return Tile(first, count, min(bounds, contact_rows) / 3u, scalars);
+    return Tile(first, count, min(bounds, contact_rows) / CONTACT_ROWS, scalars);
 }
 
 // The rows of a contact and of a scalar row in their tile.
 fn contact_row(t: Tile, c: u32) -> u32 {
-    return 3u * c - t.first;
+    return CONTACT_ROWS * c - t.first;
 }
 
 fn scalar_row(t: Tile, s: u32) -> u32 {
-    return 3u * t.count + s - t.first;
+    return CONTACT_ROWS * t.count + s - t.first;
 }
 
 fn acts(s: u32, w: u32) -> bool {
@@ -57,8 +55,11 @@ fn acts(s: u32, w: u32) -> bool {
 // Brings Y of the rows of a tile.
 fn load(t: Tile, lane: u32, w: u32) {
     workgroupBarrier();
-    for (var k = 3u * NV * t.contacts.x + lane; k < 3u * NV * t.contacts.y; k += LANES) {
-        tile[k - NV * t.first] = rows[(ROW_LEN * (k / (3u * NV)) + ROW_Y + k % (3u * NV)) * header.stride + w];
+    for (var k = CONTACT_ROWS * NV * t.contacts.x + lane; k < CONTACT_ROWS * NV * t.contacts.y; k += LANES) {
+        let c = k / (CONTACT_ROWS * NV);
+        let of_contact = k % (CONTACT_ROWS * NV);
+        //{patch_load}
+        tile[k - NV * t.first] = rows[(ROW_LEN * c + ROW_Y + of_contact) * header.stride + w];
     }
     for (var k = NV * t.scalars.x + lane; k < NV * t.scalars.y; k += LANES) {
         let s = k / NV;
@@ -87,17 +88,12 @@ fn add_laws(t: Tile, lane: u32) {
     for (var c = t.contacts.x; c < t.contacts.y; c++) {
         let at = contact_row(t, c);
         // M Y, or g
-        let y = vec4<f32>(contact_y(at, column), 0.0);
-        let pushed = vec3<f32>(
-            dot(laws[at], select(y, RIGHT, right)),
-            dot(laws[at + 1u], select(y, RIGHT, right)),
-            dot(laws[at + 2u], select(y, RIGHT, right))
-        );
+        //{newton_push_contact}
         //{newton_add_contact_column}
     }
     for (var s = t.scalars.x; s < t.scalars.y; s++) {
         let at = scalar_row(t, s);
-        let pushed = select(laws[at].x * tile[NV * at + column], laws[at].w, right);
+        let pushed = select(laws[LAW_QUADS * at].x * tile[NV * at + column], laws[LAW_QUADS * at + LAW_QUADS - 1u].w, right);
         //{newton_add_scalar_column}
     }
     //{newton_keep_sums}
@@ -107,7 +103,7 @@ fn add_laws(t: Tile, lane: u32) {
 fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
     var z_own = 0.0;
     var m_own = 0.0;
-    for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+    for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
         let t = tile_of(first, count);
         if (*loaded != first) {
             load(t, lane, w);
@@ -116,7 +112,9 @@ fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
         if (lane < NV) {
             for (var c = t.contacts.x; c < t.contacts.y; c++) {
                 let row = ROW_LEN * c;
-                let y = contact_y(contact_row(t, c), lane);
+                let at = contact_row(t, c);
+                //{patch_add_one}
+                let y = contact_y(at, lane);
                 //{newton_add_contact}
             }
             for (var s = t.scalars.x; s < t.scalars.y; s++) {
@@ -136,7 +134,7 @@ fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
 fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
     var worst = 0.0;
     var magnitude = 0.0;
-    for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+    for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
         let t = tile_of(first, count);
         if (*loaded != first) {
             load(t, lane, w);
@@ -145,6 +143,7 @@ fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
         for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
             let row = ROW_LEN * c;
             let at = NV * contact_row(t, c);
+            //{patch_check_in_tile}
             var error = 0.0;
             var size = 0.0;
             //{newton_check_contact}
@@ -191,7 +190,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
         if (phase == 1u) {
             eliminate(lane);
         }
-        for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+        for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
             let t = tile_of(first, count);
             if (*loaded != first) {
                 load(t, lane, w);
@@ -200,6 +199,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
             for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
                 let row = ROW_LEN * c;
                 let at = contact_row(t, c);
+                //{patch_step_in_tile}
                 let impulse = vec3<f32>(
                     rows[(row + ROW_IMPULSE + 3u * header.problem) * header.stride + w],
                     rows[(row + ROW_IMPULSE + 3u * header.problem + 1u) * header.stride + w],
@@ -228,9 +228,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
                 lack -= columns * u;
                 if (phase == 0u) {
                     merits[MERIT_NOW] += law[12];
-                    laws[at] = vec4<f32>(law[0], law[1], law[2], lack.x);
-                    laws[at + 1u] = vec4<f32>(law[3], law[4], law[5], lack.y);
-                    laws[at + 2u] = vec4<f32>(law[6], law[7], law[8], lack.z);
+                    //{newton_keep_law}
                 } else {
                     let step = lack - columns * u_step;
                     if (kind == NEWTON_STEP) {
@@ -275,7 +273,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
                     }
                 }
                 if (phase == 0u) {
-                    laws[at] = vec4<f32>(law[0], 0.0, 0.0, lack);
+                    //{newton_keep_scalar_law}
                 }
             }
             if (phase == 0u) {
@@ -323,6 +321,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
                 let step = rows[(row + ROW_NEWTON + i) * header.stride + w];
                 rows[(row + ROW_IMPULSE + 3u * header.problem + i) * header.stride + w] += length * step;
             }
+            //{patch_take_step}
         }
         for (var s = lane; s < SCALAR_COUNT; s += LANES) {
             if (acts(s, w)) {
@@ -340,7 +339,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
 fn sweep(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
     //{newton_take_z}
     for (var k = 0u; k < STEP_SWEEPS; k++) {
-        for (var first = 0u; first < 3u * count + SCALAR_COUNT; first += TILE_ROWS) {
+        for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
             let t = tile_of(first, count);
             if (*loaded != first) {
                 load(t, lane, w);
@@ -350,6 +349,7 @@ fn sweep(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
                 for (var c = t.contacts.x; c < t.contacts.y; c++) {
                     let row = ROW_LEN * c;
                     let at = NV * contact_row(t, c);
+                    //{patch_sweep_in_tile}
                     //{newton_sweep_contact}
                 }
                 for (var s = t.scalars.x; s < t.scalars.y; s++) {
@@ -368,7 +368,7 @@ fn sweep(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
 
 fn solve(count: u32, lane: u32, w: u32) {
     // none
-    var loaded = 3u * count + SCALAR_COUNT;
+    var loaded = CONTACT_ROWS * count + SCALAR_COUNT;
     var delta = FIRST_DELTA;
     var solved = false;
     // as many as loops may turn

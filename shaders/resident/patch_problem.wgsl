@@ -1,8 +1,22 @@
 
-// What certificate and sweeps ask of a patch: z from its impulses, its part of the certificate, and one update of Gauss-Seidel.
+// What both solvers of a problem ask of a patch, at its velocities b + Y^T z.
 
-fn add_patch(row: u32, w: u32) {
-    //{patch_add}
+// What says how far a patch is from its law, beside velocities and impulses.
+struct PatchSurface {
+    shape: Shape,
+    slope: f32, // friction coefficient
+    normal: vec4<f32>, // W_ii of the normals
+    tangential: vec3<f32>, // and of t, o and torsion
+}
+
+fn patch_surface(row: u32, w: u32) -> PatchSurface {
+    //{patch_diagonal}
+    return PatchSurface(patch_shape(row, w), patch_number(row + ROW_FRICTION, w), normal, tangential);
+}
+
+// W of its own.
+fn patch_block(row: u32, w: u32) -> PatchBlock {
+    //{patch_block}
 }
 
 // What the compliance of its normals adds to their velocities: of a disc its centre yields.
@@ -10,37 +24,25 @@ fn patch_yield(shape: Shape, z: vec4<f32>) -> vec4<f32> {
     return vec4(COMPLIANCE, vec3(select(COMPLIANCE, 0.0, shape.disc))) * z;
 }
 
-fn check_patch(row: u32, w: u32) -> Certificate {
-    let shape = patch_shape(row, w);
-    let z = patch_impulse(row, w);
-    //{patch_sums}
-    let yields = patch_yield(shape, z.normal);
+// Its part of the certificate.
+fn patch_checked(own: PatchSurface, velocity: PatchRows, z: PatchImpulse) -> Certificate {
+    let yields = patch_yield(own.shape, z.normal);
     let sums = PatchRows(
-        vec4(u0, u3, u4, u5) + yields,
-        vec3(u1, u2, u6),
-        vec4(size0, size3, size4, size5) + abs(yields),
-        vec3(size1, size2, size6),
+        velocity.normal + yields,
+        velocity.friction,
+        velocity.normal_terms + abs(yields),
+        velocity.friction_terms,
     );
-    let own = patch_block(row, w);
-    let normal = vec4(own.normal[0].x, own.normal[1].y, own.normal[2].z, own.normal[3].w);
-    let tangential = vec3(own.friction[0].x, own.friction[1].y, own.friction[2].z);
-    return patch_certificate(shape, sums, z, patch_number(row + ROW_FRICTION, w), normal, tangential);
+    return patch_certificate(own.shape, sums, z, own.slope, own.normal, own.tangential);
 }
 
-fn sweep_patch(row: u32, w: u32) {
+// One update of Gauss-Seidel. Returns the change.
+fn patch_moved(row: u32, velocity: PatchRows, w: u32) -> PatchImpulse {
     let shape = patch_shape(row, w);
     let before = patch_impulse(row, w);
-    //{patch_velocity}
-    let normal = vec4(u0, u3, u4, u5) + patch_yield(shape, before.normal);
-    let velocity = PatchRows(normal, vec3(u1, u2, u6), vec4(0.0), vec3(0.0));
-    let after = patch_swept(shape, patch_block(row, w), velocity, before, patch_number(row + ROW_FRICTION, w));
+    let normal = velocity.normal + patch_yield(shape, before.normal);
+    let felt = PatchRows(normal, velocity.friction, vec4(0.0), vec3(0.0));
+    let after = patch_swept(shape, patch_block(row, w), felt, before, patch_number(row + ROW_FRICTION, w));
     patch_put(row, after, w);
-    let pressed = after.normal - before.normal;
-    let slid = after.friction - before.friction;
-    //{patch_pushed}
-}
-
-// W of its own.
-fn patch_block(row: u32, w: u32) -> PatchBlock {
-    //{patch_block}
+    return PatchImpulse(after.normal - before.normal, after.friction - before.friction);
 }

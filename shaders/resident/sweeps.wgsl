@@ -82,8 +82,6 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
             rows[(velocity + SCALAR_COUNT) * header.stride + w] = rows[velocity * header.stride + w];
         }
     }
-    var newton = NEWTON;
-    //{patch_sweeps_only}
     var solved = false;
     var going = true;
     var before = header.infinity;
@@ -97,7 +95,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
             swept += CHECK_EVERY;
         }
         solved = certify(count, w);
-        going = !solved && (!newton || residual < CONTRACTS * before);
+        going = !solved && (!NEWTON || residual < CONTRACTS * before);
         before = residual;
     }
     if (header.problem == 0u) {
@@ -107,7 +105,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     if (solved) {
         //{keep_z}
         keep_certificate(w);
-    } else if (newton) {
+    } else if (NEWTON) {
         // in any order: where a world stands in the list changes no bit of it
         let place = atomicAdd(&listed[header.problem], 1u);
         contact[LIST * header.stride + place] = f32(w);

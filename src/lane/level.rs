@@ -10,6 +10,9 @@ pub trait Task {
     fn run(self) -> Self::Output;
 }
 
+/// Whether there is code for AVX-512 at all: builds for tests leave it out where it could not run (`build.rs`).
+pub(crate) const HAS_AVX512: bool = !cfg!(without_avx512);
+
 /// Which levels a [`Task`] is compiled for: large bodies leave out the copies that nobody runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiled {
@@ -28,7 +31,7 @@ pub enum Compiled {
 impl Compiled {
     const fn has(self, level: Level) -> bool {
         match level {
-            Level::Avx512 => matches!(self, Self::Everywhere | Self::Avx512),
+            Level::Avx512 => HAS_AVX512 && matches!(self, Self::Everywhere | Self::Avx512),
             Level::Avx2 => matches!(self, Self::Everywhere | Self::Avx2),
             Level::Baseline => matches!(self, Self::Everywhere | Self::Baseline),
         }
@@ -69,7 +72,7 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl");
             match self {
-                Self::Avx512 => avx2 && avx512,
+                Self::Avx512 => HAS_AVX512 && avx2 && avx512,
                 Self::Avx2 => avx2,
                 Self::Baseline => true,
             }

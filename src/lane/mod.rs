@@ -41,6 +41,8 @@ pub(crate) use avx2::{Pair, Pair64};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{Wide, Wide64};
 pub(crate) use counted::{Counted, operations};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use level::HAS_AVX512;
 pub use level::{Compiled, Level, Task};
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};
 #[cfg(feature = "gpu")]

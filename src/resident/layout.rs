@@ -3,7 +3,7 @@
 use crate::contact::{Bound, Kind, LARGER, Shapes};
 use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
-use crate::solver::{Algorithm, FrictionLaw, PATCH_LEN, PATCH_ROWS};
+use crate::solver::{Algorithm, FrictionLaw, PATCH_LEN, PATCH_ROWS, SEVEN_ROWS};
 use crate::step::{Plan, keeps_momentum};
 
 /// A pair of geoms, as the contact stage reads it.
@@ -442,10 +442,10 @@ impl Layout {
         self.row_friction() + 1
     }
     pub fn row_len(&self) -> usize {
-        if self.patches { self.row_shape() + PATCH_LEN } else { self.row_newton() + 3 }
+        if self.patches { self.row_more_newton() + PATCH_ROWS } else { self.row_newton() + 3 }
     }
 
-    // Of a patch, behind that: Y of four more rows, [`PATCH_OWN`], u*, u before the step, ū, both biases, impulses of both problems, and what it is.
+    // Of a patch, behind that: Y of four more rows, [`PATCH_OWN`], u*, u before the step, ū, both biases, impulses of both problems, what it is, and the change of those impulses.
 
     pub fn row_more_y(&self) -> usize {
         self.row_newton() + 3
@@ -474,6 +474,15 @@ impl Layout {
     pub fn row_shape(&self) -> usize {
         self.row_more_impulse() + 2 * PATCH_ROWS
     }
+    /// As [`Self::row_newton`].
+    pub fn row_more_newton(&self) -> usize {
+        self.row_shape() + PATCH_LEN
+    }
+    /// Whether that number of a contact is one that Newton keeps.
+    pub fn is_newtons(&self, number: usize) -> bool {
+        let more = if self.patches { self.row_more_newton()..self.row_len() } else { 0..0 };
+        (self.row_newton()..self.row_newton() + 3).contains(&number) || more.contains(&number)
+    }
     /// Impulses of the scalar rows, shape \[problem\]\[row\].
     pub fn scalar_impulse(&self) -> usize {
         self.row_len() * self.capacity
@@ -492,6 +501,15 @@ impl Layout {
 
     // In the memory of the workgroup, while Newton solves a world.
 
+    /// Rows of a contact there: those of a patch, where contacts may be patches; zero where a point has no such row.
+    pub fn contact_rows(&self) -> usize {
+        if self.patches { SEVEN_ROWS } else { 3 }
+    }
+    /// Its law there: M of a row and g, in vectors of four.
+    pub fn law_quads(&self) -> usize {
+        (self.contact_rows() + 1) / 4
+    }
+
     /// Its system with the right-hand side, shape \[nv\]\[nv + 1\], or sums of the invocations.
     pub fn newton_system_len(&self) -> usize {
         (self.nv * (self.nv + 1)).max(NEWTON_SUMS * newton_lanes(self.nv))
@@ -503,8 +521,10 @@ impl Layout {
         let padded = |len: usize| len.next_multiple_of(4);
         let others = padded(self.newton_system_len()) + 3 * padded(self.nv) + padded(2) + padded(1);
         // Y of a row, and its law
-        let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4);
-        (room / 3 * 3).min((3 * self.capacity + self.scalar_rows()).next_multiple_of(3))
+        let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads());
+        let of_contact = self.contact_rows();
+        (room / of_contact * of_contact)
+            .min((of_contact * self.capacity + self.scalar_rows()).next_multiple_of(of_contact))
     }
 
     /// The tables: pairs, signs, bounds.

@@ -13,6 +13,8 @@ pub(super) const NEWTON_LIMIT: usize = 20;
 pub(super) const NEWTON_LEG: usize = 8;
 pub(super) const SPLIT_LEG: usize = 9;
 const LEGS: usize = 3;
+/// Degrees of freedom that an iteration over those of a patch is for.
+pub(super) const AT_A_TIME: usize = 8;
 /// Sweeps after each step of Newton: they find which rows act.
 pub(super) const STEP_SWEEPS: usize = 5;
 
@@ -74,21 +76,27 @@ pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
 /// Iterations of all loops of an invocation of Newton in a world of so many contacts: of what it does once, of a step of Newton, and of one of alternating directions.
 pub(super) fn loops_of_newton(l: &Layout, contacts: usize) -> [usize; 3] {
     let (nv, lanes, scalars, units) = (l.nv, newton_lanes(l.nv), l.scalar_rows(), contacts + l.scalar_rows());
-    let tile_rows = l.newton_tile_rows().max(3);
-    let tiles = (3 * contacts + scalars).div_ceil(tile_rows);
+    let of_contact = l.contact_rows();
+    let tile_rows = l.newton_tile_rows().max(of_contact);
+    let tiles = (of_contact * contacts + scalars).div_ceil(tile_rows);
+    // the velocities of a patch
+    let felt = if l.patches { nv / AT_A_TIME } else { 0 };
+    let felt_step = 2 * felt + NEWTON_SUMS;
     // contacts and scalar rows of an invocation; rows and columns of the system, of those from k on
     let own = units / lanes + 2 * tiles;
     let (own_rows, own_columns) = (|k: usize| (nv - k).div_ceil(lanes / 8), |k: usize| (nv + 1 - k).div_ceil(8));
     let load = tiles * (2 + tile_rows * nv / lanes);
     let reload = if tiles > 1 { load } else { 0 };
     // z, the residuals, and the largest of all invocations
-    let certificate = 2 * (tiles + reload) + units + own + lanes;
+    let certificate = 2 * (tiles + reload) + units + own * (1 + felt) + lanes;
     let add = tiles + units;
     let elimination = 3 * nv + (1..nv).map(|k| own_rows(k) * (1 + own_columns(k))).sum::<usize>();
-    let step = 3 + nv * (nv + 1) / lanes + 2 * (tiles + reload + own * (1 + nv)) + add + elimination;
-    let choice = 2 * NEWTON_SUMS + lanes + 4 * own;
+    let step = 3 + nv * (nv + 1) / lanes + 2 * (tiles + reload + own * (1 + nv.max(felt_step))) + add + elimination;
+    let choice = 2 * NEWTON_SUMS + lanes + (1 + of_contact) * own;
     // with z before them
-    let sweeps = tiles + reload + units + STEP_SWEEPS * (1 + tiles + reload + units);
+    let swept = 2 * felt + DISC_STEPS + SECULAR_STEPS + 1;
+    let sweep = 1 + tiles + reload + units + contacts.min(l.most_patches()) * swept;
+    let sweeps = tiles + reload + units + STEP_SWEEPS * sweep;
     [2 + load + certificate, 1 + step + choice + sweeps + certificate, 1 + step + certificate]
 }
 
@@ -102,7 +110,9 @@ pub(super) fn loops_of_turns(l: &Layout, contacts: usize, turns: usize) -> usize
 /// Turns of Newton's loop in a world of so many contacts at most: with as many legs of alternating directions as loops allow; where that is none, steps of Newton only.
 pub(super) fn newton_turns(l: &Layout, contacts: usize) -> usize {
     let fits = |turns: &usize| loops_of_turns(l, contacts, *turns) <= LOOP_BUDGET;
-    let legs = (1..=LEGS).rev().map(|legs| NEWTON_LEG + legs * (SPLIT_LEG + NEWTON_LEG));
+    // a patch has no alternating directions
+    let most = if l.patches { 0 } else { LEGS };
+    let legs = (1..=most).rev().map(|legs| NEWTON_LEG + legs * (SPLIT_LEG + NEWTON_LEG));
     legs.chain((0..=NEWTON_LIMIT).rev()).find(fits).unwrap_or_default()
 }
 

@@ -18,7 +18,8 @@ pub(super) fn with_newton(text: &str, f: &Formulas, split: &Split, l: &Layout) -
 }
 
 fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
-    let nv = l.nv;
+    let (nv, rows, quads) = (l.nv, l.contact_rows(), l.law_quads());
+    let last = 4 * quads - 1;
     // of a contact at component `row` of `rows`, and of a scalar row at component `scalar` of `motion`; both in the tile at `at`
     let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
     let bias = |k: usize| format!("rows[(row + ROW_BIAS + 3u * header.problem + {k}u) * header.stride + w]");
@@ -35,7 +36,7 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
     let shared = |array: &'static str| move |k: usize| format!("{array}[{k}u]");
     let y = |k: usize| format!("tile[at + {k}u]");
     // of the invocation that sweeps
-    let z = |k: usize| format!("z{k}");
+    let z = |k: usize| if l.patches { format!("z[{k}u]") } else { format!("z{k}") };
     let axis = |vector: &'static str| from(3, move |k| format!("{vector}.{}", ["x", "y", "z"][k]));
     let named = |list: &'static [&'static str]| from(list.len(), move |k| list[k].to_owned());
     let law = |i: usize, x: &str| format!("law[{i}] = {x};");
@@ -73,7 +74,7 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let all = [inputs(&[from(nv, z), from(3 * nv, y)]), inputs(&of_row)].concat();
             told(&f.project_contact, "sweep_", &all, |i, x| match i.checked_sub(3) {
                 None => format!("{} = {x};", impulse(i)),
-                Some(d) => format!("z{d} = {x};"),
+                Some(d) => format!("{} = {x};", z(d)),
             })
         }
         "sweep_scalar" => {
@@ -82,7 +83,7 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let all = [inputs(&[from(nv, z), from(nv, y)]), inputs(&of_row)].concat();
             told(&f.sweep_scalar, "sweep_", &all, |i, x| match i.checked_sub(1) {
                 None => format!("{} = {x};", scalar_impulse()),
-                Some(d) => format!("z{d} = {x};"),
+                Some(d) => format!("{} = {x};", z(d)),
             })
         }
         "contact_law" => {
@@ -102,6 +103,8 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let own = [named(&["u", "impulse", "u_step", "step"]), from(1, |_| scalar_weight()), from(2, bound)];
             told(&f.scalar_merits, "merits_", &inputs(&own), merits)
         }
+        // patches are swept in loops over z, and have no alternating directions
+        "take_z" | "split_contact" | "split_scalar" | "part_contact" | "part_scalar" if l.patches => String::new(),
         "split_contact" => {
             let of_row = [from(3, kept), from(3, own), from(1, friction), first()];
             let all = [inputs(&[axis("u"), axis("impulse")]), inputs(&of_row)].concat();
@@ -131,12 +134,38 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let fewer = fewer.map(|count| format!("if (count >= {count}u) {{ turns = {}u; }}\n", turns(count)));
             format!("{legs}var turns = {}u;\n{}", turns(0), fewer.collect::<String>())
         }
+        // M and g of a row lie in as many vectors of four as they fill, g last; rows that a contact has not are zero
+        "push_contact" => {
+            let y = |row: usize| if row < rows { format!("tile[NV * (at + {row}u) + column]") } else { "0.0".into() };
+            let columns = (0..quads).map(|q| {
+                let last = if q + 1 == quads { "RIGHT" } else { "vec4<f32>(0.0)" };
+                let four = [0, 1, 2, 3].map(|k| y(4 * q + k)).join(", ");
+                format!("let y{q} = select(vec4<f32>({four}), {last}, right);\n")
+            });
+            let pushed = (0..rows).map(|i| {
+                let products = (0..quads).map(|q| format!("dot(laws[{quads}u * (at + {i}u) + {q}u], y{q})"));
+                format!("let pushed{i} = {};\n", products.collect::<Vec<_>>().join(" + "))
+            });
+            columns.chain(pushed).collect()
+        }
+        "keep_law" => {
+            let number = |i: usize, j: usize| match j {
+                _ if i >= 3 => None,
+                0..3 => Some(format!("law[{}]", 3 * i + j)),
+                _ => (j == last).then(|| format!("lack.{}", ["x", "y", "z"][i])),
+            };
+            (0..rows).map(|i| keep_law(quads, i, |j| number(i, j))).collect()
+        }
+        "keep_scalar_law" => keep_law(quads, 0, |j| match j {
+            0 => Some("law[0]".to_owned()),
+            _ => (j == last).then(|| "lack".to_owned()),
+        }),
         // a column of the system
         "sums" => each(&|d| format!("var sum{d} = system[COLUMNS * {d}u + lane];")),
         "keep_sums" => each(&|d| format!("system[COLUMNS * {d}u + lane] = sum{d};")),
         "add_contact_column" => each(&|d| {
             let y = |i: usize| format!("tile[NV * at + {}u]", nv * i + d);
-            let sum = (0..3).fold(format!("sum{d}"), |sum, i| format!("fma({}, pushed[{i}], {sum})", y(i)));
+            let sum = (0..rows).fold(format!("sum{d}"), |sum, i| format!("fma({}, pushed{i}, {sum})", y(i)));
             format!("sum{d} = {sum};")
         }),
         "add_scalar_column" => each(&|d| format!("sum{d} = fma(tile[NV * at + {d}u], pushed, sum{d});")),
@@ -148,6 +177,13 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of Newton {other}\n"),
     }
+}
+
+/// Statements that keep M and, last, g of row `i` of what begins at row `at` of the tile, none being zero.
+pub(super) fn keep_law(quads: usize, i: usize, number: impl Fn(usize) -> Option<String>) -> String {
+    let number = |j: usize| number(j).unwrap_or_else(|| "0.0".to_owned());
+    let quad = |q: usize| [0, 1, 2, 3].map(|k| number(4 * q + k)).join(", ");
+    (0..quads).map(|q| format!("laws[{quads}u * (at + {i}u) + {q}u] = vec4<f32>({});\n", quad(q))).collect()
 }
 
 const _: () = assert!(NEWTON_SUMS == LENGTHS.len() + 1, "a merit of every length, and that before the step");

@@ -4,7 +4,7 @@ use super::formulas::{add_rows, bounced, dot, parts, triple};
 use super::layout::{Layout, PATCH_OWN};
 use crate::dynamics::Response;
 use crate::lane::{Mask, Program, Real, record};
-use crate::solver::PATCH_ROWS;
+use crate::solver::{PATCH_LEN, PATCH_ROWS, linear_law};
 use crate::spatial::Motion;
 use crate::step::{
     Outline, Pace, Plan, Transmitted, face_radius, position_bias, slope_targets, solve_rows, targets, torsion_radius,
@@ -28,6 +28,10 @@ pub(super) struct PatchFormulas {
     pub velocity: Program,
     /// z, Y and the change of λ → z.
     pub pushed: Program,
+    /// The same as `add` for one component of z.
+    pub add_to_one: Program,
+    /// u, λ, diagonal of W, what the patch is, μ and δ → M and g of Δλ = g − M Δu, shape \[row\]\[row, and g\].
+    pub law: Program,
 }
 
 impl PatchFormulas {
@@ -40,6 +44,8 @@ impl PatchFormulas {
             sums: record((2 + ROWS) * nv + ROWS, |x| sums(nv, x)),
             velocity: record((1 + ROWS) * nv + ROWS, |x| velocity(nv, x)),
             pushed: record((1 + ROWS) * nv + ROWS, |x| pushed(nv, x)),
+            add_to_one: record(2 + 2 * ROWS, |x| add_rows(1, ROWS, x)),
+            law: record(3 * ROWS + PATCH_LEN + 2, |x| law(plan.settings.compliance, x)),
         }
     }
 }
@@ -168,6 +174,12 @@ fn sums<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
 fn velocity<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
     let [z, y, bias] = parts(x, [nv, ROWS * nv, ROWS]);
     (0..ROWS).map(|i| bias[i] + dot(&y[i * nv..(i + 1) * nv], z)).collect()
+}
+
+fn law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
+    let [u, impulse, diagonal, shape, rest] = parts(x, [ROWS, ROWS, ROWS, PATCH_LEN, 2]);
+    let of = |x: &[R]| [0, 1, 2, 3, 4, 5, 6].map(|i| x[i]);
+    linear_law([of(u), of(impulse), of(diagonal)], shape, rest[0], rest[1], compliance).concat()
 }
 
 fn pushed<R: Real>(nv: usize, x: &[R]) -> Vec<R> {

@@ -1,10 +1,13 @@
 //! What stands in the templates of `shaders/resident/` about patches, and nothing where contacts are points.
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
+use super::formulas::LENGTHS;
 use super::layout::{CONTACT_KIND, CONTACT_LEN, FRICTIONS, Layout, NORMALS, PATCH_OWN, VERTEX};
+use super::loops::AT_A_TIME;
+use super::newton_templates::keep_law;
 use super::patch_formulas::{PatchFormulas, ROWS};
 use super::templates::{from, inputs, moves, told};
-use crate::solver::PATCH_ROWS;
+use crate::solver::{PATCH_LEN, PATCH_ROWS};
 
 /// What a patch does, which `sweeps` of blocks has too, and where a world has what of it.
 const LAW: &str = concat!(
@@ -18,6 +21,8 @@ const LAW: &str = concat!(
 const CONTACTS: &str = include_str!("../../shaders/resident/patch_contacts.wgsl");
 const TERMS: &str = include_str!("../../shaders/resident/patch_terms.wgsl");
 const PROBLEM: &str = include_str!("../../shaders/resident/patch_problem.wgsl");
+const SWEEPS: &str = include_str!("../../shaders/resident/patch_sweeps.wgsl");
+const NEWTON: &str = include_str!("../../shaders/resident/patch_newton.wgsl");
 const FINISH: &str = include_str!("../../shaders/resident/patch_finish.wgsl");
 
 /// The template of a stage with all that it has about patches: `//{patch_name}` lines become statements.
@@ -36,7 +41,8 @@ pub(super) fn with_patches(stage: &str, text: &str, patches: Option<&PatchFormul
                     "contacts" => CONTACTS.to_owned(),
                     "contact_terms" => format!("{LAW}{TERMS}"),
                     "finish" => format!("{LAW}{FINISH}"),
-                    _ => format!("{LAW}{PROBLEM}"),
+                    "newton" => format!("{LAW}{PROBLEM}{NEWTON}"),
+                    _ => format!("{LAW}{PROBLEM}{SWEEPS}"),
                 };
                 out.push_str(&with_patches(stage, &own, Some(formulas), l));
             }
@@ -171,8 +177,15 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             told(&f.velocity, "velocity_", &all, |i, x| format!("let u{i} = {x};"))
         }
         "pushed" => {
-            const CHANGES: [&str; ROWS] =
-                ["pressed.x", "slid.x", "slid.y", "pressed.y", "pressed.z", "pressed.w", "slid.z"];
+            const CHANGES: [&str; ROWS] = [
+                "change.normal.x",
+                "change.friction.x",
+                "change.friction.y",
+                "change.normal.y",
+                "change.normal.z",
+                "change.normal.w",
+                "change.friction.z",
+            ];
             let all = inputs(&[from(nv, z), from(ROWS * nv, y), named(&CHANGES)]);
             told(&f.pushed, "pushed_", &all, |i, x| format!("z{i} = {x};"))
         }
@@ -182,10 +195,127 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             let at = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
             (first..first + PATCH_ROWS).map(|k| format!("{} = {};\n", at(k + PATCH_ROWS), at(k))).collect()
         }
-        "sweeps_only" => "for (var c = 0u; c < count; c++) {
-            newton = newton && !is_patch(c, w);
+        // Newton: its rows from row `at` of the tile on
+        "load" => format!(
+            "if (of_contact >= {}u) {{
+                var y = 0.0;
+                if (is_patch(c, w)) {{ y = rows[(ROW_LEN * c + {}u + of_contact - {}u) * header.stride + w]; }}
+                tile[k - NV * t.first] = y;
+                continue;
+            }}\n",
+            3 * nv,
+            l.row_more_y(),
+            3 * nv
+        ),
+        "add_one" => {
+            let y = |i: usize| format!("tile[NV * (at + {i}u) + lane]");
+            let sums = ["z_own", "m_own"];
+            let all = inputs(&[named(&["z_own", "m_own"]), from(ROWS, y), from(ROWS, impulse)]);
+            let told = told(&f.add_to_one, "add_patch_", &all, |i, x| format!("{} = {x};", sums[i]));
+            format!("if (is_patch(c, w)) {{\n{told}continue;\n}}\n")
+        }
+        "check_in_tile" => "if (is_patch(c, w)) {
+            let part = check_patch(row, contact_row(t, c), w);
+            let told = part.finite && finite(part.error) && finite(part.magnitude);
+            worst = max(worst, select(UNSOLVABLE, part.error, told));
+            magnitude = max(magnitude, part.magnitude);
+            continue;
         }\n"
         .to_owned(),
+        "step_in_tile" => "if (is_patch(c, w)) {
+            step_patch(row, at, phase, delta, &merits, w);
+            continue;
+        }\n"
+        .to_owned(),
+        "sweep_in_tile" => "if (is_patch(c, w)) {
+            sweep_patch(row, contact_row(t, c), w);
+            continue;
+        }\n"
+        .to_owned(),
+        "take_step" => format!(
+            "if (is_patch(c, w)) {{
+                for (var i = 0u; i < PATCH_ROWS; i++) {{
+                    let step = rows[(row + {}u + i) * header.stride + w];
+                    rows[(row + ROW_MORE_IMPULSE + PATCH_ROWS * header.problem + i) * header.stride + w] += length * step;
+                }}
+            }}\n",
+            l.row_more_newton()
+        ),
+        "diagonal" => {
+            let own = |i: usize| {
+                let at = PATCH_OWN.iter().position(|own| *own == (i, i)).unwrap_or(PATCH_OWN.len());
+                format!("patch_number(row + {}u, w)", l.row_more_own() + at)
+            };
+            let (normal, tangential) = (NORMALS.map(own).join(", "), FRICTIONS.map(own).join(", "));
+            format!("let normal = vec4({normal});\nlet tangential = vec3({tangential});\n")
+        }
+        "felt" => by_dofs(nv, |d| {
+            format!(
+                "normal = fma(patch_normal_y(at, {d}), vec4(z[{d}]), normal);
+                friction = fma(patch_friction_y(at, {d}), vec3(z[{d}]), friction);
+                normal_terms = fma(abs(patch_normal_y(at, {d})), vec4(m[{d}]), normal_terms);
+                friction_terms = fma(abs(patch_friction_y(at, {d})), vec3(m[{d}]), friction_terms);\n"
+            )
+        }),
+        "felt_step" => by_dofs(nv, |d| {
+            format!(
+                "normal = fma(patch_normal_y(at, {d}), vec4(answer[{d}]), normal);
+                friction = fma(patch_friction_y(at, {d}), vec3(answer[{d}]), friction);\n"
+            )
+        }),
+        "pushed_in_tile" => by_dofs(nv, |d| {
+            format!(
+                "z[{d}] += dot(patch_normal_y(at, {d}), change.normal) + dot(patch_friction_y(at, {d}), change.friction);\n"
+            )
+        }),
+        "law" => {
+            const VELOCITIES: [&str; ROWS] = [
+                "felt.normal.x",
+                "felt.friction.x",
+                "felt.friction.y",
+                "felt.normal.y",
+                "felt.normal.z",
+                "felt.normal.w",
+                "felt.friction.z",
+            ];
+            const DIAGONAL: [&str; ROWS] = [
+                "own.normal.x",
+                "own.tangential.x",
+                "own.tangential.y",
+                "own.normal.y",
+                "own.normal.z",
+                "own.normal.w",
+                "own.tangential.z",
+            ];
+            let all = inputs(&[
+                named(&VELOCITIES),
+                from(ROWS, impulse),
+                named(&DIAGONAL),
+                from(PATCH_LEN, |k| row(l.row_shape() + k)),
+                named(&["own.slope", "held"]),
+            ]);
+            told(&f.law, "law_", &all, |i, x| format!("let law{i} = {x};"))
+        }
+        "keep_law" => {
+            let number = |i: usize, j: usize| format!("law{}", (ROWS + 1) * i + j);
+            (0..ROWS).map(|i| keep_law(l.law_quads(), i, |j| Some(number(i, j)))).collect()
+        }
+        "step" => (0..ROWS)
+            .map(|i| {
+                let four = |first: usize| [0, 1, 2, 3].map(|k| format!("law{}", (ROWS + 1) * i + first + k)).join(", ");
+                let at = of_row(l.row_newton(), l.row_more_newton())(i);
+                format!(
+                    "let step{i} = -dot(vec4({}), felt_a) - dot(vec4({}), felt_b);\n{} = step{i};\n",
+                    four(0),
+                    four(4),
+                    row(at)
+                )
+            })
+            .collect(),
+        "lengths" => {
+            let all = LENGTHS.map(|a| format!("{a:e}f")).join(", ");
+            format!("var lengths = array<f32, MERIT_NOW>({all});\n")
+        }
         "keep" => "if (is_patch(c, w)) {
             keep_patch(c, kept, w);
             row_count += PATCH_ROWS;
@@ -194,6 +324,16 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of patches {other}\n"),
     }
+}
+
+/// A statement for every degree of freedom in turn, in a loop of [`AT_A_TIME`].
+fn by_dofs(nv: usize, statement: impl Fn(&str) -> String) -> String {
+    let whole = nv / AT_A_TIME * AT_A_TIME;
+    let several: String = (0..AT_A_TIME).map(|k| statement(&format!("d + {k}u"))).collect();
+    let all = format!("for (var d = 0u; d < {whole}u; d += {AT_A_TIME}u) {{\n{several}}}\n");
+    let rest = (whole..nv).map(|d| statement(&format!("{d}u")));
+    let all = if whole > 0 { all } else { String::new() };
+    all + &rest.collect::<String>()
 }
 
 /// W of a patch's own, from the half of it that is kept.

@@ -97,6 +97,10 @@ pub(super) const CONTRACTS: f64 = 0.1;
 /// Newton's first proximal term, and the least, in units of the mean diagonal.
 pub(super) const FIRST_DELTA: f64 = 1e-4;
 pub(super) const LEAST_DELTA: f64 = 8.0 * f32::EPSILON as f64;
+/// The least proximal term of a patch, as on the CPU: with less, impulses that are not unique jump.
+pub(super) const PATCH_DELTA: f32 = 3e-4;
+/// Beyond any residual, m/s.
+pub(super) const UNSOLVABLE: f32 = 1e30;
 /// Operations of a recorded formula in one shader: compilers take long over more.
 pub(super) const MOST_OPERATIONS: usize = 4000;
 
@@ -122,9 +126,7 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let jacobi = layout.jacobi.then(|| Jacobi::new(plan, layout));
     let mut template = |name: &str, text: &str| {
-        // worlds with patches are swept only
-        let patches = patches.as_ref().filter(|_| name != "newton");
-        let text = with_patches(name, &with_jacobi(text, jacobi.as_ref(), layout), patches, layout);
+        let text = with_patches(name, &with_jacobi(text, jacobi.as_ref(), layout), patches.as_ref(), layout);
         let text = filled(&text, formulas, layout);
         all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
     };
@@ -203,6 +205,8 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("LANES", newton_lanes(l.nv)),
         ("SYSTEM_LEN", l.newton_system_len()),
         ("TILE_ROWS", l.newton_tile_rows()),
+        ("CONTACT_ROWS", l.contact_rows()),
+        ("LAW_QUADS", l.law_quads()),
         ("SUMS", NEWTON_SUMS),
         // the last of the sums
         ("MERIT_NOW", NEWTON_SUMS - 1),
@@ -246,12 +250,13 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
             ("DISCS", PointFormula::Discs.number()),
             ("ROW_MORE_FREE", l.row_more_free()),
             ("ROW_MORE_PREVIOUS", l.row_more_previous()),
+            ("ROW_MORE_BIAS", l.row_more_bias()),
             ("ROW_MORE_IMPULSE", l.row_more_impulse()),
             ("ROW_SHAPE", l.row_shape()),
         ] {
             let _ = writeln!(out, "const {name} = {value}u;");
         }
-        let _ = writeln!(out, "const FAR = {FAR:e}f;");
+        let _ = writeln!(out, "const FAR = {FAR:e}f;\nconst PATCH_DELTA = {PATCH_DELTA:e}f;");
     }
     if l.patches || l.jacobi {
         let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);
@@ -274,6 +279,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
     ] {
         let _ = writeln!(out, "const {name} = {:e}f;", value as f32);
     }
+    let _ = writeln!(out, "const UNSOLVABLE = {UNSOLVABLE:e}f;");
     let _ = writeln!(out, "const ELASTIC = {};", l.elastic);
     out.push_str(COMMON);
     out

@@ -450,8 +450,6 @@ impl<'a> Twin<'a> {
         }
         let rounds = rounds_of_sweeps(self.plan, l);
         let check_every = settings.check_every.max(1);
-        // worlds with patches are swept only
-        let newton = self.newton && (0..w.count()).all(|c| self.patch_at(w, c).is_none());
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut solved, mut going, mut before, mut swept) = (false, true, f32::INFINITY, 0);
         for round in 0..=rounds {
@@ -468,7 +466,7 @@ impl<'a> Twin<'a> {
                 swept += check_every;
             }
             solved = self.certify(w, &mut p);
-            going = !solved && (!newton || p.residual < CONTRACTS as f32 * before);
+            going = !solved && (!self.newton || p.residual < CONTRACTS as f32 * before);
             before = p.residual;
         }
         if problem == 0 {
@@ -477,7 +475,7 @@ impl<'a> Twin<'a> {
         w.contact[5] += swept as f32;
         if solved {
             self.keep(w, &p);
-        } else if newton {
+        } else if self.newton {
             w.listed = true;
         } else {
             w.halt(l, layout::NOT_SOLVED);

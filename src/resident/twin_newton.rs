@@ -4,8 +4,10 @@
 use super::formulas::LENGTHS;
 use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
 use super::loops::{STEP_SWEEPS, Turn, newton_turns};
-use super::shaders::{FIRST_DELTA, LEAST_DELTA};
+use super::shaders::{FIRST_DELTA, LEAST_DELTA, PATCH_DELTA};
 use super::twin::{Problem, Twin, World, joined};
+use super::twin_patches::seven;
+use crate::solver::PATCH_ROWS;
 use std::ops::Range;
 
 /// The last of the sums.
@@ -13,11 +15,14 @@ const MERIT_NOW: usize = NEWTON_SUMS - 1;
 /// As the shader has it.
 const SOFTEST: f32 = 1.0;
 
-/// A row as Newton sees it: its u, change of u, impulse, own entries of W, and the law λ' = h − M u' with what it lacks.
+/// A contact or scalar row as Newton sees it: its law λ' = h − M u' with what it lacks, as many rows as it has.
 struct Law {
-    /// Shape \[row\]\[3\], or one number.
-    m: [[f32; 3]; 3],
-    lack: [f32; 3],
+    /// Where its rows have their impulses, and what Newton keeps of them.
+    impulses: Vec<usize>,
+    kept: Vec<usize>,
+    /// Shape \[row\]\[row\].
+    m: Vec<Vec<f32>>,
+    lack: Vec<f32>,
     merit: f32,
 }
 
@@ -25,22 +30,21 @@ impl Twin<'_> {
     /// The contacts and scalar rows of every tile.
     fn tiles(&self, count: usize) -> Vec<[Range<usize>; 2]> {
         let (l, scalars) = (&self.layout, self.layout.scalar_rows());
-        let (rows, contact_rows) = (l.newton_tile_rows(), 3 * count);
+        let (rows, of_contact) = (l.newton_tile_rows(), l.contact_rows());
+        let contact_rows = of_contact * count;
         let tile = |first: usize| {
             let [from, to] = [first, first + rows];
             let scalar = |row: usize| row.clamp(contact_rows, contact_rows + scalars) - contact_rows;
-            [from.min(contact_rows) / 3..to.min(contact_rows) / 3, scalar(from)..scalar(to)]
+            [from.min(contact_rows) / of_contact..to.min(contact_rows) / of_contact, scalar(from)..scalar(to)]
         };
         (0..contact_rows + scalars).step_by(rows).map(tile).collect()
     }
 
     /// u = b + Yᵀ z of a contact, or the change of it.
-    fn felt(&self, w: &World, c: usize, mut u: [f32; 3], z: &[f32]) -> [f32; 3] {
-        let l = &self.layout;
-        let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * l.nv];
+    fn felt(y: &[&[f32]], mut u: Vec<f32>, z: &[f32]) -> Vec<f32> {
         for (d, z) in z.iter().enumerate() {
-            for i in 0..3 {
-                u[i] = y[i * l.nv + d].mul_add(*z, u[i]);
+            for (u, y) in u.iter_mut().zip(y) {
+                *u = y[d].mul_add(*z, *u);
             }
         }
         u
@@ -54,12 +58,26 @@ impl Twin<'_> {
         u
     }
 
-    fn contact_law(&self, w: &World, p: &Problem, c: usize, kind: Turn, delta: f32) -> ([f32; 3], Law) {
+    /// Y of the rows of a contact.
+    fn contact_y<'b>(&self, w: &'b World, c: usize) -> Vec<&'b [f32]> {
+        let (l, nv) = (&self.layout, self.layout.nv);
+        let row = l.row_len() * c;
+        let own = w.rows[row + Layout::ROW_Y..][..3 * nv].chunks_exact(nv);
+        match self.patch_at(w, c) {
+            None => own.collect(),
+            Some(_) => own.chain(w.rows[row + l.row_more_y()..][..PATCH_ROWS * nv].chunks_exact(nv)).collect(),
+        }
+    }
+
+    fn contact_law(&self, w: &World, p: &Problem, c: usize, kind: Turn, delta: f32) -> (Vec<f32>, Law) {
         let l = &self.layout;
         let row = l.row_len() * c;
+        if self.patch_at(w, c).is_some() {
+            return self.patch_law(w, p, c, delta);
+        }
         let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
         let (impulse, bias) = (three(l.row_impulse() + 3 * p.which), three(l.row_bias() + 3 * p.which));
-        let u = self.felt(w, c, bias, &p.z);
+        let u = Self::felt(&self.contact_y(w, c), bias.to_vec(), &p.z);
         let friction = w.rows[row + l.row_friction()];
         let own = three(l.row_own());
         let law = match kind.first_split() {
@@ -69,10 +87,30 @@ impl Twin<'_> {
                 self.split.contact_law.evaluate(&joined(&[&u, &impulse, &kept, &own, &[friction, first]]))
             }
         };
-        let m = [0, 1, 2].map(|i| [law[3 * i], law[3 * i + 1], law[3 * i + 2]]);
-        let felt = times(&m, u);
-        let lack = [0, 1, 2].map(|i| (law[9 + i] - impulse[i]) - felt[i]);
-        (u, Law { m, lack, merit: if kind == Turn::Newton { law[12] } else { 0.0 } })
+        let m: Vec<_> = law[..9].chunks_exact(3).map(<[f32]>::to_vec).collect();
+        let felt = times(&m, &u);
+        let lack = (0..3).map(|i| (law[9 + i] - impulse[i]) - felt[i]).collect();
+        let merit = if kind == Turn::Newton { law[12] } else { 0.0 };
+        let places = |first: usize| (0..3).map(|i| row + first + i).collect();
+        let (impulses, kept) = (places(l.row_impulse() + 3 * p.which), places(l.row_newton()));
+        (u, Law { impulses, kept, m, lack, merit })
+    }
+
+    fn patch_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> (Vec<f32>, Law) {
+        let (l, row) = (&self.layout, self.layout.row_len() * c);
+        let bias = self.bias_rows(row, p.which).map(|k| w.rows[k]);
+        let u = Self::felt(&self.contact_y(w, c), bias.to_vec(), &p.z);
+        let impulses = self.impulse_rows(row, p.which).to_vec();
+        let impulse: Vec<f32> = impulses.iter().map(|k| w.rows[*k]).collect();
+        let one = self.one_patch(w, row);
+        let law = self.patches.as_ref().map_or_else(Vec::new, |f| {
+            let held = [one.friction, delta.max(PATCH_DELTA)];
+            f.law.evaluate(&joined(&[&u, &impulse, &one.diagonal(), &one.shape, &held]))
+        });
+        let m = law.chunks_exact(u.len() + 1).map(|row| row[..u.len()].to_vec()).collect();
+        let lack = law.chunks_exact(u.len() + 1).map(|row| row[u.len()]).collect();
+        let merit = self.patch_merit(&one, &u, &impulse);
+        (u, Law { impulses, kept: seven(row + l.row_newton(), row + l.row_more_newton()).to_vec(), m, lack, merit })
     }
 
     fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, kind: Turn, delta: f32) -> (f32, Law) {
@@ -86,10 +124,9 @@ impl Twin<'_> {
                 self.split.scalar_law.evaluate(&[u, impulse, kept, own, first])
             }
         };
-        let mut m = [[0.0; 3]; 3];
-        m[0][0] = law[0];
-        let lack = [(-law[0]).mul_add(u, law[1] - impulse), 0.0, 0.0];
-        (u, Law { m, lack, merit: if kind == Turn::Newton { law[2] } else { 0.0 } })
+        let (m, lack) = (vec![vec![law[0]]], vec![(-law[0]).mul_add(u, law[1] - impulse)]);
+        let (impulses, kept) = (vec![self.scalar_impulse(p.which, s)], vec![self.layout.scalar_newton() + s]);
+        (u, Law { impulses, kept, m, lack, merit: if kind == Turn::Newton { law[2] } else { 0.0 } })
     }
 
     /// A step from z: of Newton, if one gets anything, or of alternating directions. Returns δ of the next one.
@@ -104,15 +141,15 @@ impl Twin<'_> {
             for c in contacts.clone() {
                 let (_, law) = self.contact_law(w, p, c, kind, delta);
                 merits[(c - contacts.start) % lanes][MERIT_NOW] += law.merit;
-                let y = &w.rows[l.row_len() * c + Layout::ROW_Y..][..3 * nv];
+                let y = self.contact_y(w, c);
                 for column in 0..columns {
                     // M Y, or g
-                    let pushed =
-                        if column == nv { law.lack } else { times(&law.m, [0, 1, 2].map(|i| y[i * nv + column])) };
+                    let own: Vec<f32> = y.iter().map(|y| y[column.min(nv - 1)]).collect();
+                    let pushed = if column == nv { law.lack.clone() } else { times(&law.m, &own) };
                     for d in 0..nv {
-                        for i in 0..3 {
-                            let sum = &mut system[columns * d + column];
-                            *sum = y[i * nv + d].mul_add(pushed[i], *sum);
+                        let sum = &mut system[columns * d + column];
+                        for (y, pushed) in y.iter().zip(&pushed) {
+                            *sum = y[d].mul_add(*pushed, *sum);
                         }
                     }
                 }
@@ -136,23 +173,38 @@ impl Twin<'_> {
             for c in contacts.clone() {
                 let (row, lane) = (l.row_len() * c, (c - contacts.start) % lanes);
                 let (u, law) = self.contact_law(w, p, c, kind, delta);
-                let u_step = self.felt(w, c, [0.0; 3], &answer);
-                let felt = times(&law.m, u_step);
-                let step = [0, 1, 2].map(|i| law.lack[i] - felt[i]);
-                let three = |first: usize| [0, 1, 2].map(|i| w.rows[row + first + i]);
-                let (impulse, own) = (three(l.row_impulse() + 3 * p.which), three(l.row_own()));
+                let y = self.contact_y(w, c);
+                let u_step = Self::felt(&y, vec![0.0; y.len()], &answer);
+                let felt = times(&law.m, &u_step);
+                let step: Vec<f32> = law.lack.iter().zip(&felt).map(|(lack, felt)| lack - felt).collect();
+                let impulse: Vec<f32> = law.impulses.iter().map(|k| w.rows[*k]).collect();
+                let own = [0, 1, 2].map(|i| w.rows[row + l.row_own() + i]);
                 let friction = w.rows[row + l.row_friction()];
                 if let Some(first) = kind.first_split() {
-                    let kept = three(l.row_newton());
+                    let kept: Vec<f32> = law.kept.iter().map(|k| w.rows[*k]).collect();
                     let part = joined(&[&step, &impulse, &kept, &[friction, first]]);
                     let told = self.split.contact_part.evaluate(&part);
-                    w.rows[row + l.row_newton()..][..3].copy_from_slice(&told[..3]);
-                    w.rows[row + l.row_impulse() + 3 * p.which..][..3].copy_from_slice(&told[3..]);
+                    for (place, told) in law.kept.iter().chain(&law.impulses).zip(told) {
+                        w.rows[*place] = told;
+                    }
                     continue;
                 }
-                let told = f.contact_merits.evaluate(&joined(&[&u, &impulse, &u_step, &step, &own, &[friction]]));
+                let told = if self.patch_at(w, c).is_some() {
+                    let one = self.one_patch(w, row);
+                    let moved = |a: f32, of: &[f32], by: &[f32]| {
+                        of.iter().zip(by).map(|(x, d)| a.mul_add(*d, *x)).collect::<Vec<_>>()
+                    };
+                    let merit = |a: &f64| {
+                        self.patch_merit(&one, &moved(*a as f32, &u, &u_step), &moved(*a as f32, &impulse, &step))
+                    };
+                    LENGTHS.iter().map(merit).collect()
+                } else {
+                    f.contact_merits.evaluate(&joined(&[&u, &impulse, &u_step, &step, &own, &[friction]]))
+                };
                 (0..LENGTHS.len()).for_each(|k| merits[lane][k] += told[k]);
-                w.rows[row + l.row_newton()..][..3].copy_from_slice(&step);
+                for (place, step) in law.kept.iter().zip(step) {
+                    w.rows[*place] = step;
+                }
             }
             for s in scalars.clone() {
                 let Some(scalar) = w.acts(l, s) else { continue };
@@ -190,8 +242,10 @@ impl Twin<'_> {
             let length = LENGTHS[best] as f32;
             for c in 0..w.count() {
                 let row = l.row_len() * c;
-                for i in 0..3 {
-                    w.rows[row + l.row_impulse() + 3 * p.which + i] += length * w.rows[row + l.row_newton() + i];
+                let patch = self.patch_at(w, c).is_some();
+                let impulses = self.impulse_rows(row, p.which).into_iter().take(if patch { 7 } else { 3 });
+                for (impulse, kept) in impulses.zip(seven(row + l.row_newton(), row + l.row_more_newton())) {
+                    w.rows[impulse] += length * w.rows[kept];
                 }
             }
             for s in (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).collect::<Vec<_>>() {
@@ -262,6 +316,6 @@ pub(super) fn eliminated(nv: usize, mut system: Vec<f32>) -> Vec<f32> {
 }
 
 /// m x
-fn times(m: &[[f32; 3]; 3], x: [f32; 3]) -> [f32; 3] {
-    [0, 1, 2].map(|i| m[i][0] * x[0] + m[i][1] * x[1] + m[i][2] * x[2])
+fn times(m: &[Vec<f32>], x: &[f32]) -> Vec<f32> {
+    m.iter().map(|row| row.iter().zip(x).fold(0.0, |sum, (m, x)| sum + m * x)).collect()
 }

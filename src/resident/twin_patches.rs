@@ -3,6 +3,7 @@
 use super::formulas::{POINT_LEN, POINTS_LEN};
 use super::layout::{CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, Layout, NORMALS, PAIR_LEN, PATCH_OWN, VERTEX};
 use super::patch_formulas::{PatchFormulas, ROWS};
+use super::shaders::UNSOLVABLE;
 use super::twin::{Problem, Twin, World, dot, joined};
 use crate::contact::PATCH_ROWS;
 use crate::solver::{OnePatch, PATCH_LEN};
@@ -17,7 +18,7 @@ fn vertex(at: usize, k: usize) -> usize {
 }
 
 /// Where the seven rows of a patch have what its contact has from `own` on, and further rows from `more` on.
-fn seven(own: usize, more: usize) -> [usize; ROWS] {
+pub(super) fn seven(own: usize, more: usize) -> [usize; ROWS] {
     [0, 1, 2, 3, 4, 5, 6].map(|i| if i < 3 { own + i } else { more + i - 3 })
 }
 
@@ -38,12 +39,12 @@ impl Twin<'_> {
         self.patches.as_ref().filter(|_| w.contact[kind] != 0.0)
     }
     /// Where the impulses of a patch are.
-    fn impulse_rows(&self, row: usize, problem: usize) -> [usize; ROWS] {
+    pub fn impulse_rows(&self, row: usize, problem: usize) -> [usize; ROWS] {
         let l = &self.layout;
         seven(row + l.row_impulse() + 3 * problem, row + l.row_more_impulse() + PATCH_ROWS * problem)
     }
     /// Where the biases of a patch are.
-    fn bias_rows(&self, row: usize, problem: usize) -> [usize; ROWS] {
+    pub fn bias_rows(&self, row: usize, problem: usize) -> [usize; ROWS] {
         let l = &self.layout;
         seven(row + l.row_bias() + 3 * problem, row + l.row_more_bias() + PATCH_ROWS * problem)
     }
@@ -53,7 +54,7 @@ impl Twin<'_> {
         joined(&[&w.rows[row + Layout::ROW_Y..][..3 * nv], &w.rows[row + l.row_more_y()..][..PATCH_ROWS * nv]])
     }
     /// The patch whose rows begin at `row`.
-    fn one_patch(&self, w: &World, row: usize) -> OnePatch {
+    pub fn one_patch(&self, w: &World, row: usize) -> OnePatch {
         let l = &self.layout;
         let mut own = [0.0; ROWS * ROWS];
         for (k, (i, j)) in PATCH_OWN.into_iter().enumerate() {
@@ -254,6 +255,16 @@ impl Twin<'_> {
             size[i] += told[ROWS + i];
         }
         one.checked(velocity, size, impulse)
+    }
+
+    /// What it adds to a merit, at velocities b + Yᵀ z.
+    pub fn patch_merit(&self, one: &OnePatch, velocity: &[f32], impulse: &[f32]) -> f32 {
+        let (velocity, impulse) =
+            ([0, 1, 2, 3, 4, 5, 6].map(|i| velocity[i]), [0, 1, 2, 3, 4, 5, 6].map(|i| impulse[i]));
+        let yields = self.patch_yield(one.shape[3] > 0.0, impulse);
+        let felt = [0, 1, 2, 3, 4, 5, 6].map(|i| velocity[i] + yields[i]);
+        let [error, magnitude] = one.checked(felt, yields.map(f32::abs), impulse);
+        if error.is_finite() && magnitude.is_finite() { error * error / one.friction_scale() } else { UNSOLVABLE }
     }
 
     /// One update of a patch, from z to z.

@@ -15,7 +15,7 @@ use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
 use crate::error::{Error, Result};
 use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{F64x8, Pair, Pair64, Wide, Wide64};
+use crate::lane::{F64x8, HAS_AVX512, Pair, Pair64, Wide, Wide64};
 
 /// Solves the velocity problem and then the position problem of every block, on this thread.
 ///
@@ -57,7 +57,7 @@ pub(crate) fn solve_reusing<R: Pack>(
     scratch: &mut Scratch<R>,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if has_avx512(level) {
+    if const { HAS_AVX512 } && level == Level::Avx512 && Level::detect() == level {
         if let Some(mut all) = tiles_as::<R, F32x16, Wide>(batch) {
             return solve_all(&mut all, level, settings, polished, &mut Scratch::new());
         }
@@ -75,11 +75,6 @@ pub(crate) fn solve_reusing<R: Pack>(
     solve_all(&mut batch.groups, level, settings, polished, scratch);
 }
 
-#[cfg(target_arch = "x86_64")]
-fn has_avx512(level: Level) -> bool {
-    level == Level::Avx512 && Level::detect() == Level::Avx512
-}
-
 /// [`solve_cpu`] of some tiles of one group.
 ///
 /// # Errors
@@ -87,7 +82,7 @@ fn has_avx512(level: Level) -> bool {
 pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings) -> Result<()> {
     check_runs::<F32x16>()?;
     #[cfg(target_arch = "x86_64")]
-    if has_avx512(level) {
+    if const { HAS_AVX512 } && level == Level::Avx512 && Level::detect() == level {
         solve_all(&mut vec![tiles.seen_as::<Wide>()], level, settings, None, &mut Scratch::new());
     } else {
         solve_all(&mut vec![tiles.seen_as::<Pair>()], level, settings, None, &mut Scratch::new());

@@ -74,7 +74,7 @@ pub struct Settings {
     pub integrator: Option<Integrator>,
     /// Whether constraints give way. Default hard.
     pub constraints: Constraints,
-    /// Friction law. Default cone. With [`FrictionLaw::Patch`] on `gpu` worlds with patches are swept only, and what sweeps leave is the CPU's.
+    /// Friction law. Default cone.
     pub friction: FrictionLaw,
     /// Iteration that solves the blocks. Default auto: Gauss-Seidel while it contracts, then Newton.
     pub algorithm: Algorithm,

@@ -66,7 +66,7 @@ use crate::lane::{Counted, Level};
 #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
 use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
-use crate::lane::{Pair, Pair64, Wide, Wide64};
+use crate::lane::{HAS_AVX512, Pair, Pair64, Wide, Wide64};
 use crate::model::{Integrator, Model};
 use crate::solver::FrictionLaw;
 use std::pin::Pin;
@@ -142,7 +142,9 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
     let _ = level;
     Ok(match settings.precision {
         #[cfg(target_arch = "x86_64")]
-        Precision::F32 if level == Level::Avx512 => Box::new(Core::<Wide>::new(model, world_count, settings)?),
+        Precision::F32 if const { HAS_AVX512 } && level == Level::Avx512 => {
+            Box::new(Core::<Wide>::new(model, world_count, settings)?)
+        }
         #[cfg(target_arch = "x86_64")]
         Precision::F32 if level == Level::Avx2 => Box::new(Core::<Pair>::new(model, world_count, settings)?),
         #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
@@ -150,7 +152,9 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
         // Where fused multiply-adds are calls of functions, that they are counted too makes no difference.
         Precision::F32 => Box::new(Core::<Counted>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
-        Precision::F64 if level == Level::Avx512 => Box::new(Core::<Wide64>::new(model, world_count, settings)?),
+        Precision::F64 if const { HAS_AVX512 } && level == Level::Avx512 => {
+            Box::new(Core::<Wide64>::new(model, world_count, settings)?)
+        }
         #[cfg(target_arch = "x86_64")]
         Precision::F64 if level == Level::Avx2 => Box::new(Core::<Pair64>::new(model, world_count, settings)?),
         #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]

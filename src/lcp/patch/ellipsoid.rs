@@ -3,7 +3,7 @@
 //! All of it without branches over [`Pack`], so that lanes can hold patches.
 
 use super::{Patch, Support};
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 
 /// Most rows that press on one friction block: the vertices of a box, or two discs.
 pub const MOST_NORMALS: usize = 8;
@@ -217,7 +217,7 @@ fn tiny<R: Scalar>() -> f64 {
 
 /// `|s − P(s − y/scale)| scale`, P onto the ball `|s| ≤ radius`: the natural map of one block, m/s.
 #[inline(always)]
-pub fn natural_map<R: Pack>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
+pub fn natural_map<R: Real>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
     // loops, not closures, which packs of lanes would call one by one
     let (mut own, mut p) = (s, s);
     for k in 0..3 {
@@ -233,14 +233,14 @@ pub fn natural_map<R: Pack>(s: [R; 3], y: [R; 3], radius: R, scale: R) -> R {
 
 /// What takes a vector of this length into the ball: `min(1, radius / length)`.
 #[inline(always)]
-fn shortening<R: Pack>(length: R, radius: R) -> R {
+fn shortening<R: Real>(length: R, radius: R) -> R {
     let radius = radius.max(R::zero());
     R::select(radius.lt(length), radius / length, R::one())
 }
 
 /// |v|
 #[inline(always)]
-pub fn length<R: Pack>(v: [R; 3]) -> R {
+pub fn length<R: Real>(v: [R; 3]) -> R {
     v[0].mul_add(v[0], v[1].mul_add(v[1], v[2] * v[2])).sqrt()
 }
 

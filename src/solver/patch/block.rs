@@ -1,10 +1,10 @@
 //! A problem with patches in the unknowns of Newton's method, over lanes: what misses its laws, and the Jacobian of that.
 
 use super::super::project::scale;
-use super::law::{Rows, Shape, project_disc_cone};
+use super::law::{Pressure, Rows, Shape, project_disc_cone};
 use super::tile::{Room, add_product};
 use crate::contact::PATCH_ROWS;
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::lcp::patch::ellipsoid::length;
 
 /// Added to the diagonal of the normals: small beside 1, large beside rounding.
@@ -77,18 +77,19 @@ impl<R: Pack> Point<R> {
 }
 
 /// Derivatives of a pressure by the impulses of its normals.
-struct Slopes<R> {
+pub(super) struct Slopes<R> {
     /// ∂N/∂λ_k
-    sum: [R; 4],
+    pub sum: [R; 4],
     /// ∂d/∂λ_k, m/(N·s).
-    centre: [[R; 2]; 4],
+    pub centre: [[R; 2]; 4],
 }
 
-impl<R: Pack> Slopes<R> {
-    /// `∂d/∂λ_i = (x_i − c − d)/N`, and the same through the rim of a disc. Where nothing presses, what begins to press is the sum.
+impl<R: Real> Slopes<R> {
+    /// `∂d/∂λ_i = (x_i − c − d)/N`, and the same through the rim of a disc; `discs`: whether there may be one. Where nothing presses, what begins to press is the sum.
     #[inline(always)]
-    fn of(shape: &Shape<R>, z: [R; 4], sum: R, [d_t, d_o]: [R; 2], share: R) -> Self {
+    pub fn of(shape: &Shape<R>, z: [R; 4], pressure: &Pressure<R>, discs: bool) -> Self {
         let (zero, one) = (R::zero(), R::one());
+        let Pressure { sum, centre: [d_t, d_o], share } = *pressure;
         let pressed = zero.lt(sum);
         let inverse = R::select(pressed, one / R::select(pressed, sum, one), zero);
         let (mut by_sum, mut by_lever) = ([zero; 4], [[zero; 2]; 4]);
@@ -100,7 +101,7 @@ impl<R: Pack> Slopes<R> {
                 by_lever[k][a] = weight * shape.lever[k][a];
             }
         }
-        if shape.disc.any() {
+        if discs {
             let size = z[1].mul_add(z[1], z[2] * z[2]).sqrt();
             let beyond = share.lt(one);
             let over = R::select(beyond, one / R::select(beyond, size, one), zero);
@@ -321,7 +322,7 @@ impl<R: Pack> Block<R> {
         for c in 0..self.room.patches {
             let (rows, shape) = self.rows(c);
             let pressure = shape.pressure(rows.normals(z));
-            let slopes = Slopes::of(&shape, rows.normals(z), pressure.sum, pressure.centre, pressure.share);
+            let slopes = Slopes::of(&shape, rows.normals(z), &pressure, shape.disc.any());
             let ([d_t, d_o], e) = (pressure.centre, shape.ellipsoid);
             let [f_t, f_o, _] = rows.frictions(z);
             let mut twist = [zero; 4];
@@ -409,7 +410,7 @@ impl<R: Pack> Block<R> {
     fn friction_rows(&self, c: usize, rows: &Rows, shape: &Shape<R>, p: &Point<R>, shift: R, out: &mut [R]) {
         let (n, zero, one) = (self.room.row_count(), R::zero(), R::one());
         let pressure = shape.pressure(rows.normals(&p.z));
-        let slopes = Slopes::of(shape, rows.normals(&p.z), pressure.sum, pressure.centre, pressure.share);
+        let slopes = Slopes::of(shape, rows.normals(&p.z), &pressure, shape.disc.any());
         let (s, w, e) = (rows.frictions(&p.x), rows.frictions(&p.w), shape.ellipsoid);
         let ([d_t, d_o], y) = (pressure.centre, shape.slip(w, pressure.centre));
         let (a, mu) = (self.scale[rows.tangent], self.friction[c]);

@@ -3,7 +3,7 @@
 use super::super::batch::PATCH_LEN;
 use super::super::project::scale;
 use crate::contact::PATCH_ROWS;
-use crate::lane::{Mask, Pack, PackMask, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::lcp::patch::ellipsoid::{length, natural_map};
 
 /// The rows of a contact: a point has one normal and no torsion.
@@ -40,7 +40,7 @@ impl Rows {
 
     /// The entries of the normals.
     #[inline(always)]
-    pub fn normals<R: Pack>(&self, of: &[R]) -> [R; 4] {
+    pub fn normals<R: Real>(&self, of: &[R]) -> [R; 4] {
         let mut out = [R::zero(); 4];
         for k in 0..self.normal_count() {
             out[k] = of[self.normal[k]];
@@ -50,7 +50,7 @@ impl Rows {
 
     /// The entries of t, o and torsion; 0 for the torsion of a point.
     #[inline(always)]
-    pub fn frictions<R: Pack>(&self, of: &[R]) -> [R; 3] {
+    pub fn frictions<R: Real>(&self, of: &[R]) -> [R; 3] {
         let torsion = if self.is_patch { of[self.torsion] } else { R::zero() };
         [of[self.tangent], of[self.tangent + 1], torsion]
     }
@@ -58,7 +58,7 @@ impl Rows {
 
 /// What a patch is, in every lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape<R: Pack> {
+pub(super) struct Shape<R: Real> {
     /// e_t, e_o, e_r.
     pub ellipsoid: [R; 3],
     /// Where it is a disc.
@@ -78,12 +78,10 @@ pub(super) struct Pressure<R> {
     pub share: R,
 }
 
-/// Below this a sum of impulses counts as none.
-pub(super) fn tiny<R: Pack>() -> R {
-    R::constant(if R::Scalar::EPSILON > 1e-10 { 1e-30 } else { 1e-200 })
-}
+/// Below this a sum of impulses counts as none, N·s.
+const TINY: f64 = 1e-30;
 
-impl<R: Pack> Shape<R> {
+impl<R: Real> Shape<R> {
     /// Of contact `c`: a patch as `shapes` says, or a point.
     #[inline(always)]
     pub fn new(shapes: &[R], c: usize, is_patch: bool) -> Self {
@@ -115,7 +113,7 @@ impl<R: Pack> Shape<R> {
                 moment[a] = self.lever[k][a].mul_add(impulse, moment[a]);
             }
         }
-        let inverse = one / sum.max(tiny());
+        let inverse = one / sum.max(R::constant(TINY));
         Pressure { sum, centre: [moment[0] * inverse, moment[1] * inverse], share }
     }
 
@@ -190,7 +188,9 @@ impl<R: Pack> Shape<R> {
     pub fn disc_scale(diagonal: [R; 4]) -> R {
         scale((diagonal[0] + diagonal[1] + diagonal[2]) * R::constant(1.0 / 3.0))
     }
+}
 
+impl<R: Pack> Shape<R> {
     /// The natural map, m/s, of impulses and velocities of the normals, and of t, o and torsion; not a number where any part of it is not. `normal` and `friction`:
     /// the diagonal of W there; `mu`: μ.
     #[inline(always)]
@@ -230,7 +230,7 @@ impl<R: Pack> Shape<R> {
 
 /// The point of the cone { |m| ≤ λ } nearest to p = (λ, m).
 #[inline(always)]
-pub(super) fn project_disc_cone<R: Pack>(p: [R; 3]) -> [R; 3] {
+pub(super) fn project_disc_cone<R: Real>(p: [R; 3]) -> [R; 3] {
     let (zero, half) = (R::zero(), R::constant(0.5));
     let m = p[1].mul_add(p[1], p[2] * p[2]).sqrt();
     let inside = p[0].lt(m).not();

@@ -20,6 +20,8 @@
 mod block;
 mod certificate;
 mod law;
+#[cfg(feature = "gpu")]
+mod linear;
 mod newton;
 mod pieces;
 mod rounds;
@@ -28,6 +30,8 @@ mod tile;
 #[cfg(feature = "gpu")]
 mod twin;
 
+#[cfg(feature = "gpu")]
+pub(crate) use linear::linear_law;
 pub use sweeps::DISC_STEPS;
 #[cfg(feature = "gpu")]
 pub(crate) use twin::{OnePatch, SEVEN_ROWS, patch_sweeps};

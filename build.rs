@@ -1,0 +1,26 @@
+//! Leaves the code for AVX-512 out of builds for tests on a machine that lacks it: it could not run there, and is a fifth of the code.
+
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(without_avx512)");
+    let for_tests = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let for_this_machine = env::var("HOST").ok() == env::var("TARGET").ok();
+    if for_tests && for_this_machine && !has_avx512() {
+        println!("cargo::rustc-cfg=without_avx512");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}
