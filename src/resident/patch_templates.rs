@@ -6,7 +6,7 @@ use super::layout::{CONTACT_KIND, CONTACT_LEN, FRICTIONS, Layout, NORMALS, PATCH
 use super::loops::AT_A_TIME;
 use super::newton_templates::keep_law;
 use super::patch_formulas::{PatchFormulas, ROWS};
-use super::templates::{from, inputs, moves, told};
+use super::templates::{Taken, from, inputs, moves, told};
 use crate::solver::{PATCH_LEN, PATCH_ROWS};
 
 /// What a patch does, which `sweeps` of blocks has too, and where a world has what of it.
@@ -177,16 +177,7 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             told(&f.velocity, "velocity_", &all, |i, x| format!("let u{i} = {x};"))
         }
         "pushed" => {
-            const CHANGES: [&str; ROWS] = [
-                "change.normal.x",
-                "change.friction.x",
-                "change.friction.y",
-                "change.normal.y",
-                "change.normal.z",
-                "change.normal.w",
-                "change.friction.z",
-            ];
-            let all = inputs(&[from(nv, z), from(ROWS * nv, y), named(&CHANGES)]);
+            let all = inputs(&[from(nv, z), from(ROWS * nv, y), rows_of("change.normal", "change.friction")]);
             told(&f.pushed, "pushed_", &all, |i, x| format!("z{i} = {x};"))
         }
         "block" => own_block(l),
@@ -269,28 +260,10 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             )
         }),
         "law" => {
-            const VELOCITIES: [&str; ROWS] = [
-                "felt.normal.x",
-                "felt.friction.x",
-                "felt.friction.y",
-                "felt.normal.y",
-                "felt.normal.z",
-                "felt.normal.w",
-                "felt.friction.z",
-            ];
-            const DIAGONAL: [&str; ROWS] = [
-                "own.normal.x",
-                "own.tangential.x",
-                "own.tangential.y",
-                "own.normal.y",
-                "own.normal.z",
-                "own.normal.w",
-                "own.tangential.z",
-            ];
             let all = inputs(&[
-                named(&VELOCITIES),
+                rows_of("felt.normal", "felt.friction"),
                 from(ROWS, impulse),
-                named(&DIAGONAL),
+                rows_of("own.normal", "own.tangential"),
                 from(PATCH_LEN, |k| row(l.row_shape() + k)),
                 named(&["own.slope", "held"]),
             ]);
@@ -324,6 +297,14 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of patches {other}\n"),
     }
+}
+
+/// The rows of a patch out of a vector of its normals and one of its friction.
+fn rows_of(normal: &'static str, friction: &'static str) -> Taken<'static> {
+    from(ROWS, move |i| match (NORMALS.iter().position(|k| *k == i), FRICTIONS.iter().position(|k| *k == i)) {
+        (Some(k), _) => format!("{normal}.{}", ["x", "y", "z", "w"][k]),
+        (None, k) => format!("{friction}.{}", ["x", "y", "z"][k.unwrap_or_default()]),
+    })
 }
 
 /// A statement for every degree of freedom in turn, in a loop of [`AT_A_TIME`].

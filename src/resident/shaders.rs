@@ -13,7 +13,7 @@ use super::patch_templates::with_patches;
 use super::split::Split;
 use super::templates::filled;
 use super::{DRAWN, MOVED};
-use crate::solver::TRUSTED_FLOOR;
+use crate::solver::{PATCH_DELTA, TRUSTED_FLOOR};
 use crate::step::Plan;
 use std::fmt::Write;
 
@@ -97,8 +97,6 @@ pub(super) const CONTRACTS: f64 = 0.1;
 /// Newton's first proximal term, and the least, in units of the mean diagonal.
 pub(super) const FIRST_DELTA: f64 = 1e-4;
 pub(super) const LEAST_DELTA: f64 = 8.0 * f32::EPSILON as f64;
-/// The least proximal term of a patch, as on the CPU: with less, impulses that are not unique jump.
-pub(super) const PATCH_DELTA: f32 = 3e-4;
 /// Beyond any residual, m/s.
 pub(super) const UNSOLVABLE: f32 = 1e30;
 /// Operations of a recorded formula in one shader: compilers take long over more.
@@ -256,7 +254,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ] {
             let _ = writeln!(out, "const {name} = {value}u;");
         }
-        let _ = writeln!(out, "const FAR = {FAR:e}f;\nconst PATCH_DELTA = {PATCH_DELTA:e}f;");
+        let _ = writeln!(out, "const FAR = {FAR:e}f;\nconst PATCH_DELTA = {:e}f;", PATCH_DELTA as f32);
     }
     if l.patches || l.jacobi {
         let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);

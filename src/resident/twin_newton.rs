@@ -4,10 +4,10 @@
 use super::formulas::LENGTHS;
 use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
 use super::loops::{STEP_SWEEPS, Turn, newton_turns};
-use super::shaders::{FIRST_DELTA, LEAST_DELTA, PATCH_DELTA};
+use super::shaders::{FIRST_DELTA, LEAST_DELTA};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
-use crate::solver::PATCH_ROWS;
+use crate::solver::{PATCH_DELTA, PATCH_ROWS};
 use std::ops::Range;
 
 /// The last of the sums.
@@ -40,7 +40,7 @@ impl Twin<'_> {
         (0..contact_rows + scalars).step_by(rows).map(tile).collect()
     }
 
-    /// u = b + Yᵀ z of a contact, or the change of it.
+    /// u = b + Yᵀ z of the rows of a contact, m/s, or the change of it; `u`: b, or 0.
     fn felt(y: &[&[f32]], mut u: Vec<f32>, z: &[f32]) -> Vec<f32> {
         for (d, z) in z.iter().enumerate() {
             for (u, y) in u.iter_mut().zip(y) {
@@ -104,7 +104,7 @@ impl Twin<'_> {
         let impulse: Vec<f32> = impulses.iter().map(|k| w.rows[*k]).collect();
         let one = self.one_patch(w, row);
         let law = self.patches.as_ref().map_or_else(Vec::new, |f| {
-            let held = [one.friction, delta.max(PATCH_DELTA)];
+            let held = [one.friction, delta.max(PATCH_DELTA as f32)];
             f.law.evaluate(&joined(&[&u, &impulse, &one.diagonal(), &one.shape, &held]))
         });
         let m = law.chunks_exact(u.len() + 1).map(|row| row[..u.len()].to_vec()).collect();
@@ -242,8 +242,8 @@ impl Twin<'_> {
             let length = LENGTHS[best] as f32;
             for c in 0..w.count() {
                 let row = l.row_len() * c;
-                let patch = self.patch_at(w, c).is_some();
-                let impulses = self.impulse_rows(row, p.which).into_iter().take(if patch { 7 } else { 3 });
+                let rows = self.contact_y(w, c).len();
+                let impulses = self.impulse_rows(row, p.which).into_iter().take(rows);
                 for (impulse, kept) in impulses.zip(seven(row + l.row_newton(), row + l.row_more_newton())) {
                     w.rows[impulse] += length * w.rows[kept];
                 }

@@ -54,7 +54,7 @@ pub use cpu::{polish, solve_cpu, solve_tiles};
 pub use factor::{Factor, STRIP};
 pub use patch::DISC_STEPS;
 #[cfg(feature = "gpu")]
-pub(crate) use patch::{OnePatch, SEVEN_ROWS, linear_law, patch_sweeps};
+pub(crate) use patch::{OnePatch, PATCH_DELTA, SEVEN_ROWS, linear_law, patch_sweeps};
 pub use problems::{ProblemBatch, solve_problems};
 pub use settings::{
     ALGORITHM_JACOBI, ALGORITHM_PGS, Algorithm, DeviceChoice, FrictionLaw, Header, LAW_BOX, LAW_CONE, SolveSettings,

@@ -151,7 +151,7 @@ fn friction_law<R: Real>(
     let pressure = shape.pressure(z);
     let slopes = Slopes::of(shape, z, &pressure, true);
     let (s, y) = (shape.scaled(f, pressure.centre), shape.slip(w, pressure.centre));
-    let (a, e, [d_t, d_o]) = (shape.friction_scale(diagonal), shape.ellipsoid, pressure.centre);
+    let (a, e) = (shape.friction_scale(diagonal), shape.ellipsoid);
     let q = [s[0] - y[0] / a, s[1] - y[1] / a, s[2] - y[2] / a];
     let (size, radius) = (length(q), friction * pressure.sum);
     let slides = radius.lt(size);
@@ -165,25 +165,22 @@ fn friction_law<R: Real>(
         let along = along(v);
         [0, 1, 2].map(|k| held * share / a * (v[k] - unit[k] * along))
     };
-    // rows of S
-    let by_s = [[e[0], zero, zero], [zero, e[1], zero], [-(d_o * e[0]), d_t * e[1], e[2]]];
-    let to_f = |v: [R; 3]| by_s.map(|row| row[0].mul_add(v[0], row[1].mul_add(v[1], row[2] * v[2])));
     let mut by_normal = [[zero; 4]; 3];
     for k in 0..4 {
         let [by_t, by_o] = slopes.centre[k];
         let turned = across([-(e[0] * by_o * w[2]), e[1] * by_t * w[2], zero]);
         let pressed = friction * slopes.sum[k];
-        let column = to_f([0, 1, 2].map(|i| pressed * unit[i] - turned[i]));
+        let column = shape.impulses([0, 1, 2].map(|i| pressed * unit[i] - turned[i]), pressure.centre);
         (0..3).for_each(|i| by_normal[i][k] = column[i]);
         by_normal[2][k] += by_t * f[1] - by_o * f[0];
     }
     let mut law = [[zero; 4]; 3];
-    for j in 0..3 {
-        let column = to_f(across(by_s[j]));
+    for (j, unit) in [[one, zero, zero], [zero, one, zero], [zero, zero, one]].into_iter().enumerate() {
+        let column = shape.impulses(across(shape.slip(unit, pressure.centre)), pressure.centre);
         (0..3).for_each(|i| law[i][j] = column[i]);
     }
     let kept = (one - held) * along(defect);
-    let lack = to_f([0, 1, 2].map(|k| -(held * defect[k] + kept * unit[k])));
+    let lack = shape.impulses([0, 1, 2].map(|k| -(held * defect[k] + kept * unit[k])), pressure.centre);
     (0..3).for_each(|i| law[i][3] = lack[i]);
     (by_normal, law)
 }

@@ -32,6 +32,8 @@ mod twin;
 
 #[cfg(feature = "gpu")]
 pub(crate) use linear::linear_law;
+#[cfg(feature = "gpu")]
+pub(crate) use newton::LEAST_DELTA as PATCH_DELTA;
 pub use sweeps::DISC_STEPS;
 #[cfg(feature = "gpu")]
 pub(crate) use twin::{OnePatch, SEVEN_ROWS, patch_sweeps};

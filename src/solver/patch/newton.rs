@@ -38,7 +38,7 @@ const ENOUGH: f64 = 0.9;
 /// Added to the diagonal of the friction rows where the system is not regular without; tried in turn.
 const SHIFTS: [f64; 4] = [0.0, 1e-7, 1e-5, 1e-3];
 /// Least share of its diagonal that is added to the Jacobian of steps with sweeps: with less, impulses that are not unique jump, and rows with them.
-const LEAST_DELTA: f64 = 3e-4;
+pub const LEAST_DELTA: f64 = 3e-4;
 /// Sweeps after such a step.
 const SWEEPS_AFTER: u32 = 10;
 /// Newton aims this far below the tolerance: points are certified by another form of their law.
