@@ -1,14 +1,18 @@
 //! Leaves the code for AVX-512 out of builds for tests on a machine that lacks it: it could not run there, and is a fifth of the code.
+//! Tells the code where it is not optimised: its threads then need more of a stack.
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(without_avx512)");
+    println!("cargo::rustc-check-cfg=cfg(without_avx512, unoptimised)");
     let for_tests = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
     let for_this_machine = env::var("HOST").ok() == env::var("TARGET").ok();
     if for_tests && for_this_machine && !has_avx512() {
         println!("cargo::rustc-cfg=without_avx512");
+    }
+    if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
+        println!("cargo::rustc-cfg=unoptimised");
     }
 }
 

@@ -5,13 +5,13 @@
 
 mod common;
 
-use common::{adapter, bits, example, twenty_balls};
+use common::{adapter, bits, example, twenty_balls, worlds_of};
 use delassus::model::Frame;
 use delassus::worlds::{Axes, Parameter, Quantity};
 use delassus::{Backend, Error, Mask, Model, Settings, Worlds};
 
 fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
-    Worlds::new(model, count, Settings { backend, ..Settings::default() }).expect("worlds")
+    worlds_of(model, count, Settings { backend, ..Settings::default() }).expect("worlds")
 }
 
 /// All kinds of quantities that the state tells.

@@ -7,7 +7,7 @@ mod common;
 #[path = "common/random.rs"]
 mod random;
 
-use common::{adapter, bits, example};
+use common::{adapter, bits, example, worlds_of};
 use delassus::solver::FrictionLaw;
 use delassus::worlds::Snapshot;
 use delassus::{Backend, Mask, Model, Settings, Worlds};
@@ -39,7 +39,7 @@ fn settings(backend: Backend) -> Settings {
 }
 
 fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
-    Worlds::new(model, count, settings(backend)).expect("worlds")
+    worlds_of(model, count, settings(backend)).expect("worlds")
 }
 
 /// Numbers in [−scale, scale), the same in every run.
@@ -136,7 +136,7 @@ fn the_certificate_is_what_the_cpu_finds_at_the_same_impulses() {
     let made = |backend: Backend, tolerance: f64| {
         let settings =
             Settings { stabilization: 0.0, tolerance: Some(tolerance), dt: Some(LONG_STEP), ..settings(backend) };
-        Worlds::new(&model, count, settings).expect("worlds")
+        worlds_of(&model, count, settings).expect("worlds")
     };
     let (mut gpu, mut cpu) = (made(Backend::Gpu, 1e-2), made(Backend::Cpu, 1.0));
     let v = many(&mut Random(3), count * model.nv(), 0.4);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{adapter, bits, example, twenty_balls};
+use common::{adapter, bits, example, twenty_balls, worlds_of};
 use delassus::model::Frame;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::{BlockRecord, Quantity, Snapshot};
@@ -18,7 +18,7 @@ fn worlds(model: &Model, count: usize, backend: Backend) -> Worlds {
 }
 
 fn solved_by(algorithm: Algorithm, model: &Model, count: usize, backend: Backend) -> Worlds {
-    Worlds::new(model, count, Settings { backend, algorithm, ..Settings::default() }).expect("worlds")
+    worlds_of(model, count, Settings { backend, algorithm, ..Settings::default() }).expect("worlds")
 }
 
 /// Numbers in [−1, 1), the same in every run.

@@ -81,6 +81,8 @@ impl Future for Arrival {
 pub(crate) struct Chain {
     device: Device,
     layout: wgpu::BindGroupLayout,
+    /// Of every storage binding, whether shaders write to it.
+    written: Vec<bool>,
     pipelines: Vec<wgpu::ComputePipeline>,
     sets: Vec<Set>,
     /// Bytes of the buffers of all sets.
@@ -109,9 +111,9 @@ impl Chain {
         }
         let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some("chain"), entries: &entries };
         let layout = device.device.create_bind_group_layout(&descriptor);
-        let pipelines = compiled(&device, &layout, kernels)?;
-        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
-        Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
+        let pipelines = compiled(&device, &layout, written, kernels)?;
+        let (written, sets, in_flight, work) = (written.to_vec(), Vec::new(), VecDeque::new(), Mutex::default());
+        Ok(Self { device, layout, written, pipelines, sets, bytes: 0, in_flight, work })
     }
 
     /// The device in use.
@@ -193,7 +195,7 @@ impl Chain {
     /// [`Error::Device`] where the device refuses a shader; those from `first` on are gone then.
     pub fn replace_kernels(&mut self, first: usize, kernels: &[Kernel<'_>]) -> Result<()> {
         self.pipelines.truncate(first);
-        self.pipelines.extend(compiled(&self.device, &self.layout, kernels)?);
+        self.pipelines.extend(compiled(&self.device, &self.layout, &self.written, kernels)?);
         Ok(())
     }
 
@@ -431,10 +433,11 @@ impl Chain {
     }
 }
 
-/// Compiles kernels, all at once.
+/// Compiles kernels, all at once, but for those that the device has already.
 fn compiled(
     device: &Device,
     layout: &wgpu::BindGroupLayout,
+    written: &[bool],
     kernels: &[Kernel<'_>],
 ) -> Result<Vec<wgpu::ComputePipeline>> {
     let pipeline_layout = device.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -442,7 +445,14 @@ fn compiled(
         bind_group_layouts: &[Some(layout)],
         immediate_size: 0,
     });
+    let key = |kernel: &Kernel<'_>| (kernel.name.to_owned(), kernel.source.to_owned(), written.to_vec());
+    let there = || device.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
     let compile = |kernel: &Kernel<'_>| {
+        // no lock while it compiles
+        let known = there().get(&key(kernel)).cloned();
+        if let Some(pipeline) = known {
+            return pipeline;
+        }
         let module = device.device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
@@ -469,7 +479,10 @@ fn compiled(
         threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<std::result::Result<Vec<_>, _>>()
     });
     device.check()?;
-    pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))
+    let pipelines =
+        pipelines.map_err(|_| Error::Device("the driver failed over a shader; use the cpu backend".into()))?;
+    there().extend(kernels.iter().map(key).zip(pipelines.iter().cloned()));
+    Ok(pipelines)
 }
 
 /// What has arrived in a buffer.

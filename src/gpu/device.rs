@@ -1,5 +1,6 @@
 //! Which devices there are, and opening one.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -93,6 +94,9 @@ async fn adapters() -> Vec<(wgpu::Adapter, DeviceInfo)> {
     let backends = native | wgpu::Backends::BROWSER_WEBGPU;
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backends;
+    // With lines of the source in them, which builds for tests ask for by default, long shaders take a quarter longer. WGPU_DEBUG=1 gives them back.
+    descriptor.flags.remove(wgpu::InstanceFlags::DEBUG);
+    descriptor.flags = descriptor.flags.with_env();
     let instance = wgpu::Instance::new(descriptor);
     let mut found: Vec<_> = instance
         .enumerate_adapters(backends)
@@ -155,7 +159,12 @@ pub struct Device {
     choice: DeviceChoice,
     pub(crate) limits: Limits,
     faults: Arc<Mutex<Faults>>,
+    /// What was compiled for chains of shaders: batches that share the device compile what they have in common once.
+    pub(super) pipelines: Arc<Mutex<Pipelines>>,
 }
+
+/// Pipelines by the name of their entry point, their source, and which storage bindings they write to.
+pub(super) type Pipelines = HashMap<(String, String, Vec<bool>), wgpu::ComputePipeline>;
 
 /// An open device with the pipelines and buffers of the batched solver. Buffers grow as needed and are kept between solves.
 #[derive(Debug)]
@@ -250,7 +259,8 @@ impl Device {
         });
         let binding_bytes = info.binding_bytes.min(info.buffer_bytes).min(LARGEST_BINDING);
         let limits = Limits { binding_bytes, memory_bytes: u64::MAX, workgroups: WORKGROUPS, patience: PATIENCE };
-        Ok(Self { device, queue, info, choice: choice.clone(), limits, faults })
+        let pipelines = Arc::default();
+        Ok(Self { device, queue, info, choice: choice.clone(), limits, faults, pipelines })
     }
 
     /// A device of its own, if this machine has one; where `DELASSUS_REQUIRE_GPU` is set it must.

@@ -110,15 +110,15 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         for level in wanted {
             if const { T::COMPILED.has(Self::Avx512) } && level == Self::Avx512 && level.is_here() {
-                // SAFETY: `is_here` has just found every feature that `run_avx512` enables.
-                return unsafe { run_avx512(task) };
+                // SAFETY: `is_here` has just found every feature that this enables.
+                return unsafe { task.on_avx512() };
             }
             if const { T::COMPILED.has(Self::Avx2) } && level == Self::Avx2 && level.is_here() {
-                // SAFETY: `is_here` has just found every feature that `run_avx2` enables.
-                return unsafe { run_avx2(task) };
+                // SAFETY: `is_here` has just found every feature that this enables.
+                return unsafe { task.on_avx2() };
             }
             if const { T::COMPILED.has(Self::Baseline) } && level == Self::Baseline {
-                return run_baseline(task);
+                return task.on_baseline();
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -129,21 +129,36 @@ impl Level {
     }
 }
 
+/// A task with the instructions of a level. Methods of the task, not functions of this module: so the compiler counts them to the module of the task, and works on
+/// several modules at a time.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-fn run_avx512<T: Task>(task: T) -> T::Output {
-    task.run()
+#[allow(unsafe_code)]
+trait Levelled: Task {
+    /// # Safety
+    /// The machine has the features of [`Level::Avx512`].
+    unsafe fn on_avx512(self) -> Self::Output;
+    /// # Safety
+    /// The machine has the features of [`Level::Avx2`].
+    unsafe fn on_avx2(self) -> Self::Output;
+    /// A function of its own: within the loop that calls it, the compiler would take far longer over so large a body.
+    fn on_baseline(self) -> Self::Output;
 }
 
-/// A function of its own: within the loop that calls it, the compiler would take far longer over so large a body.
 #[cfg(target_arch = "x86_64")]
-#[inline(never)]
-fn run_baseline<T: Task>(task: T) -> T::Output {
-    task.run()
-}
+#[allow(unsafe_code)]
+impl<T: Task> Levelled for T {
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+    unsafe fn on_avx512(self) -> T::Output {
+        self.run()
+    }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn run_avx2<T: Task>(task: T) -> T::Output {
-    task.run()
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn on_avx2(self) -> T::Output {
+        self.run()
+    }
+
+    #[inline(never)]
+    fn on_baseline(self) -> T::Output {
+        self.run()
+    }
 }

@@ -229,7 +229,7 @@ impl Worlds {
         Self::with_engine(model, world_count, settings, engine)
     }
 
-    /// As [`Self::new`] on a device that is open ([`Device::open`], [`Device::new`]; clones of one serve many batches), with the backend `gpu` whatever `settings` say.
+    /// As [`Self::new`] on a device that is open ([`Device::open`], [`Device::new`]; clones of one serve many batches, which compile what they have in common once), with the backend `gpu` whatever `settings` say.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -6,6 +6,13 @@ use rayon::iter::plumbing::{Producer, ProducerCallback};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Whether this code is not optimised: each of the many numbers between two operations of a step then has a place of its own on the stack, which are megabytes that
+/// a thread of the caller may not have.
+const UNOPTIMISED: bool = cfg!(unoptimised);
+
+/// Bytes of the stack of a thread, for code that is not optimised.
+const DEEP_STACK: usize = 64 << 20;
+
 /// How many threads, and the pool of them.
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -29,7 +36,7 @@ impl Threads {
 
     /// Runs `work`, whose parallel iterators use these threads; or those of the pool that it is called from.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        if within_a_pool() {
+        if within_a_pool() && !UNOPTIMISED {
             return Ok(work());
         }
         Ok(self.pool()?.install(work))
@@ -41,7 +48,7 @@ impl Threads {
         chunks: impl IndexedParallelIterator<Item = T>,
         work: impl Fn(T) + Send + Sync,
     ) -> Result<()> {
-        if self.count() > 1 && chunks.len() > 1 {
+        if UNOPTIMISED || self.count() > 1 && chunks.len() > 1 {
             self.run(|| chunks.for_each(work))
         } else {
             chunks.with_producer(InOrder(work));
@@ -62,8 +69,9 @@ impl Threads {
             None => {}
         }
         let name = |i| format!("delassus-{i}");
-        let pool = ThreadPoolBuilder::new().num_threads(self.count).thread_name(name).build();
-        let pool = pool.map_err(|e| {
+        let pool = ThreadPoolBuilder::new().num_threads(self.count).thread_name(name);
+        let pool = if UNOPTIMISED { pool.stack_size(DEEP_STACK) } else { pool };
+        let pool = pool.build().map_err(|e| {
             Error::argument("threads", format!("the system does not start {} threads: {e}; use fewer", self.count))
         })?;
         let pool = Arc::new(pool);

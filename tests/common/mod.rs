@@ -26,8 +26,26 @@ pub fn no_adapter(error: &delassus::Error) {
 /// Whether there is an adapter; if not, see [`lacking`].
 #[cfg(feature = "gpu")]
 pub fn adapter() -> bool {
-    use delassus::gpu::{DeviceChoice, Gpu};
-    Gpu::new(&DeviceChoice::Any).inspect_err(no_adapter).is_ok()
+    device().is_some()
+}
+
+/// The device of all tests of a program, which so compile once what they have in common; if there is none, see [`lacking`].
+#[cfg(feature = "gpu")]
+pub fn device() -> Option<delassus::gpu::Device> {
+    use delassus::gpu::{Device, DeviceChoice};
+    static DEVICE: std::sync::LazyLock<Option<Device>> =
+        std::sync::LazyLock::new(|| Device::new(&DeviceChoice::Any).inspect_err(no_adapter).ok());
+    DEVICE.clone()
+}
+
+/// Worlds; those of the backend `gpu` are on [`device`], which there is.
+#[cfg(feature = "gpu")]
+pub fn worlds_of(model: &Model, count: usize, settings: delassus::Settings) -> delassus::Result<Worlds> {
+    if settings.backend == delassus::Backend::Gpu {
+        Worlds::on_device(model, count, settings, device().expect("an adapter"))
+    } else {
+        Worlds::new(model, count, settings)
+    }
 }
 
 /// An example model.
