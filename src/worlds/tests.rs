@@ -23,8 +23,13 @@ fn on(device: &Device, model: &Model, count: usize) -> Result<Worlds> {
     })
 }
 
-fn ant() -> Model {
-    let path = format!("{}/examples/models/ant.xml", env!("CARGO_MANIFEST_DIR"));
+/// The smallest of the robots that make contact, so that its shaders are compiled soon.
+fn hopper() -> Model {
+    example("hopper")
+}
+
+fn example(name: &str) -> Model {
+    let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     Model::from_mjcf_file(path).expect("an example model")
 }
 
@@ -40,9 +45,9 @@ fn seen(worlds: &Worlds) -> (Vec<u64>, Vec<f64>, Vec<WorldReport>, Vec<f64>) {
     (bits, worlds.time().to_vec(), worlds.reports().to_vec(), worlds.acting_control().to_vec())
 }
 
-/// Ants that have stepped, with control that is late.
+/// Hoppers that have stepped, with control that is late.
 fn stepped(device: &Device) -> Worlds {
-    let model = ant();
+    let model = hopper();
     let mut worlds = on(device, &model, 70).expect("worlds");
     worlds.set_control_delay(Mask::List(&[3]), &[1]).expect("a delay");
     worlds.step(30).expect("steps");
@@ -117,7 +122,7 @@ fn what_nobody_waits_for_is_told_by_the_next_call() {
 fn a_device_that_does_not_answer_is_not_waited_for_without_end() {
     let Some(mut device) = Device::for_tests() else { return };
     device.limits.patience = Duration::ZERO;
-    let model = ant();
+    let model = hopper();
     let mut worlds = on(&device, &model, 64).expect("worlds");
     let before = seen(&worlds);
     fails(worlds.step(30), "has not done what it was given");
@@ -129,7 +134,7 @@ fn a_device_that_does_not_answer_is_not_waited_for_without_end() {
 #[test]
 fn worlds_whose_state_stayed_go_back_to_what_was_read() {
     let Some(device) = Device::for_tests() else { return };
-    let model = ant();
+    let model = hopper();
     let quantities = [Quantity::Velocities];
     let mut worlds = on(&device, &model, 70).expect("worlds");
     worlds.bring_back(Some(&quantities)).expect("quantities of the state");
@@ -181,7 +186,7 @@ fn worlds_whose_state_stayed_go_back_to_what_was_read() {
 #[test]
 fn worlds_whose_state_stayed_go_back_when_a_call_fails() {
     let Some(device) = Device::for_tests() else { return };
-    let mut worlds = on(&device, &ant(), 70).expect("worlds");
+    let mut worlds = on(&device, &hopper(), 70).expect("worlds");
     worlds.step(10).expect("steps");
     let before = (worlds.state(), worlds.time().to_vec());
     assert!((before.1[0] - 10.0 * worlds.dt()).abs() < 1e-9);
@@ -213,7 +218,7 @@ fn world_bytes(device: &Device, model: &Model) -> u64 {
 #[test]
 fn who_has_too_little_memory_is_told_how_many_worlds_fit() {
     let Some(device) = Device::for_tests() else { return };
-    let model = ant();
+    let model = hopper();
     let mut small = device.clone();
     small.limits.memory_bytes = 400 * world_bytes(&device, &model);
     let Err(Error::Device(text)) = on(&small, &model, 1000) else { panic!("1000 worlds") };
@@ -250,7 +255,7 @@ fn contacts_that_there_is_no_memory_for_are_the_cpus() {
 #[test]
 fn quantities_that_there_is_no_memory_for_are_an_error_and_the_state_comes_back() {
     let Some(device) = Device::for_tests() else { return };
-    let model = ant();
+    let model = hopper();
     let mut small = device.clone();
     // half as much more than worlds take, of which the rest of the buffers takes a part; the quantities would take twice as much
     small.limits.memory_bytes = 64 * world_bytes(&device, &model) * 3 / 2;
@@ -267,7 +272,7 @@ fn quantities_that_there_is_no_memory_for_are_an_error_and_the_state_comes_back(
 #[test]
 fn worlds_that_share_a_workgroup_are_those_that_have_one_each() {
     let Some(device) = Device::for_tests() else { return };
-    let (model, count) = (ant(), 100);
+    let (model, count) = (example("ant"), 100);
     let mut few = device.clone();
     few.limits.workgroups = 1;
     let roll = |device: &Device| {
@@ -289,7 +294,7 @@ fn worlds_that_share_a_workgroup_are_those_that_have_one_each() {
 #[test]
 fn worlds_in_several_sets_of_buffers_are_those_of_one() {
     let Some(device) = Device::for_tests() else { return };
-    let (model, count) = (ant(), 700);
+    let (model, count) = (hopper(), 700);
     // no array of a world is all of it: at least two workgroups fit, and far from all
     let mut small = device.clone();
     small.limits.binding_bytes = 128 * world_bytes(&device, &model);

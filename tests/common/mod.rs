@@ -29,13 +29,15 @@ pub fn adapter() -> bool {
     device().is_some()
 }
 
-/// The device of all tests of a program, which so compile once what they have in common; if there is none, see [`lacking`].
+/// The device of a test, all of whose worlds compile once what they have in common; if there is none, see [`lacking`]. No other test has it: lavapipe compiles a shader when it
+/// first runs, and all that was given to the device after it waits.
 #[cfg(feature = "gpu")]
 pub fn device() -> Option<delassus::gpu::Device> {
     use delassus::gpu::{Device, DeviceChoice};
-    static DEVICE: std::sync::LazyLock<Option<Device>> =
-        std::sync::LazyLock::new(|| Device::new(&DeviceChoice::Any).inspect_err(no_adapter).ok());
-    DEVICE.clone()
+    thread_local! {
+        static DEVICE: Option<Device> = Device::new(&DeviceChoice::Any).inspect_err(no_adapter).ok();
+    }
+    DEVICE.with(Clone::clone)
 }
 
 /// Worlds; those of the backend `gpu` are on [`device`], which there is.
