@@ -7,7 +7,8 @@ use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 
 /// Says that the test at hand checks nothing because this machine lacks something, or fails if `variable` (1, or 0 and unset) says that the machine
 /// must have it. Written past libtest, which shows what is printed of failing tests only.
@@ -34,10 +35,16 @@ pub fn adapter() -> bool {
 #[cfg(feature = "gpu")]
 pub fn device() -> Option<delassus::gpu::Device> {
     use delassus::gpu::{Device, DeviceChoice};
-    thread_local! {
-        static DEVICE: Option<Device> = Device::new(&DeviceChoice::Any).inspect_err(no_adapter).ok();
-    }
-    DEVICE.with(Clone::clone)
+    // a test is a thread; not `thread_local`, since in debug builds wgpu cannot end with its thread
+    static DEVICES: Mutex<Vec<(ThreadId, Option<Device>)>> = Mutex::new(Vec::new());
+    let own = std::thread::current().id();
+    let devices = || DEVICES.lock().expect("no panic before");
+    let there = devices().iter().find(|(thread, _)| *thread == own).map(|(_, device)| device.clone());
+    there.unwrap_or_else(|| {
+        let device = Device::new(&DeviceChoice::Any).inspect_err(no_adapter).ok();
+        devices().push((own, device.clone()));
+        device
+    })
 }
 
 /// Worlds; those of the backend `gpu` are on [`device`], which there is.
