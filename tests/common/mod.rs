@@ -7,8 +7,7 @@ use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
+use std::sync::Arc;
 
 /// Says that the test at hand checks nothing because this machine lacks something, or fails if `variable` (1, or 0 and unset) says that the machine
 /// must have it. Written past libtest, which shows what is printed of failing tests only.
@@ -35,6 +34,8 @@ pub fn adapter() -> bool {
 #[cfg(feature = "gpu")]
 pub fn device() -> Option<delassus::gpu::Device> {
     use delassus::gpu::{Device, DeviceChoice};
+    use std::sync::Mutex;
+    use std::thread::ThreadId;
     // a test is a thread; not `thread_local`, since in debug builds wgpu cannot end with its thread
     static DEVICES: Mutex<Vec<(ThreadId, Option<Device>)>> = Mutex::new(Vec::new());
     let own = std::thread::current().id();
