@@ -81,8 +81,6 @@ impl Future for Arrival {
 pub(crate) struct Chain {
     device: Device,
     layout: wgpu::BindGroupLayout,
-    /// Of every storage binding, whether shaders write to it.
-    written: Vec<bool>,
     pipelines: Vec<wgpu::ComputePipeline>,
     sets: Vec<Set>,
     /// Bytes of the buffers of all sets.
@@ -111,9 +109,9 @@ impl Chain {
         }
         let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some("chain"), entries: &entries };
         let layout = device.device.create_bind_group_layout(&descriptor);
-        let pipelines = compiled(&device, &layout, written, kernels)?;
-        let (written, sets, in_flight, work) = (written.to_vec(), Vec::new(), VecDeque::new(), Mutex::default());
-        Ok(Self { device, layout, written, pipelines, sets, bytes: 0, in_flight, work })
+        let pipelines = compiled(&device, &layout, kernels)?;
+        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
+        Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
     }
 
     /// The device in use.
@@ -195,7 +193,7 @@ impl Chain {
     /// [`Error::Device`] where the device refuses a shader; those from `first` on are gone then.
     pub fn replace_kernels(&mut self, first: usize, kernels: &[Kernel<'_>]) -> Result<()> {
         self.pipelines.truncate(first);
-        self.pipelines.extend(compiled(&self.device, &self.layout, &self.written, kernels)?);
+        self.pipelines.extend(compiled(&self.device, &self.layout, kernels)?);
         Ok(())
     }
 
@@ -437,7 +435,6 @@ impl Chain {
 fn compiled(
     device: &Device,
     layout: &wgpu::BindGroupLayout,
-    written: &[bool],
     kernels: &[Kernel<'_>],
 ) -> Result<Vec<wgpu::ComputePipeline>> {
     let pipeline_layout = device.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -445,7 +442,7 @@ fn compiled(
         bind_group_layouts: &[Some(layout)],
         immediate_size: 0,
     });
-    let key = |kernel: &Kernel<'_>| (kernel.name.to_owned(), kernel.source.to_owned(), written.to_vec());
+    let key = |kernel: &Kernel<'_>| (kernel.name.to_owned(), kernel.source.to_owned());
     let there = || device.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
     let compile = |kernel: &Kernel<'_>| {
         // no lock while it compiles

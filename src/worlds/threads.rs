@@ -6,8 +6,8 @@ use rayon::iter::plumbing::{Producer, ProducerCallback};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether this code is not optimised: each of the many numbers between two operations of a step then has a place of its own on the stack, which are megabytes that
-/// a thread of the caller may not have.
+/// Whether this code is not optimised: each of the many numbers between two operations of a step then has a place of its own on the stack, more than the 2 MiB that
+/// a thread has by default.
 const UNOPTIMISED: bool = cfg!(unoptimised);
 
 /// Bytes of the stack of a thread, for code that is not optimised.
