@@ -10,7 +10,7 @@
 //! what the steps leave open is looked at one by one.
 
 use super::ROUNDING;
-use crate::lane::{Mask, Pack, PackMask, Real};
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Task};
 use crate::model::Shape;
 use crate::spatial::{Pose, Vec3, vec3};
 use nalgebra::Vector3;
@@ -184,21 +184,28 @@ pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], bounds: [Bound; 2], lengths: [
 }
 
 /// The same of the lanes `which`, as many steps as they need.
-#[cfg_attr(not(test), inline(always))]
-#[cfg_attr(test, inline(never))]
-pub(super) fn near_lanes<R: Pack>(
-    poses: [&Pose<R>; 2],
-    cores: [Core<'_, R>; 2],
-    which: R::Mask,
-    threshold: R,
-) -> R::Mask {
-    let mut descent = Descent::new(poses, cores, threshold);
-    let mut near = which;
-    for _ in 0..STEPS {
-        if !near.any() {
-            break;
+pub(super) struct NearLanes<'a, R: Pack> {
+    pub poses: [&'a Pose<R>; 2],
+    pub cores: [Core<'a, R>; 2],
+    pub which: R::Mask,
+    /// m.
+    pub threshold: R,
+}
+
+impl<R: Pack> Task for NearLanes<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = R::Mask;
+    #[cfg_attr(not(test), inline(always))]
+    #[cfg_attr(test, inline(never))]
+    fn run(self) -> R::Mask {
+        let mut descent = Descent::new(self.poses, self.cores, self.threshold);
+        let mut near = self.which;
+        for _ in 0..STEPS {
+            if !near.any() {
+                break;
+            }
+            near = near.and(descent.step().not());
         }
-        near = near.and(descent.step().not());
+        near
     }
-    near
 }

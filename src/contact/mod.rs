@@ -31,7 +31,7 @@ pub use extent::Geoms;
 #[cfg(feature = "gpu")]
 pub(crate) use extent::LARGER;
 use extent::near;
-use narrow::{clear_from, discs, narrow};
+use narrow::{Discs, clear_from, narrow};
 #[cfg(feature = "gpu")]
 pub(crate) use narrow::{points, undecided};
 pub use patch::{More, NearPatch, PATCH_ROWS};
@@ -374,7 +374,7 @@ pub fn collide<R: Pack>(
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
-        let of_disc = if pair.patch { Some(discs(pair, &geoms, near)) } else { None };
+        let of_disc = if pair.patch { Some(R::run(Discs { pair, geoms: &geoms, near })) } else { None };
         let others = match &of_disc {
             Some((_, _, known)) => near.and(known.not()),
             None => near,

@@ -1,6 +1,6 @@
 //! The points of one pair: by the formula of its shapes, or one by one.
 
-use super::apart::{Core, near_lanes};
+use super::apart::{Core, NearLanes};
 use super::clip::{Point, Points};
 use super::convex::{Solid, convex_convex};
 use super::disc;
@@ -9,7 +9,7 @@ use super::patch::Disc;
 use super::reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use super::round::{self, Rod};
 use super::{Kind, PairPlan, ROUNDING, Shapes, boxes, plane};
-use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Scalar, Task};
 use crate::spatial::{Pose, Vec3, vec3};
 use std::marker::PhantomData;
 
@@ -53,6 +53,25 @@ pub(crate) fn points<R: Real>(
         Shapes::CapsuleCylinder => put(round::capsule_cylinder(a, rod_a, b, rod), found),
         Shapes::CapsuleBox => put(round::capsule_box(a, rod_a, b, half), found),
         Shapes::BoxBox => put(boxes::box_box(a, b, lengths, threshold, size), found),
+    }
+}
+
+/// [`points`].
+struct Formula<'a, R: Real> {
+    shapes: Shapes,
+    poses: [&'a Pose<R>; 2],
+    lengths: [[R; 3]; 2],
+    threshold: R,
+    size: R,
+    found: &'a mut Manifold<R>,
+}
+
+impl<R: Pack> Task for Formula<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = usize;
+    #[inline(always)]
+    fn run(self) -> usize {
+        points(self.shapes, self.poses, self.lengths, self.threshold, self.size, self.found)
     }
 }
 
@@ -105,7 +124,7 @@ pub(super) fn narrow<R: Pack>(
                 return 0;
             }
             let threshold = R::select(may, threshold, R::constant(-1e30));
-            let count = points(*shapes, [a, b], lengths, threshold, size, found);
+            let count = R::run(Formula { shapes: *shapes, poses: [a, b], lengths, threshold, size, found });
             (count, near.and(undecided(*shapes, &found[..count], lengths[0])))
         }
         Kind::PlaneHull(hull) => return put(plane::hull(a, b, hull, threshold, size), found),
@@ -154,29 +173,40 @@ fn may_be_near<R: Pack>(
             has_meshes = true;
         }
     }
-    let near = near_lanes(poses, cores, which, threshold);
+    let near = R::run(NearLanes { poses, cores, which, threshold });
     // the box about a mesh is near others long before the mesh is
     if has_meshes && near.any() {
-        return near_lanes(poses, meshes, near, threshold);
+        return R::run(NearLanes { poses, cores: meshes, which: near, threshold });
     }
     near
 }
 
 /// The points of a patch where a cylinder stands or leans on something flat, where they are a disc, and the lanes in which they are known by that.
-#[inline(always)]
-pub(super) fn discs<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, near: R::Mask) -> (Manifold<R>, Disc<R>, R::Mask) {
-    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
-    let (points, mut disc) = match (&pair.kind, &pair.solids) {
-        (Kind::Lanes(Shapes::PlaneCylinder), _) => {
-            let (points, disc) = disc::on_plane(a, b, disc::size(&pair.lengths[1]), false);
-            return (points, disc, near);
-        }
-        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
-        (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
-        _ => ([Candidate::absent(); KEPT], Disc::none()),
-    };
-    disc.lanes = disc.lanes.and(near);
-    (points, disc, disc.lanes)
+pub(super) struct Discs<'a, R: Pack> {
+    pub pair: &'a PairPlan,
+    pub geoms: &'a Geoms<'a, R>,
+    pub near: R::Mask,
+}
+
+impl<R: Pack> Task for Discs<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = (Manifold<R>, Disc<R>, R::Mask);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { pair, geoms, near } = self;
+        let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+        let (points, mut disc) = match (&pair.kind, &pair.solids) {
+            (Kind::Lanes(Shapes::PlaneCylinder), _) => {
+                let (points, disc) = disc::on_plane(a, b, disc::size(&pair.lengths[1]), false);
+                return (points, disc, near);
+            }
+            (Kind::Convex, Some([Solid::Cylinder(..), Solid::Box(_)])) => disc::on_box(a, b, &pair.lengths),
+            (Kind::Convex, Some([Solid::Cylinder(..), Solid::Cylinder(..)])) => disc::on_cylinder(a, b, &pair.lengths),
+            _ => ([Candidate::absent(); KEPT], Disc::none()),
+        };
+        disc.lanes = disc.lanes.and(near);
+        (points, disc, disc.lanes)
+    }
 }
 
 /// Finds the points of the lanes in `which`, of which there are some, one by one in f64.

@@ -2,7 +2,12 @@
 
 use super::device::Gpu;
 use crate::error::Result;
-use crate::lane::{Compiled, F32x16, Level, Real, Task};
+#[cfg(not(target_arch = "x86_64"))]
+use crate::lane::F32x16 as TwinPack;
+// What the twin runs on. Not the array packs, over whose lanes the compiler took a fifth of all its time.
+#[cfg(target_arch = "x86_64")]
+use crate::lane::Pair as TwinPack;
+use crate::lane::{Compiled, F32x16, Level, Pack, Task};
 use crate::solver::{
     Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, check_runs, patch_sweeps, sweeps,
 };
@@ -19,7 +24,7 @@ impl Gpu {
         self.load(&mut all, settings)?;
         for which in [Which::Velocity, Which::Position] {
             for tiles in &mut all {
-                let twin = Twin { tiles: tiles.reborrow(), which, sweep_count: first, settings };
+                let twin = Twin { tiles: tiles.reborrow().seen_as::<TwinPack>(), which, sweep_count: first, settings };
                 Level::detect().run(twin);
             }
             self.sweep_on(&mut all, which)?;
@@ -29,30 +34,29 @@ impl Gpu {
 }
 
 /// The first sweeps of one problem of some tiles.
-struct Twin<'a, 'b> {
-    tiles: Tiles<'b, F32x16>,
+struct Twin<'a, 'b, R: Pack> {
+    tiles: Tiles<'b, R>,
     which: Which,
     sweep_count: u32,
     settings: &'a SolveSettings,
 }
 
-impl Task for Twin<'_, '_> {
-    // Small: the array packs by themselves will do.
-    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Avx2 } else { Compiled::Everywhere };
+impl<R: Pack> Task for Twin<'_, '_, R> {
+    const COMPILED: Compiled = R::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
         let Self { mut tiles, which, sweep_count, settings } = self;
         let (n, contacts, scalars) = (tiles.size.row_count(), tiles.size.contact_count, tiles.size.scalar_count);
         let header = Header { sweep_count, ..Header::new(tiles.size, settings) };
-        let mut next_impulse = vec![F32x16::zero(); n];
+        let mut next_impulse = vec![R::zero(); n];
         for t in 0..tiles.count() {
             begin_sweeps(&mut tiles, which, t);
             if sweep_count == 0 {
                 continue;
             }
             if settings.law == FrictionLaw::Patch && tiles.patch_count > 0 {
-                patch_sweeps(&header, tiles.reborrow(), which, t);
+                R::run(PatchTwin { header: &header, tiles: tiles.reborrow(), which, tile: t });
                 continue;
             }
             let (bias, impulse, report) = match which {
@@ -70,5 +74,22 @@ impl Task for Twin<'_, '_> {
                 &mut report[t * REPORT_LEN..(t + 1) * REPORT_LEN],
             );
         }
+    }
+}
+
+/// The part of [`Twin`] on one tile of blocks with patches.
+struct PatchTwin<'a, 'b, R: Pack> {
+    header: &'a Header,
+    tiles: Tiles<'b, R>,
+    which: Which,
+    tile: usize,
+}
+
+impl<R: Pack> Task for PatchTwin<'_, '_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        patch_sweeps(self.header, self.tiles, self.which, self.tile);
     }
 }

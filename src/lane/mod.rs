@@ -178,6 +178,13 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
     fn set(&mut self, lane: usize, x: Self::Scalar) {
         self.lanes_mut()[lane] = x;
     }
+    /// Runs a part of a body, on numbers of this type and so on the level that they are compiled for, as a function of its own: the compiler's time goes with more than the
+    /// length of a function.
+    #[inline(always)]
+    fn run<T: Task>(part: T) -> T::Output {
+        // arrays, which stand in for registers in unit tests, have no level
+        if const { matches!(T::COMPILED, Compiled::Nowhere) } { part.run() } else { Level::default().run(part) }
+    }
 }
 
 /// [`Real::atan2`], lane by lane, in f64.

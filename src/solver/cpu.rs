@@ -104,7 +104,7 @@ fn solve_all<R: Pack>(
         if settings.uses_newton() && settings.law == FrictionLaw::Patch {
             polish_patches(blocks, which, level, settings, &mut scratch.patch);
         } else if settings.uses_newton() {
-            level.run(Gathered { blocks, which, settings, level, scratch });
+            level.run(Newton { blocks, which, settings, level, scratch });
         }
         return;
     }
@@ -126,7 +126,11 @@ fn solve_all<R: Pack>(
             level.run(Sweeps { tiles, class, which, settings, scratch });
         }
         if settings.uses_newton() {
-            level.run(Gathered { blocks, which, settings, level, scratch });
+            // a scalar has no lane that is idle
+            if const { R::LANES > 1 } {
+                level.run(Gathered { blocks, which, settings, scratch });
+            }
+            level.run(Newton { blocks, which, settings, level, scratch });
         }
     }
 }
@@ -203,12 +207,11 @@ impl<R: Pack> OneTile<'_, R> {
     }
 }
 
-/// One problem of the blocks that do not fill the lanes of their tiles: sweeps over those that were taken to be gathered, and Newton on all that are live after sweeps.
+/// Sweeps over one problem of the blocks that were taken to be gathered.
 struct Gathered<'a, R: Pack> {
     blocks: &'a mut dyn Blocks<R>,
     which: Which,
     settings: &'a SolveSettings,
-    level: Level,
     scratch: &'a mut Scratch<R>,
 }
 
@@ -217,12 +220,26 @@ impl<R: Pack> Task for Gathered<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
+        let Self { blocks, which, settings, scratch: Scratch { gathering, carried, .. } } = self;
+        sweep_gathered(settings, blocks, which, gathering, carried);
+    }
+}
+
+/// Newton on one problem of all blocks that are live after sweeps.
+struct Newton<'a, R: Pack> {
+    blocks: &'a mut dyn Blocks<R>,
+    which: Which,
+    settings: &'a SolveSettings,
+    level: Level,
+    scratch: &'a mut Scratch<R>,
+}
+
+impl<R: Pack> Task for Newton<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
         let Self { blocks, which, settings, level, scratch } = self;
-        let Scratch { gathering, carried, .. } = scratch;
-        // a scalar has no lane that is idle
-        if const { R::LANES > 1 } {
-            sweep_gathered(settings, blocks, which, gathering, carried);
-        }
-        newton(settings, blocks, which, level, gathering);
+        newton(settings, blocks, which, level, &mut scratch.gathering);
     }
 }

@@ -289,7 +289,7 @@ pub(super) fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod
 #[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 impl<'a, P: Pack + Pod> Tiles<'a, P> {
     /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
-    pub(super) fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
+    pub(crate) fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
         Tiles {
             size: self.size,
             patch_count: self.patch_count,

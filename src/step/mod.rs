@@ -85,8 +85,13 @@ impl<R: Pack> Worker<R> {
         self.redone.clear();
         for t in 0..chunk.tile_count() {
             let (tile, w, scratch) = (&chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
-            let watch = &mut StopWatch::start(plan.profile, &mut self.times);
-            plan.level.run(FindProblem { plan, tile, scratch, w, watch });
+            let mut watch = StopWatch::start(plan.profile, &mut self.times);
+            plan.level.run(FreeMotion { plan, tile, scratch, w });
+            watch.lap(Stage::FreeMotion);
+            plan.level.run(FindContacts { plan, tile, scratch, w });
+            watch.lap(Stage::Collide);
+            plan.level.run(FindRows { plan, tile, scratch, w });
+            watch.lap(Stage::Rows);
         }
         if plan.settings.impacts == Impacts::Sequential {
             self.impacts(plan, chunk, see);
@@ -135,25 +140,11 @@ impl<R: Pack> Worker<R> {
     }
 }
 
-stage_task!(FindProblem { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R>, watch: &'a mut StopWatch<'b> } { find_problem(plan, tile, scratch, w, watch); });
+// Tasks of their own: the compiler's time goes with more than the length of a function.
+stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { free_motion(plan, tile, scratch, w); });
+stage_task!(FindContacts { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { find_contacts(plan, tile, scratch, w); });
+stage_task!(FindRows { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a Scratch<R>, w: &'a mut Posed<R> } { find_rows(plan, tile, scratch, w); });
 stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
-
-/// From q and v to the rows of the constraints.
-#[inline(always)]
-fn find_problem<R: Pack>(
-    plan: &Plan,
-    tile: &Tile<'_, R>,
-    scratch: &mut Scratch<R>,
-    w: &mut Posed<R>,
-    watch: &mut StopWatch<'_>,
-) {
-    free_motion(plan, tile, scratch, w);
-    watch.lap(Stage::FreeMotion);
-    find_contacts(plan, tile, scratch, w);
-    watch.lap(Stage::Collide);
-    find_rows(plan, tile, scratch, w);
-    watch.lap(Stage::Rows);
-}
 
 /// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
 /// that follows uses the evaluation at the start of the step.
