@@ -205,9 +205,10 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
             // held by a bound, and a mesh by itself
             for k in 0..2 {
                 let cores = [core(&a, first)[k], core(&b, second)[k]];
-                near = apart::near_lanes([&p, &q], cores, near, threshold);
+                near = f64::run(apart::NearLanes { poses: [&p, &q], cores, which: near, threshold });
                 let cores = [core(&a, first)[k], core(&b, second)[k]];
-                short = apart::near_lanes([&cast::<f32>(&p), &cast(&q)], cores, short, threshold as f32);
+                let poses = [&cast::<f32>(&p), &cast(&q)];
+                short = f32::run(apart::NearLanes { poses, cores, which: short, threshold: threshold as f32 });
                 assert!(distance > threshold || near && short, "{name}");
             }
             if distance > threshold + 0.03 {
