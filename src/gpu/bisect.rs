@@ -7,7 +7,7 @@ use crate::lane::F32x16 as TwinPack;
 // What the twin runs on. Not the array packs, over whose lanes the compiler took a fifth of all its time.
 #[cfg(target_arch = "x86_64")]
 use crate::lane::Pair as TwinPack;
-use crate::lane::{Compiled, F32x16, Level, Pack, Task};
+use crate::lane::{Compiled, F32x16, Level, Pack, Real, Task};
 use crate::solver::{
     Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, check_runs, patch_sweeps, sweeps,
 };
@@ -34,29 +34,29 @@ impl Gpu {
 }
 
 /// The first sweeps of one problem of some tiles.
-struct Twin<'a, 'b, R: Pack> {
-    tiles: Tiles<'b, R>,
+struct Twin<'a, 'b> {
+    tiles: Tiles<'b, TwinPack>,
     which: Which,
     sweep_count: u32,
     settings: &'a SolveSettings,
 }
 
-impl<R: Pack> Task for Twin<'_, '_, R> {
-    const COMPILED: Compiled = R::COMPILED;
+impl Task for Twin<'_, '_> {
+    const COMPILED: Compiled = TwinPack::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
         let Self { mut tiles, which, sweep_count, settings } = self;
         let (n, contacts, scalars) = (tiles.size.row_count(), tiles.size.contact_count, tiles.size.scalar_count);
         let header = Header { sweep_count, ..Header::new(tiles.size, settings) };
-        let mut next_impulse = vec![R::zero(); n];
+        let mut next_impulse = vec![TwinPack::zero(); n];
         for t in 0..tiles.count() {
             begin_sweeps(&mut tiles, which, t);
             if sweep_count == 0 {
                 continue;
             }
             if settings.law == FrictionLaw::Patch && tiles.patch_count > 0 {
-                R::run(PatchTwin { header: &header, tiles: tiles.reborrow(), which, tile: t });
+                TwinPack::run(PatchTwin { header: &header, tiles: tiles.reborrow(), which, tile: t });
                 continue;
             }
             let (bias, impulse, report) = match which {
@@ -78,15 +78,15 @@ impl<R: Pack> Task for Twin<'_, '_, R> {
 }
 
 /// The part of [`Twin`] on one tile of blocks with patches.
-struct PatchTwin<'a, 'b, R: Pack> {
+struct PatchTwin<'a, 'b> {
     header: &'a Header,
-    tiles: Tiles<'b, R>,
+    tiles: Tiles<'b, TwinPack>,
     which: Which,
     tile: usize,
 }
 
-impl<R: Pack> Task for PatchTwin<'_, '_, R> {
-    const COMPILED: Compiled = R::COMPILED;
+impl Task for PatchTwin<'_, '_> {
+    const COMPILED: Compiled = TwinPack::COMPILED;
     type Output = ();
     #[inline(always)]
     fn run(self) {
