@@ -33,10 +33,10 @@ fn eliminate(lane: u32) {
     workgroupBarrier();
 }
 
-// The sum of what each invocation has, one after another; `which` of several sums, an invocation each.
-fn add_up(which: u32) {
+// The sum of what each of the first invocations has, one after another; `which` of several sums, an invocation each.
+fn add_up(which: u32, lanes: u32) {
     var sum = 0.0;
-    for (var k = 0u; k < LANES; k++) {
+    for (var k = 0u; k < lanes; k++) {
         sum += system[LANES * which + k];
     }
     system[LANES * which] = sum;

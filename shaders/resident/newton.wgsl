@@ -3,8 +3,8 @@
 //
 // What its steps do not solve goes on after some of alternating directions, which are steps of the same system with other laws (src/resident/split.rs), and Newton from there.
 //
-// A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows. Y of TILE_ROWS of them, a tile, lies in workgroup memory: of all of them, where they are no more.
-// A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
+// A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows that act. Y of TILE_ROWS of them, a tile, lies in workgroup memory with all that is asked of their contacts: of all of
+// them, where they are no more. A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
 const SOFTEST = 1.0;
 // which number of a law stands on the right-hand side
@@ -21,10 +21,20 @@ var<workgroup> m: array<f32, NV>;
 var<workgroup> tile: array<f32, TILE_ROWS * NV>;
 // of every row M and last g = h - M u - lambda, what the law lacks at u; of a scalar row M is the first number
 var<workgroup> laws: array<vec4<f32>, LAW_QUADS * TILE_ROWS>;
+//{newton_own}
+// which scalar rows act, and of each of them b, lambda, W, its bounds, and what Newton keeps
+var<workgroup> acting: array<u32, SCALAR_ROOM>;
+var<workgroup> scalar_own: array<f32, SCALAR_OWN * SCALAR_ROOM>;
 // what the first invocation tells the others
 var<workgroup> told: vec2<u32>;
 
-// What lies in a tile that begins with a row: which contacts, and which scalar rows.
+// How many contacts a world has, and how many scalar rows that act.
+struct Size {
+    contacts: u32,
+    scalars: u32,
+}
+
+// What lies in a tile that begins with a row: which contacts, and which of the scalar rows that act.
 struct Tile {
     first: u32,
     count: u32,
@@ -32,11 +42,15 @@ struct Tile {
     scalars: vec2<u32>,
 }
 
-fn tile_of(first: u32, count: u32) -> Tile {
+fn row_count(size: Size) -> u32 {
+    return CONTACT_ROWS * size.contacts + size.scalars;
+}
+
+fn tile_of(first: u32, size: Size) -> Tile {
     let bounds = vec2<u32>(first, first + TILE_ROWS);
-    let contact_rows = vec2<u32>(CONTACT_ROWS * count);
-    let scalars = clamp(bounds, contact_rows, contact_rows + SCALAR_COUNT) - contact_rows;
-    return Tile(first, count, min(bounds, contact_rows) / CONTACT_ROWS, scalars);
+    let contact_rows = vec2<u32>(CONTACT_ROWS * size.contacts);
+    let scalars = clamp(bounds, contact_rows, contact_rows + size.scalars) - contact_rows;
+    return Tile(first, size.contacts, min(bounds, contact_rows) / CONTACT_ROWS, scalars);
 }
 
 // The rows of a contact and of a scalar row in their tile.
@@ -48,12 +62,51 @@ fn scalar_row(t: Tile, s: u32) -> u32 {
     return CONTACT_ROWS * t.count + s - t.first;
 }
 
-fn acts(s: u32, w: u32) -> bool {
-    return motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0;
+// Lists the scalar rows that act in their order, and brings what belongs to them. Returns how many.
+fn list_acting(lane: u32, w: u32) -> u32 {
+    workgroupBarrier();
+    for (var s = lane; s < SCALAR_COUNT; s += LANES) {
+        scalar_own[s] = select(0.0, 1.0, motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0);
+    }
+    workgroupBarrier();
+    for (var s = lane; s < SCALAR_COUNT; s += LANES) {
+        var before = 0.0;
+        for (var k = 0u; k < s; k++) {
+            before += scalar_own[k];
+        }
+        if (scalar_own[s] != 0.0) {
+            acting[u32(before)] = s;
+        }
+    }
+    if (lane == 0u) {
+        var all = 0.0;
+        for (var s = 0u; s < SCALAR_COUNT; s++) {
+            all += scalar_own[s];
+        }
+        told = vec2<u32>(u32(all));
+    }
+    let count = workgroupUniformLoad(&told).x;
+    for (var i = lane; i < count; i += LANES) {
+        let s = acting[i];
+        let scalar = SCALAR + SCALAR_LEN * s;
+        let own = SCALAR_OWN * i;
+        scalar_own[own] = motion[(scalar + 2u + header.problem) * header.stride + w];
+        scalar_own[own + 1u] = rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w];
+        scalar_own[own + 2u] = motion[(scalar + 1u) * header.stride + w];
+        scalar_own[own + 3u] = tables[BOUND_TABLE + 2u * s];
+        scalar_own[own + 4u] = tables[BOUND_TABLE + 2u * s + 1u];
+    }
+    return count;
 }
 
-// Brings Y of the rows of a tile.
-fn load(t: Tile, lane: u32, w: u32) {
+// Brings Y of the rows of the tile that begins with a row, if it is not there. `loaded`: the first row of the tile that is.
+fn load(first: u32, size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> Tile {
+    let t = tile_of(first, size);
+    if (*loaded == first) {
+        return t;
+    }
+    workgroupBarrier();
+    //{newton_keep_own}
     workgroupBarrier();
     for (var k = CONTACT_ROWS * NV * t.contacts.x + lane; k < CONTACT_ROWS * NV * t.contacts.y; k += LANES) {
         let c = k / (CONTACT_ROWS * NV);
@@ -61,15 +114,15 @@ fn load(t: Tile, lane: u32, w: u32) {
         //{patch_load}
         tile[k - NV * t.first] = rows[(ROW_LEN * c + ROW_Y + of_contact) * header.stride + w];
     }
+    //{newton_bring_own}
     for (var k = NV * t.scalars.x + lane; k < NV * t.scalars.y; k += LANES) {
         let s = k / NV;
-        var y = 0.0;
-        if (acts(s, w)) {
-            y = motion[(SCALAR + SCALAR_LEN * s + SCALAR_HEAD + k % NV) * header.stride + w];
-        }
-        tile[NV * scalar_row(t, s) + k % NV] = y;
+        let scalar = SCALAR + SCALAR_LEN * acting[s] + SCALAR_HEAD;
+        tile[NV * scalar_row(t, s) + k % NV] = motion[(scalar + k % NV) * header.stride + w];
     }
     workgroupBarrier();
+    *loaded = first;
+    return t;
 }
 
 // Y of a contact in its tile, column d.
@@ -100,24 +153,22 @@ fn add_laws(t: Tile, lane: u32) {
 }
 
 // z from the impulses themselves. `loaded`: first row of the tile in workgroup memory.
-fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
+fn add_impulses(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) {
     var z_own = 0.0;
     var m_own = 0.0;
-    for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
-        let t = tile_of(first, count);
-        if (*loaded != first) {
-            load(t, lane, w);
-            *loaded = first;
-        }
+    for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+        let t = load(first, size, loaded, lane, w);
         if (lane < NV) {
             for (var c = t.contacts.x; c < t.contacts.y; c++) {
                 let row = ROW_LEN * c;
                 let at = contact_row(t, c);
                 //{patch_add_one}
+                //{newton_own_at}
                 let y = contact_y(at, lane);
                 //{newton_add_contact}
             }
             for (var s = t.scalars.x; s < t.scalars.y; s++) {
+                let scalar = SCALAR_OWN * s;
                 let y = tile[NV * scalar_row(t, s) + lane];
                 //{newton_add_scalar}
             }
@@ -130,44 +181,44 @@ fn add_impulses(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
     workgroupBarrier();
 }
 
+// How many invocations have a contact or scalar row of their own.
+fn lanes_of_units(size: Size) -> u32 {
+    return min(LANES, max(size.contacts, size.scalars));
+}
+
 // The residual and its rounding floor: whether the problem is solved.
-fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
+fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
     var worst = 0.0;
     var magnitude = 0.0;
-    for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
-        let t = tile_of(first, count);
-        if (*loaded != first) {
-            load(t, lane, w);
-            *loaded = first;
-        }
+    for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+        let t = load(first, size, loaded, lane, w);
         for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
             let row = ROW_LEN * c;
             let at = NV * contact_row(t, c);
             //{patch_check_in_tile}
+            //{newton_own_at}
             var error = 0.0;
-            var size = 0.0;
+            var terms = 0.0;
             //{newton_check_contact}
-            worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(size)));
-            magnitude = max(magnitude, size);
+            worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(terms)));
+            magnitude = max(magnitude, terms);
         }
         for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
-            if (acts(s, w)) {
-                let scalar = SCALAR + SCALAR_LEN * s;
-                let at = NV * scalar_row(t, s);
-                let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
-                var error = 0.0;
-                var size = 0.0;
-                //{newton_check_scalar}
-                worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(size)));
-                magnitude = max(magnitude, size);
-            }
+            let scalar = SCALAR_OWN * s;
+            let at = NV * scalar_row(t, s);
+            var error = 0.0;
+            var terms = 0.0;
+            //{newton_check_scalar}
+            worst = max(worst, select(UNSOLVABLE, error, finite(error) && finite(terms)));
+            magnitude = max(magnitude, terms);
         }
     }
     system[lane] = worst;
     system[LANES + lane] = magnitude;
     workgroupBarrier();
     if (lane == 0u) {
-        for (var k = 1u; k < LANES; k++) {
+        // the others have none
+        for (var k = 1u; k < lanes_of_units(size); k++) {
             worst = max(worst, system[k]);
             magnitude = max(magnitude, system[LANES + k]);
         }
@@ -179,7 +230,7 @@ fn certify(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
 }
 
 // A step from z: of Newton, if one gets anything, or of alternating directions. Returns delta of the next one.
-fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
+fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
     for (var k = lane; k < NV * COLUMNS; k += LANES) {
         system[k] = select(0.0, 1.0, k % (COLUMNS + 1u) == 0u);
     }
@@ -190,27 +241,15 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
         if (phase == 1u) {
             eliminate(lane);
         }
-        for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
-            let t = tile_of(first, count);
-            if (*loaded != first) {
-                load(t, lane, w);
-                *loaded = first;
-            }
+        for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+            let t = load(first, size, loaded, lane, w);
             for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
                 let row = ROW_LEN * c;
                 let at = contact_row(t, c);
                 //{patch_step_in_tile}
-                let impulse = vec3<f32>(
-                    rows[(row + ROW_IMPULSE + 3u * header.problem) * header.stride + w],
-                    rows[(row + ROW_IMPULSE + 3u * header.problem + 1u) * header.stride + w],
-                    rows[(row + ROW_IMPULSE + 3u * header.problem + 2u) * header.stride + w]
-                );
                 // u = b + Y^T z, and its change Y^T dz
-                var u = vec3<f32>(
-                    rows[(row + ROW_BIAS + 3u * header.problem) * header.stride + w],
-                    rows[(row + ROW_BIAS + 3u * header.problem + 1u) * header.stride + w],
-                    rows[(row + ROW_BIAS + 3u * header.problem + 2u) * header.stride + w]
-                );
+                //{newton_own_at}
+                //{newton_impulse_and_bias}
                 var u_step = vec3<f32>(0.0);
                 for (var d = 0u; d < NV; d++) {
                     u = fma(contact_y(at, d), vec3<f32>(z[d]), u);
@@ -232,9 +271,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
                 } else {
                     let step = lack - columns * u_step;
                     if (kind == NEWTON_STEP) {
-                        for (var i = 0u; i < 3u; i++) {
-                            rows[(row + ROW_NEWTON + i) * header.stride + w] = step[i];
-                        }
+                        //{newton_keep_step}
                         //{newton_contact_merits}
                     } else {
                         //{newton_part_contact}
@@ -243,37 +280,32 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
             }
             for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
                 let at = scalar_row(t, s);
-                var law: array<f32, 4>;
-                var lack = 0.0;
-                if (acts(s, w)) {
-                    let scalar = SCALAR + SCALAR_LEN * s;
-                    let impulse = rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w];
-                    var u = motion[(scalar + 2u + header.problem) * header.stride + w];
-                    var u_step = 0.0;
-                    for (var d = 0u; d < NV; d++) {
-                        u = fma(tile[NV * at + d], z[d], u);
-                        u_step = fma(tile[NV * at + d], answer[d], u_step);
-                    }
-                    if (kind == NEWTON_STEP) {
-                        //{newton_scalar_law}
-                    } else {
-                        //{newton_split_scalar}
-                    }
-                    lack = fma(-law[0], u, law[1] - impulse);
-                    if (phase == 0u) {
-                        merits[MERIT_NOW] += law[2];
-                    } else {
-                        let step = fma(-law[0], u_step, lack);
-                        if (kind == NEWTON_STEP) {
-                            rows[(SCALAR_NEWTON + s) * header.stride + w] = step;
-                            //{newton_scalar_merits}
-                        } else {
-                            //{newton_part_scalar}
-                        }
-                    }
+                let scalar = SCALAR_OWN * s;
+                let impulse = scalar_own[scalar + 1u];
+                var u = scalar_own[scalar];
+                var u_step = 0.0;
+                for (var d = 0u; d < NV; d++) {
+                    u = fma(tile[NV * at + d], z[d], u);
+                    u_step = fma(tile[NV * at + d], answer[d], u_step);
                 }
+                var law: array<f32, 4>;
+                if (kind == NEWTON_STEP) {
+                    //{newton_scalar_law}
+                } else {
+                    //{newton_split_scalar}
+                }
+                let lack = fma(-law[0], u, law[1] - impulse);
                 if (phase == 0u) {
+                    merits[MERIT_NOW] += law[2];
                     //{newton_keep_scalar_law}
+                } else {
+                    let step = fma(-law[0], u_step, lack);
+                    if (kind == NEWTON_STEP) {
+                        scalar_own[scalar + 5u] = step;
+                        //{newton_scalar_merits}
+                    } else {
+                        //{newton_part_scalar}
+                    }
                 }
             }
             if (phase == 0u) {
@@ -285,7 +317,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
     }
     if (kind != NEWTON_STEP) {
         // impulses are read by other invocations than those that wrote them
-        storageBarrier();
+        //{newton_barrier}
         return FIRST_DELTA;
     }
     // the system's answer is all that is needed of it any more
@@ -294,7 +326,7 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
     }
     workgroupBarrier();
     if (lane < SUMS) {
-        add_up(lane);
+        add_up(lane, lanes_of_units(size));
     }
     workgroupBarrier();
     if (lane == 0u) {
@@ -315,60 +347,53 @@ fn newton_step(count: u32, kind: u32, delta: f32, loaded: ptr<function, u32>, la
     if (took) {
         var length = 1.0;
         //{newton_length}
-        for (var c = lane; c < count; c += LANES) {
-            let row = ROW_LEN * c;
-            for (var i = 0u; i < 3u; i++) {
-                let step = rows[(row + ROW_NEWTON + i) * header.stride + w];
-                rows[(row + ROW_IMPULSE + 3u * header.problem + i) * header.stride + w] += length * step;
+        for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+            let t = load(first, size, loaded, lane, w);
+            for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
+                let row = ROW_LEN * c;
+                //{newton_own_at}
+                //{newton_take_step}
+                //{patch_take_step}
             }
-            //{patch_take_step}
         }
-        for (var s = lane; s < SCALAR_COUNT; s += LANES) {
-            if (acts(s, w)) {
-                let step = rows[(SCALAR_NEWTON + s) * header.stride + w];
-                rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w] += length * step;
-            }
+        for (var s = lane; s < size.scalars; s += LANES) {
+            scalar_own[SCALAR_OWN * s + 1u] += length * scalar_own[SCALAR_OWN * s + 5u];
         }
     }
     // impulses are read by other invocations than those that wrote them
-    storageBarrier();
+    //{newton_barrier}
     return select(min(10.0 * delta, SOFTEST), select(min(2.0 * delta, SOFTEST), max(0.1 * delta, LEAST_DELTA), best == 0u), took);
 }
 
 // Sweeps of Gauss-Seidel from z, by the first invocation: they find which rows act.
-fn sweep(count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
+fn sweep(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) {
     //{newton_take_z}
     for (var k = 0u; k < STEP_SWEEPS; k++) {
-        for (var first = 0u; first < CONTACT_ROWS * count + SCALAR_COUNT; first += TILE_ROWS) {
-            let t = tile_of(first, count);
-            if (*loaded != first) {
-                load(t, lane, w);
-                *loaded = first;
-            }
+        for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+            let t = load(first, size, loaded, lane, w);
             if (lane == 0u) {
                 for (var c = t.contacts.x; c < t.contacts.y; c++) {
                     let row = ROW_LEN * c;
                     let at = NV * contact_row(t, c);
                     //{patch_sweep_in_tile}
+                    //{newton_own_at}
                     //{newton_sweep_contact}
                 }
                 for (var s = t.scalars.x; s < t.scalars.y; s++) {
-                    if (acts(s, w)) {
-                        let scalar = SCALAR + SCALAR_LEN * s;
-                        let at = NV * scalar_row(t, s);
-                        let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
-                        //{newton_sweep_scalar}
-                    }
+                    let scalar = SCALAR_OWN * s;
+                    let at = NV * scalar_row(t, s);
+                    //{newton_sweep_scalar}
                 }
             }
         }
     }
-    storageBarrier();
+    //{newton_barrier}
 }
 
-fn solve(count: u32, lane: u32, w: u32) {
+fn solve(size: Size, lane: u32, w: u32) {
+    let count = size.contacts;
     // none
-    var loaded = CONTACT_ROWS * count + SCALAR_COUNT;
+    var loaded = row_count(size);
     var delta = FIRST_DELTA;
     var solved = false;
     // as many as loops may turn
@@ -380,15 +405,19 @@ fn solve(count: u32, lane: u32, w: u32) {
             let k = (turn - 1u) % (NEWTON_LEG + SPLIT_LEG);
             let newton = k < NEWTON_LEG || turns <= NEWTON_LIMIT;
             let kind = select(select(SPLIT, FIRST_SPLIT, k == NEWTON_LEG), NEWTON_STEP, newton);
-            delta = newton_step(count, kind, delta, &loaded, lane, w);
+            delta = newton_step(size, kind, delta, &loaded, lane, w);
             if (kind == NEWTON_STEP) {
                 steps++;
-                add_impulses(count, &loaded, lane, w);
-                sweep(count, &loaded, lane, w);
+                add_impulses(size, &loaded, lane, w);
+                sweep(size, &loaded, lane, w);
             }
         }
-        add_impulses(count, &loaded, lane, w);
-        solved = certify(count, &loaded, lane, w);
+        add_impulses(size, &loaded, lane, w);
+        solved = certify(size, &loaded, lane, w);
+    }
+    //{newton_keep_own_at_last}
+    for (var s = lane; s < size.scalars; s += LANES) {
+        rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + acting[s]) * header.stride + w] = scalar_own[SCALAR_OWN * s + 1u];
     }
     if (solved && lane < NV) {
         rows[(Z + header.problem * NV + lane) * header.stride + w] = z[lane];
@@ -422,6 +451,6 @@ fn newton(
             told = vec2<u32>(u32(contact[w]), w);
         }
         let world = workgroupUniformLoad(&told);
-        solve(world.x, lane, world.y);
+        solve(Size(world.x, list_acting(lane, world.y)), lane, world.y);
     }
 }

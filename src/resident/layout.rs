@@ -519,12 +519,23 @@ impl Layout {
     pub fn newton_tile_rows(&self) -> usize {
         // every array begins at a multiple of four numbers
         let padded = |len: usize| len.next_multiple_of(4);
-        let others = padded(self.newton_system_len()) + 3 * padded(self.nv) + padded(2) + padded(1);
-        // Y of a row, and its law
-        let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads());
+        let scalars = padded(self.newton_scalar_room()) + padded(SCALAR_OWN * self.newton_scalar_room());
+        let others = padded(self.newton_system_len()) + 3 * padded(self.nv) + padded(2) + padded(1) + scalars;
+        // Y of a row, its law, and its share of what is asked of its contact
+        let own = if self.patches { 0 } else { CONTACT_OWN.div_ceil(3) };
+        let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads() + own);
         let of_contact = self.contact_rows();
         (room / of_contact * of_contact)
             .min((of_contact * self.capacity + self.scalar_rows()).next_multiple_of(of_contact))
+    }
+
+    /// Contacts of a tile at most.
+    pub fn newton_tile_contacts(&self) -> usize {
+        self.capacity.min(self.newton_tile_rows() / self.contact_rows())
+    }
+    /// Scalar rows that there is room for; one where there is none, since no array is empty.
+    pub fn newton_scalar_room(&self) -> usize {
+        self.scalar_rows().max(1)
     }
 
     /// The tables: pairs, signs, bounds.
@@ -546,6 +557,10 @@ impl Layout {
 
 /// Numbers that a workgroup has memory for, on every device.
 const WORKGROUP_NUMBERS: usize = 16_384 / size_of::<f32>();
+/// Numbers of a contact that lie there: b, λ, W of its own, friction, and what Newton keeps.
+pub(super) const CONTACT_OWN: usize = 16;
+/// And of a scalar row: b, λ, W, its bounds, and what Newton keeps.
+pub(super) const SCALAR_OWN: usize = 6;
 /// Sums that the invocations of Newton add up.
 pub(super) const NEWTON_SUMS: usize = 6;
 

@@ -2,7 +2,7 @@
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
 use super::formulas::{Formulas, LENGTHS};
-use super::layout::{Layout, NEWTON_SUMS};
+use super::layout::{CONTACT_OWN, Layout, NEWTON_SUMS};
 use super::loops::{NEWTON_LEG, NEWTON_LIMIT, SPLIT_LEG, newton_turns};
 use super::split::Split;
 use super::templates::{from, inputs, told};
@@ -20,19 +20,18 @@ pub(super) fn with_newton(text: &str, f: &Formulas, split: &Split, l: &Layout) -
 fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
     let (nv, rows, quads) = (l.nv, l.contact_rows(), l.law_quads());
     let last = 4 * quads - 1;
-    // of a contact at component `row` of `rows`, and of a scalar row at component `scalar` of `motion`; both in the tile at `at`
-    let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
-    let bias = |k: usize| format!("rows[(row + ROW_BIAS + 3u * header.problem + {k}u) * header.stride + w]");
-    let impulse = |k: usize| format!("rows[(row + ROW_IMPULSE + 3u * header.problem + {k}u) * header.stride + w]");
-    let scalar_impulse = || "rows[(SCALAR_IMPULSE + header.problem * SCALAR_COUNT + s) * header.stride + w]".to_owned();
-    let scalar_weight = || "motion[(scalar + 1u) * header.stride + w]".to_owned();
-    let bound = |k: usize| format!("tables[BOUND_TABLE + 2u * s + {k}u]");
-    let own = |k: usize| row(l.row_own() + k);
+    // of a contact at component `row` of `rows`, whose numbers begin in the workgroup at `own`, and of a scalar row, whose numbers begin there at `scalar`; both in the tile at `at`
+    let number = |k: usize| numbers_of_contact(l)[k].clone();
+    let [bias, impulse, own, kept] = [0, 3, 6, 13].map(|first| move |k: usize| number(first + k));
+    let friction = |_: usize| number(12);
+    let scalar = |k: usize| format!("scalar_own[scalar + {k}u]");
+    let scalar_bias = || scalar(0);
+    let scalar_impulse = || scalar(1);
+    let scalar_weight = || scalar(2);
+    let bound = |k: usize| scalar(3 + k);
     // p of alternating directions lies where Newton has its step
-    let kept = |k: usize| row(l.row_newton() + k);
-    let scalar_kept = || "rows[(SCALAR_NEWTON + s) * header.stride + w]".to_owned();
+    let scalar_kept = || scalar(5);
     let first = || from(1, |_| "select(0.0, 1.0, kind == FIRST_SPLIT)".into());
-    let friction = |_: usize| row(l.row_friction());
     let shared = |array: &'static str| move |k: usize| format!("{array}[{k}u]");
     let y = |k: usize| format!("tile[at + {k}u]");
     // of the invocation that sweeps
@@ -55,19 +54,19 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let of_row = [from(3, bias), from(3, impulse), from(3, own), from(1, friction)];
             let shared = [from(nv, shared("z")), from(nv, shared("m")), from(3 * nv, y)];
             let all = [inputs(&shared), inputs(&of_row)].concat();
-            told(&f.check_contact, "check_", &all, |i, x| format!("{} = {x};", ["error", "size"][i]))
+            told(&f.check_contact, "check_", &all, |i, x| format!("{} = {x};", ["error", "terms"][i]))
         }
         "check_scalar" => {
             let all = inputs(&[
                 from(nv, shared("z")),
                 from(nv, shared("m")),
                 from(nv, y),
-                named(&["bias"]),
+                from(1, |_| scalar_bias()),
                 from(1, |_| scalar_impulse()),
                 from(1, |_| scalar_weight()),
                 from(2, bound),
             ]);
-            told(&f.check_scalar, "check_", &all, |i, x| format!("{} = {x};", ["error", "size"][i]))
+            told(&f.check_scalar, "check_", &all, |i, x| format!("{} = {x};", ["error", "terms"][i]))
         }
         "sweep_contact" => {
             let of_row = [from(3, bias), from(3, impulse), from(6, own), from(1, friction)];
@@ -78,8 +77,12 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             })
         }
         "sweep_scalar" => {
-            let of_row =
-                [named(&["bias"]), from(1, |_| scalar_impulse()), from(1, |_| scalar_weight()), from(2, bound)];
+            let of_row = [
+                from(1, |_| scalar_bias()),
+                from(1, |_| scalar_impulse()),
+                from(1, |_| scalar_weight()),
+                from(2, bound),
+            ];
             let all = [inputs(&[from(nv, z), from(nv, y)]), inputs(&of_row)].concat();
             told(&f.sweep_scalar, "sweep_", &all, |i, x| match i.checked_sub(1) {
                 None => format!("{} = {x};", scalar_impulse()),
@@ -126,6 +129,34 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let place = [scalar_kept(), scalar_impulse()];
             told(&split.scalar_part, "part_", &inputs(&own), |i, x| format!("{} = {x};", place[i]))
         }
+        // what a contact is asked for is read where it is, if contacts may be patches, which have more of it
+        "own" if l.patches => String::new(),
+        "own" => "// of every contact in the tile b, lambda, W of its own, friction, and what Newton keeps\n\
+                  var<workgroup> contact_own: array<f32, CONTACT_OWN * TILE_CONTACTS>;\n"
+            .to_owned(),
+        "own_at" | "bring_own" | "keep_own" | "keep_own_at_last" if l.patches => String::new(),
+        "own_at" => "let own = CONTACT_OWN * (c - t.contacts.x);\n".to_owned(),
+        "bring_own" => {
+            let (here, there) = (numbers_of_contact(l), numbers_in_rows(l));
+            let brought = here.iter().zip(&there).map(|(here, there)| format!("{here} = {there};\n"));
+            over_contacts(&brought.collect::<String>())
+        }
+        "keep_own" => format!(
+            "if (*loaded < row_count(size)) {{\nlet before = tile_of(*loaded, size);\n{}}}\n",
+            over_contacts(&changed(l)).replace("t.contacts", "before.contacts")
+        ),
+        "keep_own_at_last" => format!(
+            "if (loaded < row_count(size)) {{\nlet t = tile_of(loaded, size);\n{}}}\n",
+            over_contacts(&changed(l))
+        ),
+        "impulse_and_bias" => {
+            let three = |k: &dyn Fn(usize) -> String| format!("vec3<f32>({}, {}, {})", k(0), k(1), k(2));
+            format!("let impulse = {};\nvar u = {};\n", three(&impulse), three(&bias))
+        }
+        "keep_step" => (0..3).map(|k| format!("{} = step[{k}];\n", kept(k))).collect(),
+        "take_step" => (0..3).map(|k| format!("{} += length * {};\n", impulse(k), kept(k))).collect(),
+        "barrier" if l.patches => "workgroupBarrier();\nstorageBarrier();\n".to_owned(),
+        "barrier" => "workgroupBarrier();\n".to_owned(),
         "turns" => {
             let legs = [("NEWTON_LEG", NEWTON_LEG), ("SPLIT_LEG", SPLIT_LEG), ("NEWTON_LIMIT", NEWTON_LIMIT)];
             let legs = legs.map(|(name, steps)| format!("const {name} = {steps}u;\n")).concat();
@@ -177,6 +208,36 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of Newton {other}\n"),
     }
+}
+
+/// The numbers of a contact that Newton asks for, where they lie in `rows`: b, λ, W of its own, friction, and what it keeps.
+fn numbers_in_rows(l: &Layout) -> Vec<String> {
+    let of_problem = |first: &str, k: usize| format!("rows[(row + {first} + 3u * header.problem + {k}u) * header.stride + w]");
+    let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
+    let mut all: Vec<String> = ["ROW_BIAS", "ROW_IMPULSE"].iter().flat_map(|a| [0, 1, 2].map(|k| of_problem(a, k))).collect();
+    all.extend((0..6).map(|k| row(l.row_own() + k)));
+    all.push(row(l.row_friction()));
+    all.extend((0..3).map(|k| row(l.row_newton() + k)));
+    all
+}
+
+/// And where they lie while a world is solved: in the memory of the workgroup, unless contacts may be patches.
+fn numbers_of_contact(l: &Layout) -> Vec<String> {
+    if l.patches { numbers_in_rows(l) } else { (0..CONTACT_OWN).map(|k| format!("contact_own[own + {k}u]")).collect() }
+}
+
+/// Those that change go back to `rows`.
+fn changed(l: &Layout) -> String {
+    let (here, there) = (numbers_of_contact(l), numbers_in_rows(l));
+    [3, 4, 5, 13, 14, 15].map(|k| format!("{} = {};\n", there[k], here[k])).concat()
+}
+
+/// The statements for every contact of a tile, each of which is an invocation's.
+fn over_contacts(statements: &str) -> String {
+    format!(
+        "for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {{\nlet row = ROW_LEN * c;\n\
+         let own = CONTACT_OWN * (c - t.contacts.x);\n{statements}}}\n"
+    )
 }
 
 /// Statements that keep M and, last, g of row `i` of what begins at row `at` of the tile, none being zero.

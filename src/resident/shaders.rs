@@ -3,8 +3,8 @@
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
 use super::jacobi::{Jacobi, with_jacobi};
 use super::layout::{
-    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula, SCALAR_HEAD,
-    VERTEX, newton_lanes,
+    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, CONTACT_OWN, FAR, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula,
+    SCALAR_HEAD, SCALAR_OWN, VERTEX, newton_lanes,
 };
 use super::loops::{STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::with_newton;
@@ -203,7 +203,11 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("LANES", newton_lanes(l.nv)),
         ("SYSTEM_LEN", l.newton_system_len()),
         ("TILE_ROWS", l.newton_tile_rows()),
+        ("TILE_CONTACTS", l.newton_tile_contacts()),
         ("CONTACT_ROWS", l.contact_rows()),
+        ("CONTACT_OWN", CONTACT_OWN),
+        ("SCALAR_ROOM", l.newton_scalar_room()),
+        ("SCALAR_OWN", SCALAR_OWN),
         ("LAW_QUADS", l.law_quads()),
         ("SUMS", NEWTON_SUMS),
         // the last of the sums

@@ -27,9 +27,9 @@ struct Law {
 }
 
 impl Twin<'_> {
-    /// The contacts and scalar rows of every tile.
-    fn tiles(&self, count: usize) -> Vec<[Range<usize>; 2]> {
-        let (l, scalars) = (&self.layout, self.layout.scalar_rows());
+    /// The contacts of every tile, and which of the scalar rows that act.
+    fn tiles(&self, count: usize, scalars: usize) -> Vec<[Range<usize>; 2]> {
+        let l = &self.layout;
         let (rows, of_contact) = (l.newton_tile_rows(), l.contact_rows());
         let contact_rows = of_contact * count;
         let tile = |first: usize| {
@@ -132,7 +132,8 @@ impl Twin<'_> {
     /// A step from z: of Newton, if one gets anything, or of alternating directions. Returns δ of the next one.
     pub fn newton_step(&self, w: &mut World, p: &Problem, kind: Turn, delta: f32) -> f32 {
         let (l, f, nv) = (&self.layout, &self.formulas, self.layout.nv);
-        let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count()));
+        let acting: Vec<_> = (0..l.scalar_rows()).filter_map(|s| Some((s, w.acts(l, s)?))).collect();
+        let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count(), acting.len()));
         // merits after steps of several lengths, and before, of every invocation
         let mut merits = vec![[0.0f32; NEWTON_SUMS]; lanes];
         let mut system = vec![0.0f32; nv * columns];
@@ -154,10 +155,10 @@ impl Twin<'_> {
                     }
                 }
             }
-            for s in scalars.clone() {
-                let Some(scalar) = w.acts(l, s) else { continue };
+            for i in scalars.clone() {
+                let (s, scalar) = acting[i];
                 let (_, law) = self.scalar_law(w, p, s, scalar, kind, delta);
-                merits[(s - scalars.start) % lanes][MERIT_NOW] += law.merit;
+                merits[(i - scalars.start) % lanes][MERIT_NOW] += law.merit;
                 let y = &w.motion[scalar + SCALAR_HEAD..][..nv];
                 for column in 0..columns {
                     let pushed = if column == nv { law.lack[0] } else { law.m[0][0] * y[column] };
@@ -206,8 +207,8 @@ impl Twin<'_> {
                     w.rows[*place] = step;
                 }
             }
-            for s in scalars.clone() {
-                let Some(scalar) = w.acts(l, s) else { continue };
+            for i in scalars.clone() {
+                let (s, scalar) = acting[i];
                 let (u, law) = self.scalar_law(w, p, s, scalar, kind, delta);
                 let u_step = self.felt_scalar(w, scalar, 0.0, &answer);
                 let step = (-law.m[0][0]).mul_add(u_step, law.lack[0]);
@@ -221,7 +222,7 @@ impl Twin<'_> {
                     continue;
                 }
                 let told = f.scalar_merits.evaluate(&[u, impulse, u_step, step, w.motion[scalar + 1], lower, upper]);
-                let merits = &mut merits[(s - scalars.start) % lanes];
+                let merits = &mut merits[(i - scalars.start) % lanes];
                 (0..LENGTHS.len()).for_each(|k| merits[k] += told[k]);
                 w.rows[l.scalar_newton() + s] = step;
             }
@@ -248,7 +249,7 @@ impl Twin<'_> {
                     w.rows[impulse] += length * w.rows[kept];
                 }
             }
-            for s in (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).collect::<Vec<_>>() {
+            for (s, _) in acting {
                 w.rows[self.scalar_impulse(p.which, s)] += length * w.rows[l.scalar_newton() + s];
             }
             return if best == 0 { (0.1 * delta).max(LEAST_DELTA as f32) } else { (2.0 * delta).min(SOFTEST) };
