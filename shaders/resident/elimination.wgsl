@@ -1,34 +1,28 @@
-// A linear system of NV unknowns in workgroup memory, solved by all invocations together; they lie over it in rows of eight, so that each has every eighth column.
+// A linear system of NV unknowns, solved by all invocations together: each has a column in its registers, one of them the right-hand side. Gauss and Jordan without pivots: what all ask for in a step is one
+// column, which its invocation tells them, and what is left is the answer. Numbers of a column move up by one in a step, and so all steps are the same statements.
 // The twin, whose lanes run in any order, is src/resident/elimination.rs.
 
 const COLUMNS = NV + 1u;
-const LANE_ROWS = LANES / 8u;
-// The system with its right-hand side as last column; while there is none, sums of the invocations.
-var<workgroup> system: array<f32, SYSTEM_LEN>;
+const QUADS = (NV + 3u) / 4u;
+//{column}
+// a column of this step and one of the next
+var<workgroup> pivots: array<vec4<f32>, 2u * QUADS>;
 var<workgroup> answer: array<f32, NV>;
+var<workgroup> sums: array<f32, SUMS * LANES>;
 
-// Gauss without pivots: 1 + Y M Y^T is far from singular.
+// 1 + Y M Y^T is far from singular.
 fn eliminate(lane: u32) {
-    for (var k = 0u; k + 1u < NV; k++) {
-        workgroupBarrier();
-        let inverse = 1.0 / system[COLUMNS * k + k];
-        for (var i = k + 1u + lane / 8u; i < NV; i += LANE_ROWS) {
-            let factor = -system[COLUMNS * i + k] * inverse;
-            for (var j = k + 1u + lane % 8u; j < COLUMNS; j += 8u) {
-                system[COLUMNS * i + j] = fma(factor, system[COLUMNS * k + j], system[COLUMNS * i + j]);
-            }
+    for (var k = 0u; k < NV; k++) {
+        let first = QUADS * (k % 2u);
+        if (lane == k) {
+            //{tell_column}
         }
+        workgroupBarrier();
+        let factor = column0 / pivots[first].x;
+        //{clear_column}
     }
-    for (var n = 0u; n < NV; n++) {
-        workgroupBarrier();
-        let k = NV - 1u - n;
-        let x = system[COLUMNS * k + NV] / system[COLUMNS * k + k];
-        for (var i = lane; i < k; i += LANES) {
-            system[COLUMNS * i + NV] = fma(-system[COLUMNS * i + k], x, system[COLUMNS * i + NV]);
-        }
-        if (lane == 0u) {
-            answer[k] = x;
-        }
+    if (lane == NV) {
+        //{tell_answer}
     }
     workgroupBarrier();
 }
@@ -37,7 +31,7 @@ fn eliminate(lane: u32) {
 fn add_up(which: u32, lanes: u32) {
     var sum = 0.0;
     for (var k = 0u; k < lanes; k++) {
-        sum += system[LANES * which + k];
+        sum += sums[LANES * which + k];
     }
-    system[LANES * which] = sum;
+    sums[LANES * which] = sum;
 }

@@ -137,7 +137,6 @@ fn add_laws(t: Tile, lane: u32) {
     }
     let right = lane == NV;
     let column = min(lane, NV - 1u);
-    //{newton_sums}
     for (var c = t.contacts.x; c < t.contacts.y; c++) {
         let at = contact_row(t, c);
         // M Y, or g
@@ -149,7 +148,6 @@ fn add_laws(t: Tile, lane: u32) {
         let pushed = select(laws[LAW_QUADS * at].x * tile[NV * at + column], laws[LAW_QUADS * at + LAW_QUADS - 1u].w, right);
         //{newton_add_scalar_column}
     }
-    //{newton_keep_sums}
 }
 
 // z from the impulses themselves. `loaded`: first row of the tile in workgroup memory.
@@ -213,14 +211,14 @@ fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
             magnitude = max(magnitude, terms);
         }
     }
-    system[lane] = worst;
-    system[LANES + lane] = magnitude;
+    sums[lane] = worst;
+    sums[LANES + lane] = magnitude;
     workgroupBarrier();
     if (lane == 0u) {
         // the others have none
         for (var k = 1u; k < lanes_of_units(size); k++) {
-            worst = max(worst, system[k]);
-            magnitude = max(magnitude, system[LANES + k]);
+            worst = max(worst, sums[k]);
+            magnitude = max(magnitude, sums[LANES + k]);
         }
         residual = worst;
         rounding = 4.0 * EPSILON * magnitude;
@@ -231,9 +229,7 @@ fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
 
 // A step from z: of Newton, if one gets anything, or of alternating directions. Returns delta of the next one.
 fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
-    for (var k = lane; k < NV * COLUMNS; k += LANES) {
-        system[k] = select(0.0, 1.0, k % (COLUMNS + 1u) == 0u);
-    }
+    //{newton_clear_system}
     // merits after steps of several lengths, and before
     var merits: array<f32, SUMS>;
     // the laws of all rows twice, which one place in the code has: for the system, and for the step that its answer is for each of them
@@ -320,9 +316,8 @@ fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, la
         //{newton_barrier}
         return FIRST_DELTA;
     }
-    // the system's answer is all that is needed of it any more
     for (var k = 0u; k < SUMS; k++) {
-        system[LANES * k + lane] = merits[k];
+        sums[LANES * k + lane] = merits[k];
     }
     workgroupBarrier();
     if (lane < SUMS) {
@@ -331,15 +326,15 @@ fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, la
     workgroupBarrier();
     if (lane == 0u) {
         var best = 0u;
-        let merit = system[LANES * MERIT_NOW];
-        if (!(system[0] < 0.1 * merit)) {
+        let merit = sums[LANES * MERIT_NOW];
+        if (!(sums[0] < 0.1 * merit)) {
             for (var k = 1u; k < MERIT_NOW; k++) {
-                if (system[LANES * k] < system[LANES * best] || !finite(system[LANES * best])) {
+                if (sums[LANES * k] < sums[LANES * best] || !finite(sums[LANES * best])) {
                     best = k;
                 }
             }
         }
-        told = vec2<u32>(best, select(0u, 1u, system[LANES * best] < merit));
+        told = vec2<u32>(best, select(0u, 1u, sums[LANES * best] < merit));
     }
     let choice = workgroupUniformLoad(&told);
     let best = choice.x;

@@ -3,11 +3,13 @@
 //! Bits must not depend on that order, and no lane may touch what another one writes before the next barrier; who reads what nobody has written is found too.
 
 use super::layout::{NEWTON_SUMS, newton_lanes};
+use super::newton_templates::with_columns;
 use super::shaders::ELIMINATION;
 use super::tests::samples;
 use super::twin_newton::eliminated;
 use crate::gpu::{Chain, Device, Dispatch, Kernel};
 use crate::waiting::now;
+use std::cell::RefCell;
 
 /// Memory of a workgroup, and who touched what since the last barrier.
 struct Memory {
@@ -72,39 +74,39 @@ fn run_without_barriers([phases, lanes]: [usize; 2], phase: Phase<'_>, random: &
     }
 }
 
-/// Where the answer lies, behind the system with its right-hand side.
+/// Where the answer lies, behind the two columns that are told.
 fn answer(nv: usize) -> usize {
-    nv * (nv + 1)
+    2 * nv
 }
 
 /// Phases and lanes.
 fn size_of_eliminate(nv: usize) -> [usize; 2] {
-    [nv - 1 + nv, newton_lanes(nv)]
+    [nv + 1, newton_lanes(nv)]
 }
 
-fn eliminate(nv: usize, phase: usize, lane: usize, memory: &mut Memory) {
-    let (columns, lanes) = (nv + 1, newton_lanes(nv));
-    if phase + 1 < nv {
-        let k = phase;
-        let inverse = 1.0 / memory.get(columns * k + k);
-        for i in (k + 1 + lane / 8..nv).step_by(lanes / 8) {
-            let factor = -memory.get(columns * i + k) * inverse;
-            for j in (k + 1 + lane % 8..columns).step_by(8) {
-                let sum = factor.mul_add(memory.get(columns * k + j), memory.get(columns * i + j));
-                memory.set(columns * i + j, sum);
-            }
+/// What a lane does from one barrier to the next: it clears its column by the one that was told last, and tells its own if it is the next. `columns`: of every lane.
+fn eliminate(nv: usize, phase: usize, lane: usize, columns: &mut [Vec<f32>], memory: &mut Memory) {
+    let column = &mut columns[lane];
+    let at = |k: usize| nv * (k % 2);
+    if let Some(k) = phase.checked_sub(1) {
+        let factor = column[0] / memory.get(at(k));
+        for d in 1..nv {
+            column[d - 1] = (-memory.get(at(k) + d)).mul_add(factor, column[d]);
         }
-        return;
+        column[nv - 1] = factor;
     }
-    let k = nv - 1 - (phase + 1 - nv);
-    let x = memory.get(columns * k + nv) / memory.get(columns * k + k);
-    for i in (lane..k).step_by(lanes) {
-        let sum = (-memory.get(columns * i + k)).mul_add(x, memory.get(columns * i + nv));
-        memory.set(columns * i + nv, sum);
+    if phase < nv && lane == phase {
+        (0..nv).for_each(|d| memory.set(at(phase) + d, column[d]));
     }
-    if lane == 0 {
-        memory.set(answer(nv) + k, x);
+    if phase == nv && lane == nv {
+        (0..nv).for_each(|d| memory.set(answer(nv) + d, column[d]));
     }
+}
+
+/// The columns of a system of shape \[nv\]\[nv + 1\], each a lane's.
+fn columns(nv: usize, numbers: &[f32]) -> RefCell<Vec<Vec<f32>>> {
+    let number = |d: usize, lane: usize| if lane <= nv { numbers[(nv + 1) * d + lane] } else { 0.0 };
+    RefCell::new((0..newton_lanes(nv)).map(|lane| (0..nv).map(|d| number(d, lane)).collect()).collect())
 }
 
 fn add_up(lanes: usize, which: usize, memory: &mut Memory) {
@@ -133,8 +135,9 @@ fn system(nv: usize, random: &mut u32) -> Vec<f32> {
 
 /// The answer, lanes in any order, and how often one touched what another was at.
 fn solved(nv: usize, numbers: &[f32], random: &mut u32) -> (Vec<f32>, usize) {
-    let mut memory = Memory::new(numbers, answer(nv) + nv);
-    run(size_of_eliminate(nv), &|k, lane, memory| eliminate(nv, k, lane, memory), random, &mut memory);
+    let (mut memory, columns) = (Memory::new(&[], answer(nv) + nv), columns(nv, numbers));
+    let phase = |k: usize, lane: usize, memory: &mut Memory| eliminate(nv, k, lane, &mut columns.borrow_mut(), memory);
+    run(size_of_eliminate(nv), &phase, random, &mut memory);
     (memory.numbers[answer(nv)..].iter().map(|x| x.expect("an answer")).collect(), memory.races)
 }
 
@@ -158,8 +161,9 @@ fn a_system_is_solved_to_the_same_bits_in_whatever_order_the_lanes_run() {
         }
         // without barriers lanes take what others have not done yet
         if nv > 1 {
-            let mut memory = Memory::new(&numbers, answer(nv) + nv);
-            let phase = |k: usize, lane: usize, memory: &mut Memory| eliminate(nv, k, lane, memory);
+            let (mut memory, columns) = (Memory::new(&[0.0; 128], answer(nv) + nv), columns(nv, &numbers));
+            let phase =
+                |k: usize, lane: usize, memory: &mut Memory| eliminate(nv, k, lane, &mut columns.borrow_mut(), memory);
             run_without_barriers(size_of_eliminate(nv), &phase, &mut random, &mut memory);
             assert!(memory.races > 0, "nv {nv}");
         }
@@ -199,13 +203,17 @@ fn the_shader_solves_a_system_as_its_twin_does() {
     let mut random = 9u32;
     for nv in SIZES {
         let (len, lanes) = (nv * (nv + 1), newton_lanes(nv));
+        let elimination = with_columns(ELIMINATION, nv);
+        let column = (0..nv).map(|d| format!("column{d} = numbers[COLUMNS * {d}u + min(lane, NV)];\n"));
+        let column = column.collect::<Vec<_>>().concat();
         let source = format!(
             "@group(0) @binding(0) var<uniform> header: vec4<u32>;
             @group(0) @binding(1) var<storage, read_write> numbers: array<f32>;
-            const NV = {nv}u;\nconst LANES = {lanes}u;\nconst SYSTEM_LEN = {len}u;\n{ELIMINATION}
+            const NV = {nv}u;\nconst LANES = {lanes}u;\nconst SUMS = {NEWTON_SUMS}u;\n{elimination}
             @compute @workgroup_size(LANES) fn solve(@builtin(local_invocation_index) lane: u32) {{
-                for (var k = lane; k < SYSTEM_LEN; k += LANES) {{ system[k] = numbers[k]; }}
+                {column}
                 eliminate(lane);
+                storageBarrier();
                 if (lane < NV) {{ numbers[lane] = answer[lane]; }}
             }}"
         );

@@ -510,17 +510,18 @@ impl Layout {
         (self.contact_rows() + 1) / 4
     }
 
-    /// Its system with the right-hand side, shape \[nv\]\[nv + 1\], or sums of the invocations.
-    pub fn newton_system_len(&self) -> usize {
-        (self.nv * (self.nv + 1)).max(NEWTON_SUMS * newton_lanes(self.nv))
-    }
-    /// Rows of a tile of Y, which are whole contacts: as many as a world has at most, if there is room for so many beside the system, its answer, z and the magnitudes; none where there is no room for
-    /// one contact, and so no Newton.
+    /// Rows of a tile of Y, which are whole contacts: as many as a world has at most, if there is room for so many beside columns of the system, sums of the invocations, answer, z and magnitudes;
+    /// none where there is no room for one contact, or no invocation for the right-hand side, and so no Newton.
     pub fn newton_tile_rows(&self) -> usize {
+        let lanes = newton_lanes(self.nv);
+        if self.nv >= lanes {
+            return 0;
+        }
         // every array begins at a multiple of four numbers
         let padded = |len: usize| len.next_multiple_of(4);
         let scalars = padded(self.newton_scalar_room()) + padded(SCALAR_OWN * self.newton_scalar_room());
-        let others = padded(self.newton_system_len()) + 3 * padded(self.nv) + padded(2) + padded(1) + scalars;
+        let system = 2 * padded(self.nv) + NEWTON_SUMS * lanes;
+        let others = system + 3 * padded(self.nv) + padded(2) + padded(1) + scalars;
         // Y of a row, its law, and its share of what is asked of its contact
         let own = if self.patches { 0 } else { CONTACT_OWN.div_ceil(3) };
         let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads() + own);

@@ -82,22 +82,22 @@ pub(super) fn loops_of_newton(l: &Layout, contacts: usize) -> [usize; 3] {
     // the velocities of a patch
     let felt = if l.patches { nv / AT_A_TIME } else { 0 };
     let felt_step = 2 * felt + NEWTON_SUMS;
-    // contacts and scalar rows of an invocation; rows and columns of the system, of those from k on
+    // contacts and scalar rows of an invocation
     let own = units / lanes + 2 * tiles;
-    let (own_rows, own_columns) = (|k: usize| (nv - k).div_ceil(lanes / 8), |k: usize| (nv + 1 - k).div_ceil(8));
-    let load = tiles * (2 + tile_rows * nv / lanes);
+    let load = tiles * (3 + tile_rows * nv / lanes + own);
     let reload = if tiles > 1 { load } else { 0 };
     // z, the residuals, and the largest of all invocations
+    // the scalar rows that act are found once
+    let listing = 2 * scalars.div_ceil(lanes) * (1 + scalars) + 2 * scalars;
     let certificate = 2 * (tiles + reload) + units + own * (1 + felt) + lanes;
     let add = tiles + units;
-    let elimination = 3 * nv + (1..nv).map(|k| own_rows(k) * (1 + own_columns(k))).sum::<usize>();
-    let step = 3 + nv * (nv + 1) / lanes + 2 * (tiles + reload + own * (1 + nv.max(felt_step))) + add + elimination;
-    let choice = 2 * NEWTON_SUMS + lanes + (1 + of_contact) * own;
+    let step = 3 + 2 * (tiles + reload + own * (1 + nv.max(felt_step))) + add + nv;
+    let choice = 2 * NEWTON_SUMS + lanes + tiles + reload + (1 + of_contact) * own;
     // with z before them
     let swept = 2 * felt + DISC_STEPS + SECULAR_STEPS + 1;
     let sweep = 1 + tiles + reload + units + contacts.min(l.most_patches()) * swept;
     let sweeps = tiles + reload + units + STEP_SWEEPS * sweep;
-    [2 + load + certificate, 1 + step + choice + sweeps + certificate, 1 + step + certificate]
+    [2 + listing + load + certificate + own, 1 + step + choice + sweeps + certificate, 1 + step + certificate]
 }
 
 /// Iterations of all loops that so many turns take.

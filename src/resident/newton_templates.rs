@@ -192,14 +192,13 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             _ => (j == last).then(|| "lack".to_owned()),
         }),
         // a column of the system
-        "sums" => each(&|d| format!("var sum{d} = system[COLUMNS * {d}u + lane];")),
-        "keep_sums" => each(&|d| format!("system[COLUMNS * {d}u + lane] = sum{d};")),
+        "clear_system" => each(&|d| format!("column{d} = select(0.0, 1.0, lane == {d}u);")),
         "add_contact_column" => each(&|d| {
             let y = |i: usize| format!("tile[NV * at + {}u]", nv * i + d);
-            let sum = (0..rows).fold(format!("sum{d}"), |sum, i| format!("fma({}, pushed{i}, {sum})", y(i)));
-            format!("sum{d} = {sum};")
+            let sum = (0..rows).fold(format!("column{d}"), |sum, i| format!("fma({}, pushed{i}, {sum})", y(i)));
+            format!("column{d} = {sum};")
         }),
-        "add_scalar_column" => each(&|d| format!("sum{d} = fma(tile[NV * at + {d}u], pushed, sum{d});")),
+        "add_scalar_column" => each(&|d| format!("column{d} = fma(tile[NV * at + {d}u], pushed, column{d});")),
         "length" => {
             let lengths = LENGTHS.iter().enumerate();
             lengths.map(|(k, a)| format!("if (best == {k}u) {{ length = {a:e}f; }}\n")).collect()
@@ -208,6 +207,27 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of Newton {other}\n"),
     }
+}
+
+/// The template of the elimination for so many unknowns.
+pub(super) fn with_columns(text: &str, nv: usize) -> String {
+    let each = |line: &dyn Fn(usize) -> String| (0..nv).map(|d| line(d) + "\n").collect::<String>();
+    let component = |k: usize| ["x", "y", "z", "w"][k % 4];
+    let column = each(&|d| format!("var<private> column{d}: f32;"));
+    let number = |d: usize| if d < nv { format!("column{d}") } else { "0.0".to_owned() };
+    let quads = (0..nv.div_ceil(4)).map(|q| {
+        let four = [0, 1, 2, 3].map(|k| number(4 * q + k)).join(", ");
+        format!("pivots[first + {q}u] = vec4<f32>({four});\n")
+    });
+    let clear = (1..nv).map(|d| {
+        let pivot = format!("pivots[first + {}u].{}", d / 4, component(d));
+        format!("column{} = fma(-{pivot}, factor, column{d});\n", d - 1)
+    });
+    let clear = clear.collect::<String>() + &format!("column{} = factor;\n", nv - 1);
+    text.replace("//{column}\n", &column)
+        .replace("//{tell_column}\n", &quads.collect::<String>())
+        .replace("//{clear_column}\n", &clear)
+        .replace("//{tell_answer}\n", &each(&|d| format!("answer[{d}u] = column{d};")))
 }
 
 /// The numbers of a contact that Newton asks for, where they lie in `rows`: b, λ, W of its own, friction, and what it keeps.

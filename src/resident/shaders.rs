@@ -7,7 +7,7 @@ use super::layout::{
     SCALAR_HEAD, SCALAR_OWN, VERTEX, newton_lanes,
 };
 use super::loops::{STEP_SWEEPS, rounds_of_sweeps};
-use super::newton_templates::with_newton;
+use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
 use super::split::Split;
@@ -140,7 +140,8 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
     if newton {
         let split = Split::new(plan.settings.compliance);
-        template("newton", &with_newton(&format!("{PROBLEM}{ELIMINATION}{NEWTON}"), formulas, &split, layout));
+        let elimination = with_columns(ELIMINATION, layout.nv);
+        template("newton", &with_newton(&format!("{PROBLEM}{elimination}{NEWTON}"), formulas, &split, layout));
     }
     template("finish", FINISH);
     all
@@ -201,7 +202,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("STEP_SWEEPS", STEP_SWEEPS),
         ("LIST", LIST),
         ("LANES", newton_lanes(l.nv)),
-        ("SYSTEM_LEN", l.newton_system_len()),
         ("TILE_ROWS", l.newton_tile_rows()),
         ("TILE_CONTACTS", l.newton_tile_contacts()),
         ("CONTACT_ROWS", l.contact_rows()),

@@ -291,29 +291,20 @@ impl Twin<'_> {
     }
 }
 
-/// The answer of a system of `nv` unknowns with its right-hand side as last column: Gauss without pivots.
+/// The answer of a system of `nv` unknowns with its right-hand side as last column: Gauss and Jordan without pivots.
 pub(super) fn eliminated(nv: usize, mut system: Vec<f32>) -> Vec<f32> {
     let columns = nv + 1;
     for k in 0..nv {
-        let (above, below) = system.split_at_mut(columns * (k + 1));
-        let pivot = &above[columns * k..];
-        let inverse = 1.0 / pivot[k];
-        for row in below.chunks_exact_mut(columns) {
-            let factor = -row[k] * inverse;
-            for j in k + 1..columns {
-                row[j] = factor.mul_add(pivot[j], row[j]);
+        let pivots: Vec<f32> = (0..nv).map(|i| system[columns * i + k]).collect();
+        for j in k..columns {
+            let factor = system[columns * k + j] / pivots[k];
+            for i in (0..nv).filter(|i| *i != k) {
+                system[columns * i + j] = (-pivots[i]).mul_add(factor, system[columns * i + j]);
             }
+            system[columns * k + j] = factor;
         }
     }
-    let mut answer = vec![0.0; nv];
-    for k in (0..nv).rev() {
-        let x = system[columns * k + nv] / system[columns * k + k];
-        for i in 0..k {
-            system[columns * i + nv] = (-system[columns * i + k]).mul_add(x, system[columns * i + nv]);
-        }
-        answer[k] = x;
-    }
-    answer
+    (0..nv).map(|d| system[columns * d + nv]).collect()
 }
 
 /// m x
