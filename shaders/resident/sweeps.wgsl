@@ -1,5 +1,7 @@
 // Stages `velocity_sweeps` and `position_sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; a world where it does not contract is listed, and Newton goes on.
 //{jacobi_private}
+// which scalar rows act, a bit each: every sweep asks
+var<private> acting: array<u32, ACTING_WORDS>;
 
 // z from the impulses themselves, and the residual and its rounding floor: of that what counts as solved.
 fn certify(count: u32, w: u32) -> bool {
@@ -9,9 +11,10 @@ fn certify(count: u32, w: u32) -> bool {
         //{patch_ask_add}
         //{add_contact}
     }
-    for (var s = 0u; s < SCALAR_COUNT; s++) {
-        let scalar = SCALAR + SCALAR_LEN * s;
-        if (motion[scalar * header.stride + w] != 0.0) {
+    for (var i = 0u; i < ACTING_WORDS; i++) {
+        for (var left = acting[i]; left != 0u; left &= left - 1u) {
+            let s = 32u * i + firstTrailingBit(left);
+            let scalar = SCALAR + SCALAR_LEN * s;
             //{add_scalar}
         }
     }
@@ -28,9 +31,10 @@ fn certify(count: u32, w: u32) -> bool {
         residual = max(residual, error);
         magnitude = max(magnitude, size);
     }
-    for (var s = 0u; s < SCALAR_COUNT; s++) {
-        let scalar = SCALAR + SCALAR_LEN * s;
-        if (motion[scalar * header.stride + w] != 0.0) {
+    for (var i = 0u; i < ACTING_WORDS; i++) {
+        for (var left = acting[i]; left != 0u; left &= left - 1u) {
+            let s = 32u * i + firstTrailingBit(left);
+            let scalar = SCALAR + SCALAR_LEN * s;
             let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
             var error = 0.0;
             var size = 0.0;
@@ -51,9 +55,10 @@ fn sweep(count: u32, w: u32) {
         //{patch_ask_sweep}
         //{sweep_contact}
     }
-    for (var s = 0u; s < SCALAR_COUNT; s++) {
-        let scalar = SCALAR + SCALAR_LEN * s;
-        if (motion[scalar * header.stride + w] != 0.0) {
+    for (var i = 0u; i < ACTING_WORDS; i++) {
+        for (var left = acting[i]; left != 0u; left &= left - 1u) {
+            let s = 32u * i + firstTrailingBit(left);
+            let scalar = SCALAR + SCALAR_LEN * s;
             let bias = motion[(scalar + 2u + header.problem) * header.stride + w];
             //{sweep_scalar}
         }
@@ -81,6 +86,10 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
             let velocity = SCALAR_IMPULSE + s;
             rows[(velocity + SCALAR_COUNT) * header.stride + w] = rows[velocity * header.stride + w];
         }
+    }
+    for (var s = 0u; s < SCALAR_COUNT; s++) {
+        let acts = motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0;
+        acting[s / 32u] |= select(0u, 1u, acts) << (s % 32u);
     }
     var solved = false;
     var going = true;

@@ -268,6 +268,11 @@ impl Layout {
         self.joint_rows + self.equality_rows
     }
 
+    /// Words with a bit for every scalar row; one where there is none, since no array is empty.
+    pub fn acting_words(&self) -> usize {
+        self.scalar_rows().div_ceil(32).max(1)
+    }
+
     /// Numbers of a pair in the table, of a contact in the `contact` buffer, and of what is remembered of one.
     pub fn pair_len(&self) -> usize {
         PAIR_LEN + if self.patches { PATCH_PAIR_LEN } else { 0 }

@@ -56,19 +56,19 @@ pub(super) fn loops_of_contacts(pairs: usize, patches: bool) -> usize {
 /// Iterations of all loops of a sweep.
 fn loops_of_a_sweep(l: &Layout) -> usize {
     // the cone of a disc, and the secular equation of the ellipsoid
-    1 + l.capacity + l.scalar_rows() + l.most_patches() * (DISC_STEPS + SECULAR_STEPS + 1)
+    1 + l.capacity + l.scalar_rows() + l.acting_words() + l.most_patches() * (DISC_STEPS + SECULAR_STEPS + 1)
 }
 
 /// Iterations of all loops of one round of sweeps.
 pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
     let check_every = plan.settings.check_every.max(1) as usize;
     // the sweeps, and the two passes of the certificate
-    1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows())
+    1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows() + l.acting_words())
 }
 
 /// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.
 pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
-    let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows()));
+    let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows() + l.acting_words()));
     let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
     rounds.min(left / loops_of_a_round(plan, l))
 }

@@ -206,6 +206,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("TILE_CONTACTS", l.newton_tile_contacts()),
         ("CONTACT_ROWS", l.contact_rows()),
         ("CONTACT_OWN", CONTACT_OWN),
+        ("ACTING_WORDS", l.acting_words()),
         ("SCALAR_ROOM", l.newton_scalar_room()),
         ("SCALAR_OWN", SCALAR_OWN),
         ("LAW_QUADS", l.law_quads()),
