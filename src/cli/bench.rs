@@ -19,8 +19,9 @@ use std::path::PathBuf;
 /// Options of `bench`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every combination of model, number of worlds, backend and precision is warmed up and then measured. World-steps per CPU-second divide by the processor \
-time of all threads (Linux); the stages are thread time, µs a world-step. Residuals are those of the measured steps. The options --batches, \
+Every combination of model, number of worlds, backend and precision is warmed up and then measured. A world-step is one world by one dt, a substep. \
+World-steps per CPU-second divide by the processor time of all threads (Linux); the stages are thread time, µs a world-step; shaders of the backend gpu are \
+timed one by one, in steps of their own after the others. Residuals are those of the measured steps. The options --batches, \
 --backends and --precisions of earlier versions are other names of --worlds, --backend and --precision.
 
 Examples:
@@ -63,6 +64,9 @@ pub struct Arguments {
         value_parser = choice(PRECISIONS)
     )]
     precision: Vec<Precision>,
+    /// Substeps of a step: so often a step goes on by dt, with the same control, before the worlds are looked at.
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    substeps: u32,
     /// Steps before the clock starts.
     #[arg(long, value_name = "T", default_value_t = 100)]
     warm_up: u64,
@@ -80,6 +84,8 @@ struct Measurement {
     precision: &'static str,
     worlds: usize,
     steps: u64,
+    /// Substeps of each step.
+    substeps: u32,
     dt: f64,
     integrator: &'static str,
     seconds: f64,
@@ -137,6 +143,8 @@ struct MachineLimits {
 
 /// Steps that are measured.
 const STEPS: u64 = 200;
+/// Most steps whose shaders are timed.
+const TIMED: u64 = 50;
 /// Worlds whose operations are counted, the first ones of the batch.
 const COUNTED: usize = 32;
 
@@ -169,6 +177,7 @@ pub fn run(a: &Arguments) -> Outcome {
 /// What was measured, and whether any world ended in a finite state.
 fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> Outcome<(Measurement, Outcome)> {
     let mut run = Run::new(model, batch, &a.step, STEPS)?;
+    run.substeps = a.substeps;
     let bar = progress::bar(a.warm_up + run.steps, "steps", a.json);
     for _ in 0..a.warm_up {
         run.step(None)?;
@@ -176,7 +185,9 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
     }
     let mut tally = Tally::new(run.worlds.world_count());
     let asked = run.worlds.device_work().unwrap_or_default();
-    run.worlds.set_profile(true);
+    // a clock between shaders keeps them from following each other
+    let on_cpu = run.worlds.backend() != Backend::Gpu;
+    run.worlds.set_profile(on_cpu);
     (run.stepping, run.cpu) = Default::default();
     for _ in 0..run.steps {
         run.step(None)?;
@@ -184,12 +195,20 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let world_steps = run.steps as f64 * run.worlds.world_count() as f64;
-    let seconds = run.stepping.as_secs_f64();
+    let of_steps = |steps: u64| steps as f64 * f64::from(a.substeps) * run.worlds.world_count() as f64;
+    let (world_steps, timed) = (of_steps(run.steps), run.steps.min(TIMED));
+    let timed_world_steps = of_steps(timed);
+    let (seconds, cpu) = (run.stepping.as_secs_f64(), run.cpu);
+    let work = run.worlds.device_work().map(|work| DeviceStep::new(work.since(asked), run.steps));
+    if !on_cpu {
+        run.worlds.set_profile(true);
+        for _ in 0..timed {
+            run.step(None)?;
+        }
+    }
     let times = run.worlds.stage_times();
     let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
     // in f64 the sweeps are others
-    let on_cpu = run.worlds.backend() != Backend::Gpu;
     let counted = if batch.precision == Precision::F32 && on_cpu { Some(count(a, model, batch)?) } else { None };
     let share_of_limit = counted.map(|counted| {
         let share =
@@ -213,15 +232,16 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         precision: name_of(PRECISIONS, &batch.precision),
         worlds: run.worlds.world_count(),
         steps: run.steps,
+        substeps: a.substeps,
         dt: run.worlds.dt(),
         integrator: name_of(INTEGRATORS, &run.worlds.integrator()),
         seconds,
         world_steps_per_second: world_steps / seconds,
-        cpu_seconds: run.cpu,
-        world_steps_per_cpu_second: run.cpu.map(|s| world_steps / s),
+        cpu_seconds: cpu,
+        world_steps_per_cpu_second: cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
-        device_work: run.worlds.device_work().map(|work| DeviceStep::new(work.since(asked), run.steps)),
-        shaders_us: run.worlds.shader_times().into_iter().map(|(name, s)| (name, 1e6 * s / world_steps)).collect(),
+        device_work: work,
+        shaders_us: run.worlds.shader_times().into_iter().map(|(name, s)| (name, 1e6 * s / timed_world_steps)).collect(),
         bytes_per_world,
         notes: run.notes(),
         summary: tally.summary(),
@@ -233,6 +253,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
 fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<[f64; Stage::ALL.len()]> {
     let worlds = Worlds::counting(model, COUNTED, a.step.settings(batch))?;
     let mut run = Run::of(worlds, &a.step, STEPS)?;
+    run.substeps = a.substeps;
     for _ in 0..a.warm_up {
         run.step(None)?;
     }
@@ -240,7 +261,7 @@ fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<[f64; Stage::ALL
     for _ in 0..run.steps {
         run.step(None)?;
     }
-    let world_steps = run.steps as f64 * COUNTED as f64;
+    let world_steps = run.steps as f64 * f64::from(a.substeps) * COUNTED as f64;
     Ok(run.worlds.stage_times().operations.map(|n| n as f64 / world_steps))
 }
 

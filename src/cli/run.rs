@@ -17,6 +17,8 @@ pub struct Run {
     pub worlds: Worlds,
     /// Number of steps to do.
     pub steps: u64,
+    /// Substeps of each.
+    pub substeps: u32,
     /// Time spent in steps so far.
     pub stepping: Duration,
     /// Processor time of all threads spent in steps so far, s; none where the system does not tell.
@@ -44,6 +46,7 @@ impl Run {
             all_alike: count > 1 && options.noise == 0.0 && driver.is_shared(),
             worlds,
             steps: options.steps.unwrap_or(steps),
+            substeps: 1,
             stepping: Duration::ZERO,
             cpu: None,
             driver,
@@ -55,7 +58,7 @@ impl Run {
     pub fn step(&mut self, see: Option<See<'_>>) -> Outcome<u64> {
         self.driver.drive(self.done, &mut self.worlds);
         let (start, cpu) = (Instant::now(), cpu_time());
-        self.worlds.step_inspected(1, see)?;
+        self.worlds.step_inspected(self.substeps, see)?;
         self.stepping += start.elapsed();
         if let (Some(before), Some(after)) = (cpu, cpu_time()) {
             self.cpu = Some(self.cpu.unwrap_or(0.0) + after - before);

@@ -12,7 +12,7 @@ pub(super) const NEWTON_LIMIT: usize = 20;
 /// Where Newton is at a loss: so many steps of it, then so many of alternating directions, which find the modes of most, then Newton again, and so on, so often at most.
 pub(super) const NEWTON_LEG: usize = 8;
 pub(super) const SPLIT_LEG: usize = 9;
-const LEGS: usize = 3;
+const LEGS: usize = 1;
 /// Degrees of freedom that an iteration over those of a patch is for.
 pub(super) const AT_A_TIME: usize = 8;
 /// Sweeps after each step of Newton: they find which rows act.

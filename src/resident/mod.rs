@@ -28,6 +28,8 @@ mod shaders;
 mod split;
 mod templates;
 #[cfg(test)]
+mod proof;
+#[cfg(test)]
 mod tests;
 mod twin;
 mod twin_jacobi;
@@ -110,8 +112,6 @@ pub(crate) struct Answer {
 pub(crate) struct Outcome {
     /// The certificate of the substeps done.
     pub report: WorldReport,
-    /// Whether it halted.
-    pub halted: bool,
     /// Whether that was for want of room for its contacts.
     pub no_room: bool,
 }
@@ -483,6 +483,10 @@ impl Answer {
     pub fn done(&self) -> &[f32] {
         self.column(self.outcome + layout::DONE)
     }
+    /// Whether the `i`-th world halted.
+    pub fn has_halted(&self, i: usize) -> bool {
+        self.column(self.outcome + layout::HALT)[i] != 0.0
+    }
     /// What became of the `i`-th world.
     pub fn outcome(&self, i: usize) -> Outcome {
         outcome(&|k| self.numbers[(self.outcome + k) * self.stride + i])
@@ -533,5 +537,5 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
         ..WorldReport::default()
     };
     let why = number(layout::HALT);
-    Outcome { report, halted: why != 0.0, no_room: why == layout::NO_ROOM }
+    Outcome { report, no_room: why == layout::NO_ROOM }
 }

@@ -152,14 +152,14 @@ fn the_recorded_quantities_give_the_bits_of_the_functions() {
 }
 
 /// The shaders of the quantities of a model.
-fn observers(plan: &Plan, layout: &Layout) -> Vec<Shader> {
+pub(super) fn observers(plan: &Plan, layout: &Layout) -> Vec<Shader> {
     let all = quantities(&plan.model);
     let len = all.iter().map(|quantity| quantity.len(&plan.model)).sum();
     observation::observers(plan, layout, &observation::recorded(plan, layout, &all), len).0
 }
 
 /// The example models with points, swept by Jacobi, and with patches.
-fn every_plan() -> Vec<(&'static str, Plan)> {
+pub(super) fn every_plan() -> Vec<(&'static str, Plan)> {
     let mut all: Vec<_> = MODELS.map(|name| (name, plan(name))).into();
     all.push(("ant", plan_with("ant", Integrator::Rk4)));
     all.extend(jacobi_plans());

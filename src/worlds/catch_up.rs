@@ -16,6 +16,8 @@ use crate::report::WorldReport;
 use crate::resident::{Answer, Given, Resident, StageComparison};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
 use crate::waiting::now;
+use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// The parameters that the device knows.
@@ -67,6 +69,45 @@ fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world
     x.get(world % R::LANES).to_f64() as f32
 }
 
+/// Tiles that a thread takes in at a time.
+const TAKEN_IN: usize = 64;
+/// Halted worlds that are worth a thread.
+const FEW: usize = 2;
+
+/// Makes state and reports of some worlds what a device leaves of those from the `first` of its answer on.
+fn take_in_part<R: Pack>(
+    answer: &Answer,
+    first: usize,
+    [q, v]: [&mut [R]; 2],
+    reports: &mut [WorldReport],
+    behind: &mut [bool],
+    forgets: &mut [bool],
+) {
+    let worlds = first..first + reports.len();
+    let done = &answer.done()[worlds.clone()];
+    let tiles = reports.len().div_ceil(R::LANES);
+    let [nq, nv] = [q.len() / tiles, v.len() / tiles];
+    let brought = if answer.has_state { [nq, nv] } else { [0; 2] };
+    for (components, start, state) in [(brought[0], 0, q), (brought[1], nq, v)] {
+        for k in 0..components {
+            for (i, x) in answer.column(start + k)[worlds.clone()].iter().enumerate() {
+                // a world that never began stays as the host has it, to the bit
+                if done[i] > 0.0 || behind[i] {
+                    state[i / R::LANES * components + k].set(i % R::LANES, R::Scalar::from_f64(f64::from(*x)));
+                }
+            }
+        }
+    }
+    for (i, done) in done.iter().enumerate() {
+        behind[i] = !answer.has_state && (behind[i] || *done > 0.0);
+        reports[i] = reports[i].begun();
+        if *done > 0.0 {
+            reports[i] = WorldReport { unsolved_in_a_row: 0, ..answer.outcome(first + i).report };
+            forgets[i] = false;
+        }
+    }
+}
+
 impl<R: Pack> OnDevice<R> {
     /// Waits for what the device leaves: state and reports, and of the worlds that halted what they remember. Nothing of the host's changes.
     pub(super) async fn arrived(&mut self) -> Result<Arrived> {
@@ -77,12 +118,10 @@ impl<R: Pack> OnDevice<R> {
         let can_grow = resident.can_grow();
         let mut halted = Halted::default();
         for answer in &answers {
-            for (i, world) in answer.worlds.clone().enumerate() {
+            for (i, world) in answer.worlds.clone().enumerate().filter(|(i, _)| answer.has_halted(*i)) {
                 let outcome = answer.outcome(i);
-                if outcome.halted {
-                    halted.steps.push((outcome.report.steps, world));
-                    halted.crowded |= outcome.no_room && can_grow;
-                }
+                halted.steps.push((outcome.report.steps, world));
+                halted.crowded |= outcome.no_room && can_grow;
             }
         }
         // the host knows what those remember that it had, and that have not begun
@@ -152,7 +191,7 @@ impl<R: Pack> Core<R> {
         call: &Call<'_>,
     ) -> Result<()> {
         let arrived = arrived.map_err(|error| on.fail(&mut self.memory, error))?;
-        let halted = self.take_in(on, arrived);
+        let halted = self.take_in(on, arrived)?;
         // from here on nothing of the call depends on the device
         if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
             on.lose(&mut self.memory);
@@ -285,36 +324,25 @@ impl<R: Pack> Core<R> {
     }
 
     /// Makes state, reports and memory what the device leaves; the worlds that halted are yet to be stepped.
-    fn take_in(&mut self, on: &mut OnDevice<R>, arrived: Arrived) -> Halted {
+    fn take_in(&mut self, on: &mut OnDevice<R>, arrived: Arrived) -> Result<Halted> {
         let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
         let Arrived { answers, halted, told, states } = arrived;
         on.brought.forget_late();
         on.brought.take_numbers(&answers, &halted.steps);
-        for report in &mut self.reports {
-            *report = report.begun();
-        }
         for answer in &answers {
-            let (first, done) = (answer.worlds.start, answer.done());
-            let behind = &mut on.brought.behind[answer.worlds.clone()];
-            let brought = if answer.has_state { [nq, nv] } else { [0; 2] };
-            for (components, start, state) in [(brought[0], 0, &mut self.q), (brought[1], nq, &mut self.v)] {
-                for k in 0..components {
-                    for (i, x) in answer.column(start + k).iter().enumerate() {
-                        let (tile, lane) = ((first + i) / R::LANES, (first + i) % R::LANES);
-                        // a world that never began stays as the host has it, to the bit
-                        if done[i] > 0.0 || behind[i] {
-                            state[tile * components + k].set(lane, R::Scalar::from_f64(f64::from(*x)));
-                        }
-                    }
-                }
-            }
-            behind.iter_mut().zip(done).for_each(|(b, done)| *b = !answer.has_state && (*b || *done > 0.0));
-            for (i, world) in answer.worlds.clone().enumerate() {
-                if done[i] > 0.0 {
-                    self.reports[world] = WorldReport { unsolved_in_a_row: 0, ..answer.outcome(i).report };
-                    on.forgets[world] = false;
-                }
-            }
+            let Range { start, end } = answer.worlds;
+            let tiles = start / R::LANES..end.div_ceil(R::LANES);
+            // threads take in some tiles at a time
+            let worlds = TAKEN_IN * R::LANES;
+            let parts = (self.q[tiles.start * nq..tiles.end * nq].par_chunks_mut(TAKEN_IN * nq))
+                .zip(self.v[tiles.start * nv..tiles.end * nv].par_chunks_mut(TAKEN_IN * nv))
+                .zip(self.reports[start..end].par_chunks_mut(worlds))
+                .zip(on.brought.behind[start..end].par_chunks_mut(worlds))
+                .zip(on.forgets[start..end].par_chunks_mut(worlds))
+                .enumerate();
+            self.threads.each(parts, |(part, ((((q, v), reports), behind), forgets))| {
+                take_in_part(answer, part * worlds, [q, v], reports, behind, forgets);
+            })?;
         }
         self.put_states(on, states);
         for (world, of) in told {
@@ -330,7 +358,7 @@ impl<R: Pack> Core<R> {
         }
         on.tell_anew(false);
         *on.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        halted
+        Ok(halted)
     }
 
     /// Steps the worlds that halted (substeps done, world) through those that they missed.
@@ -343,13 +371,14 @@ impl<R: Pack> Core<R> {
         halted.sort_unstable();
         for together in halted.chunk_by(|a, b| a.0 == b.0) {
             let missed = call.substeps - together[0].0;
-            let most = self.plan.most_tiles() * R::LANES;
+            // few worlds, and hard ones: every thread has its share
+            let share = together.len().div_ceil(self.threads.count()).max(FEW);
+            let most = share.min(self.plan.most_tiles() * R::LANES);
             let parts: Vec<Vec<usize>> =
                 together.chunks(most).map(|part| part.iter().map(|(_, world)| *world).collect()).collect();
             let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, call)).collect();
             let plan = &self.plan;
             let stepped = Mutex::new(Vec::new());
-            use rayon::prelude::*;
             self.threads.each(gathered.into_par_iter(), |mut some| {
                 let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
