@@ -62,10 +62,10 @@ fn gpus() -> (Vec<Value>, Vec<[String; 5]>, bool) {
     (Vec::new(), Vec::new(), false)
 }
 
-/// Why the backend `auto` took the CPU, as the end of a sentence. It does not look for GPUs: some drivers write to stderr when asked.
+/// Why the backend `auto` took the CPU, as the end of a sentence.
 pub fn why_cpu() -> &'static str {
     if cfg!(feature = "gpu") {
-        " (chosen by auto, needs no GPU; --backend hybrid solves on one)"
+        " (chosen by auto: there is no GPU with memory of its own, or too few worlds for it; --backend gpu asks for one)"
     } else {
         " (this build has no GPU support)"
     }

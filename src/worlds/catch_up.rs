@@ -71,8 +71,6 @@ fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world
 
 /// Tiles that a thread takes in at a time.
 const TAKEN_IN: usize = 64;
-/// Halted worlds that are worth a thread.
-const FEW: usize = 2;
 
 /// Makes state and reports of some worlds what a device leaves of those from the `first` of its answer on.
 fn take_in_part<R: Pack>(
@@ -369,26 +367,25 @@ impl<R: Pack> Core<R> {
         call: &Call<'_>,
     ) -> Result<()> {
         halted.sort_unstable();
-        for together in halted.chunk_by(|a, b| a.0 == b.0) {
-            let missed = call.substeps - together[0].0;
-            // few worlds, and hard ones: every thread has its share
-            let share = together.len().div_ceil(self.threads.count()).max(FEW);
-            let most = share.min(self.plan.most_tiles() * R::LANES);
-            let parts: Vec<Vec<usize>> =
-                together.chunks(most).map(|part| part.iter().map(|(_, world)| *world).collect()).collect();
-            let gathered: Vec<_> = parts.into_iter().map(|worlds| self.gather(worlds, call)).collect();
-            let plan = &self.plan;
-            let stepped = Mutex::new(Vec::new());
-            self.threads.each(gathered.into_par_iter(), |mut some| {
-                let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
-                some.step(plan, &mut worker, missed, call.see);
-                workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
-                stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
-            })?;
-            for some in stepped.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                self.put_back(some);
-            }
+        // few worlds, and hard ones: every thread has its share; who looks at blocks is shown whole tiles
+        let share = halted.len().div_ceil(self.threads.count()).max(1);
+        let most = if call.see.is_some() { usize::MAX } else { share }.min(self.plan.most_tiles() * R::LANES);
+        let together = halted.chunk_by(|a, b| a.0 == b.0).flat_map(|alike| alike.chunks(most));
+        let parts: Vec<(u32, Vec<usize>)> =
+            together.map(|part| (part[0].0, part.iter().map(|(_, world)| *world).collect())).collect();
+        let gathered: Vec<_> = parts.into_iter().map(|(done, worlds)| (done, self.gather(worlds, call))).collect();
+        let plan = &self.plan;
+        let stepped = Mutex::new(Vec::new());
+        // those that missed most take longest
+        self.threads.each(gathered.into_par_iter().with_max_len(1), |(done, mut some)| {
+            let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
+            some.step(plan, &mut worker, call.substeps - done, call.see);
+            workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+            stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
+        })?;
+        for some in stepped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.put_back(some);
         }
         Ok(())
     }
