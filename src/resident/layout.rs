@@ -532,8 +532,8 @@ impl Layout {
         let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads() + own);
         let of_contact = self.contact_rows();
         let all = of_contact * self.capacity + self.scalar_rows();
-        // most worlds have no more rows than degrees of freedom; what their workgroups do not take is left for others, and for the cache
-        let usual = if self.patches { all } else { self.nv.max(USUAL_ROWS) };
+        // few worlds have more rows than twice their degrees of freedom; what their workgroups do not take is left for others, and for the cache
+        let usual = if self.patches { all } else { (2 * self.nv).max(USUAL_ROWS) };
         (room / of_contact * of_contact).min(all.min(usual).next_multiple_of(of_contact))
     }
 
