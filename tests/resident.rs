@@ -378,7 +378,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     let (control, down) = (4 * (count * model.nu()) as u64, 4 * (count * (model.nq() + model.nv() + 11)) as u64);
     assert_eq!(asked(&mut worlds), (27, 1, control, down));
     // what has not changed is there, and what is drawn is drawn there: a seed, the first world and the laws go up
-    for (draw, dispatches, up) in [(false, 9, 0), (true, 10, 4 * (6 + 3 * model.nu()) as u64), (false, 9, 0)] {
+    for (draw, dispatches, up) in [(false, 10, 0), (true, 11, 4 * (6 + 3 * model.nu()) as u64), (false, 10, 0)] {
         if draw {
             worlds.draw_control(7);
         }
