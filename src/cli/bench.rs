@@ -241,7 +241,12 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
         world_steps_per_cpu_second: cpu.map(|s| world_steps / s),
         stages_us: Stage::ALL.iter().map(|s| (s.name(), 1e6 * times.of(*s) / world_steps)).collect(),
         device_work: work,
-        shaders_us: run.worlds.shader_times().into_iter().map(|(name, s)| (name, 1e6 * s / timed_world_steps)).collect(),
+        shaders_us: run
+            .worlds
+            .shader_times()
+            .into_iter()
+            .map(|(name, s)| (name, 1e6 * s / timed_world_steps))
+            .collect(),
         bytes_per_world,
         notes: run.notes(),
         summary: tally.summary(),

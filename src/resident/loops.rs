@@ -84,11 +84,11 @@ pub(super) fn loops_of_newton(l: &Layout, contacts: usize) -> [usize; 3] {
     let felt_step = 2 * felt + NEWTON_SUMS;
     // contacts and scalar rows of an invocation
     let own = units / lanes + 2 * tiles;
-    let load = tiles * (3 + tile_rows * nv / lanes + own);
+    let load = tiles * (3 + tile_rows * nv / lanes) + 2 * own;
     let reload = if tiles > 1 { load } else { 0 };
-    // z, the residuals, and the largest of all invocations
     // the scalar rows that act are found once
     let listing = 2 * scalars.div_ceil(lanes) * (1 + scalars) + 2 * scalars;
+    // z, the residuals, and the largest of all invocations
     let certificate = 2 * (tiles + reload) + units + own * (1 + felt) + lanes;
     let add = tiles + units;
     let step = 3 + 2 * (tiles + reload + own * (1 + nv.max(felt_step))) + add + nv;

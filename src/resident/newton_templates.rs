@@ -106,8 +106,13 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let own = [named(&["u", "impulse", "u_step", "step"]), from(1, |_| scalar_weight()), from(2, bound)];
             told(&f.scalar_merits, "merits_", &inputs(&own), merits)
         }
-        // patches are swept in loops over z, and have no alternating directions
-        "take_z" | "split_contact" | "split_scalar" | "part_contact" | "part_scalar" if l.patches => String::new(),
+        // patches are swept in loops over z, and have no alternating directions; what they are asked for, of which there is more, is read where it is
+        "take_z" | "split_contact" | "split_scalar" | "part_contact" | "part_scalar" | "own" | "own_at"
+        | "bring_own" | "keep_own" | "keep_own_at_last"
+            if l.patches =>
+        {
+            String::new()
+        }
         "split_contact" => {
             let of_row = [from(3, kept), from(3, own), from(1, friction), first()];
             let all = [inputs(&[axis("u"), axis("impulse")]), inputs(&of_row)].concat();
@@ -129,12 +134,9 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let place = [scalar_kept(), scalar_impulse()];
             told(&split.scalar_part, "part_", &inputs(&own), |i, x| format!("{} = {x};", place[i]))
         }
-        // what a contact is asked for is read where it is, if contacts may be patches, which have more of it
-        "own" if l.patches => String::new(),
         "own" => "// of every contact in the tile b, lambda, W of its own, friction, and what Newton keeps\n\
                   var<workgroup> contact_own: array<f32, CONTACT_OWN * TILE_CONTACTS>;\n"
             .to_owned(),
-        "own_at" | "bring_own" | "keep_own" | "keep_own_at_last" if l.patches => String::new(),
         "own_at" => "let own = CONTACT_OWN * (c - t.contacts.x);\n".to_owned(),
         "bring_own" => {
             let (here, there) = (numbers_of_contact(l), numbers_in_rows(l));
@@ -232,9 +234,11 @@ pub(super) fn with_columns(text: &str, nv: usize) -> String {
 
 /// The numbers of a contact that Newton asks for, where they lie in `rows`: b, λ, W of its own, friction, and what it keeps.
 fn numbers_in_rows(l: &Layout) -> Vec<String> {
-    let of_problem = |first: &str, k: usize| format!("rows[(row + {first} + 3u * header.problem + {k}u) * header.stride + w]");
+    let of_problem =
+        |first: &str, k: usize| format!("rows[(row + {first} + 3u * header.problem + {k}u) * header.stride + w]");
     let row = |k: usize| format!("rows[(row + {k}u) * header.stride + w]");
-    let mut all: Vec<String> = ["ROW_BIAS", "ROW_IMPULSE"].iter().flat_map(|a| [0, 1, 2].map(|k| of_problem(a, k))).collect();
+    let mut all: Vec<String> =
+        ["ROW_BIAS", "ROW_IMPULSE"].iter().flat_map(|a| [0, 1, 2].map(|k| of_problem(a, k))).collect();
     all.extend((0..6).map(|k| row(l.row_own() + k)));
     all.push(row(l.row_friction()));
     all.extend((0..3).map(|k| row(l.row_newton() + k)));

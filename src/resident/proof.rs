@@ -21,7 +21,7 @@ fn sources() -> Vec<String> {
 }
 
 /// What stands between a bracket, which `text` begins behind, and the one that closes it.
-fn within<'a>(text: &'a str, [open, close]: [char; 2]) -> &'a str {
+fn within(text: &str, [open, close]: [char; 2]) -> &str {
     let mut depth = 1;
     for (at, c) in text.char_indices() {
         depth += i32::from(c == open) - i32::from(c == close);
@@ -37,8 +37,10 @@ fn assigns(body: &str, name: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     body.match_indices(name).any(|(at, _)| {
         let (before, after) = (&body[..at], body[at + name.len()..].trim_start());
-        let whole = !before.ends_with(is_of_name) && !body[at + name.len()..].starts_with(|c: char| c.is_alphanumeric());
-        let given = after.trim_start_matches(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>', '.', 'x', 'y', 'z', 'w']);
+        let whole =
+            !before.ends_with(is_of_name) && !body[at + name.len()..].starts_with(|c: char| c.is_alphanumeric());
+        let given =
+            after.trim_start_matches(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>', '.', 'x', 'y', 'z', 'w']);
         let set = given.trim_start().starts_with('=') && !given.trim_start().starts_with("==");
         let declared = ["let ", "var "].iter().any(|word| before.ends_with(word));
         let compared = after.starts_with("<=") || after.starts_with(">=");
@@ -51,22 +53,28 @@ fn assigns(body: &str, name: &str) -> bool {
 fn ends(head: &str, body: &str) -> bool {
     let parts: Vec<_> = head.split(';').map(str::trim).collect();
     let [start, condition, step] = parts[..] else { return false };
-    let Some(counter) = start.strip_prefix("var ").and_then(|rest| rest.split_whitespace().next()) else { return false };
+    let Some(counter) = start.strip_prefix("var ").and_then(|rest| rest.split_whitespace().next()) else {
+        return false;
+    };
     if assigns(body, counter) {
         return false;
     }
     if step == format!("{counter} &= {counter} - 1u") {
         return condition == format!("{counter} != 0u");
     }
-    let steps = [format!("{counter}++"), format!("{counter} += LANES"), format!("{counter} += TILE_ROWS"), format!("{counter} += 8u")];
+    // there is at least one workgroup
+    let by = ["LANES", "TILE_ROWS", "8u", "groups.x"].map(|by| format!("{counter} += {by}"));
     let bound = condition.split("&&").next().and_then(|first| {
         let rest = first.trim().strip_prefix(counter)?.trim();
         rest.strip_prefix("<=").or_else(|| rest.strip_prefix('<'))
     });
     let Some(bound) = bound else { return false };
     // names in the bound, but for those of functions and constants
-    let names = bound.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.starts_with(|c: char| c.is_lowercase()));
-    steps.iter().any(|known| known == step) && names.into_iter().all(|name| !assigns(body, name))
+    let names = bound
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|name| name.starts_with(|c: char| c.is_lowercase()));
+    let counts_up = step == format!("{counter}++") || by.iter().any(|known| known == step);
+    counts_up && names.into_iter().all(|name| !assigns(body, name))
 }
 
 #[test]
@@ -108,7 +116,10 @@ fn a_loop_that_may_not_end_is_found() {
 /// Where a shader makes an integer of a number, and why it is in range.
 const INTEGERS: [(&str, &str); 21] = [
     ("u32(contact[w])", "contacts of a world: `contacts` counts to the capacity"),
-    ("u32(state[MEMORY * header.stride + w])", "contacts that a world remembers: those that it had, or that `Layout::remember` counts to the capacity"),
+    (
+        "u32(state[MEMORY * header.stride + w])",
+        "contacts that a world remembers: those that it had, or that `Layout::remember` counts to the capacity",
+    ),
     ("u32(contact[at * header.stride + w])", "pair of a contact: counter of `contacts`"),
     ("u32(contact[(CONTACT_HEAD + CONTACT_LEN * c) * header.stride + w])", "the same"),
     ("u32(pair_index)", "the same"),

@@ -17,7 +17,7 @@ pub enum Precision {
 /// Where the stages run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// A GPU with memory of its own, where there is one, it can do what the settings ask for, and there are at least 512 worlds for every thread of the CPU, so that it is faster; else the CPU. A software
+    /// A GPU with memory of its own, where there is one, it can do what the settings ask for, and there are at least 4096 worlds for every thread of the CPU, so that it is faster; else the CPU. A software
     /// driver never counts as a GPU.
     #[default]
     Auto,

@@ -56,10 +56,11 @@ pub(super) fn choose_solver<R: Pack>(
     }
 }
 
-/// Worlds for every thread of the CPU from which on a GPU with memory of its own is taken to be faster. A step on a GPU takes as long as its hardest worlds however few there are: an H200 did calls of one step of
-/// 8192 worlds as fast as 16 threads of a Xeon with AVX-512 (ants 1.06, humanoids 1.3 times), and of 32,768 1.7 and 1.8 times. The backend is the same in every run of a machine: nothing is timed.
+/// Worlds for every thread of the CPU from which on a GPU with memory of its own is taken to be faster. A step on a GPU takes as long as its hardest worlds however few there are. Calls of one step of ant, humanoid and
+/// quadruped, an H200 beside 16 threads of a Xeon with AVX-512: 8192 worlds 0.8 to 0.9 times as fast, 32,768 1.1 to 1.3 times, 131,072 ants twice; worlds that halt by the percent, as humanoids that lie about, are
+/// slower there still. The backend is the same in every run on a machine: nothing is timed.
 #[cfg(feature = "gpu")]
-const WORLDS_A_THREAD: usize = 512;
+const WORLDS_A_THREAD: usize = 4096;
 
 /// The GPU that steps so many worlds faster than the CPU, if there is one. Where there are few it is not looked for: some drivers write to stderr when asked.
 #[cfg(feature = "gpu")]
