@@ -32,20 +32,22 @@ fn within(text: &str, [open, close]: [char; 2]) -> &str {
     text
 }
 
-/// Whether a statement in `body` gives the variable `name` another value.
+/// Whether a statement in `body` gives the variable `name`, or a part of it, another value.
 fn assigns(body: &str, name: &str) -> bool {
-    let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
     body.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&body[..at], body[at + name.len()..].trim_start());
-        let whole =
-            !before.ends_with(is_of_name) && !body[at + name.len()..].starts_with(|c: char| c.is_alphanumeric());
-        let given =
-            after.trim_start_matches(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>', '.', 'x', 'y', 'z', 'w']);
-        let set = given.trim_start().starts_with('=') && !given.trim_start().starts_with("==");
+        let (before, after) = (&body[..at], &body[at + name.len()..]);
+        let whole = !before.ends_with(|c| is_of_name(c) || c == '.') && !after.starts_with(is_of_name);
+        let part = if after.starts_with('.') { after.trim_start_matches(|c| is_of_name(c) || c == '.') } else { after };
+        let rest = part.trim_start();
+        let operators = ['+', '-', '*', '/', '%', '&', '|', '^', '<', '>'];
+        let given = rest.trim_start_matches(operators).trim_start();
+        let set = given.starts_with('=') && !given.starts_with("==");
         let declared = ["let ", "var "].iter().any(|word| before.ends_with(word));
-        let compared = after.starts_with("<=") || after.starts_with(">=");
-        whole && !declared && !compared && (set || after.starts_with("++") || after.starts_with("--"))
-            || before.ends_with('&') && before[..before.len() - 1].ends_with(['(', ' '])
+        let compared = rest.starts_with("<=") || rest.starts_with(">=");
+        let counted = rest.starts_with("++") || rest.starts_with("--");
+        let lent = before.ends_with("(&") || before.ends_with(" &");
+        whole && !declared && (lent || counted || set && !compared)
     })
 }
 
@@ -71,7 +73,8 @@ fn ends(head: &str, body: &str) -> bool {
     let Some(bound) = bound else { return false };
     // names in the bound, but for those of functions and constants
     let names = bound
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+        .filter_map(|path| path.split('.').next())
         .filter(|name| name.starts_with(|c: char| c.is_lowercase()));
     let counts_up = step == format!("{counter}++") || by.iter().any(|known| known == step);
     counts_up && names.into_iter().all(|name| !assigns(body, name))
@@ -100,6 +103,7 @@ fn a_loop_that_may_not_end_is_found() {
     for (head, body) in [
         ("var k = 0u; k < n; k++", "k = 0u;"),
         ("var k = 0u; k < n; k++", "n += 1u;"),
+        ("var k = 0u; k < t.n.y; k++", "t.n.y = 3u;"),
         ("var k = 0u; k < n; k++", "change(&k);"),
         ("var k = 0u; k != n; k++", ""),
         ("var k = 0u; going; k++", ""),
@@ -111,6 +115,7 @@ fn a_loop_that_may_not_end_is_found() {
         assert!(!ends(head, body), "for ({head}) {{ {body} }}");
     }
     assert!(ends("var k = 0u; k < n && going; k++", "going = k <= 3u; x[k] = n;"));
+    assert!(ends("var k = 0u; k < t.n.y; k += LANES", "var y = 0.0; y = f(&x, k);"));
 }
 
 /// Where a shader makes an integer of a number, and why it is in range.
