@@ -376,7 +376,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     };
     // numbers of 4 bytes: control up; q, v and the report down
     let (control, down) = (4 * (count * model.nu()) as u64, 4 * (count * (model.nq() + model.nv() + 11)) as u64);
-    assert_eq!(asked(&mut worlds), (27, 1, control, down));
+    assert_eq!(asked(&mut worlds), (30, 1, control, down));
     // what has not changed is there, and what is drawn is drawn there: a seed, the first world and the laws go up
     for (draw, dispatches, up) in [(false, 10, 0), (true, 11, 4 * (6 + 3 * model.nu()) as u64), (false, 10, 0)] {
         if draw {
@@ -390,12 +390,12 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     // worlds that start anew are moved together, 256 at a time, with their place in the list
     worlds.reset(Mask::List(&[7, 900, 2000]), 1).expect("a reset");
     let few = 4 * 256 * (1 + model.nq() + model.nv() + 11) as u64;
-    assert_eq!(asked(&mut worlds), (28, 1, control + few, down));
+    assert_eq!(asked(&mut worlds), (31, 1, control + few, down));
     worlds.external_force_mut()[0] = 1.0;
-    assert_eq!(asked(&mut worlds), (27, 1, control + 4 * (count * model.nv()) as u64, down));
+    assert_eq!(asked(&mut worlds), (30, 1, control + 4 * (count * model.nv()) as u64, down));
     worlds.reset(Mask::All, 1).expect("a reset");
     let all = down + 4 * (count * model.nv()) as u64;
-    assert_eq!(asked(&mut worlds), (27, 1, control + all, down));
+    assert_eq!(asked(&mut worlds), (30, 1, control + all, down));
     // those that the CPU steps are told that they stay; what they remember goes nowhere, until they are the device's again
     worlds.feel_contacts(true);
     worlds.step(1).expect("a step");
@@ -408,7 +408,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     }
     worlds.feel_contacts(false);
     assert!(asked(&mut worlds).2 > control + down);
-    assert_eq!(asked(&mut worlds), (27, 1, control, down));
+    assert_eq!(asked(&mut worlds), (30, 1, control, down));
 }
 
 /// Drawn on the device or written down by the host, for worlds of several workgroups, for those that the CPU steps, late or not.
