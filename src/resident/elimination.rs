@@ -2,10 +2,10 @@
 //!
 //! Bits must not depend on that order, and no lane may touch what another one writes before the next barrier; who reads what nobody has written is found too.
 
-use super::layout::{NEWTON_SUMS, newton_lanes};
 use super::newton_templates::with_columns;
 use super::shaders::ELIMINATION;
 use super::tests::samples;
+use super::tile::{NEWTON_SUMS, newton_lanes};
 use super::twin_newton::eliminated;
 use crate::gpu::{Chain, Device, Dispatch, Kernel};
 use crate::waiting::now;

@@ -1,7 +1,8 @@
 //! How often the loops of the shaders turn: lavapipe ends those of an invocation after [`LOOP_BUDGET`] iterations in total, silently.
 
 use super::MOST_CAPACITY;
-use super::layout::{CONTACT_LEN, Layout, NEWTON_SUMS, VERTEX, newton_lanes};
+use super::layout::{CONTACT_LEN, Layout, VERTEX};
+use super::tile::{NEWTON_SUMS, newton_lanes};
 use crate::gpu::LOOP_BUDGET;
 use crate::lcp::patch::ellipsoid::SECULAR_STEPS;
 use crate::solver::DISC_STEPS;

@@ -27,6 +27,7 @@ mod patch_templates;
 mod shaders;
 mod split;
 mod templates;
+mod tile;
 #[cfg(test)]
 mod proof;
 #[cfg(test)]

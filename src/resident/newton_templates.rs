@@ -2,10 +2,11 @@
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
 use super::formulas::{Formulas, LENGTHS};
-use super::layout::{CONTACT_OWN, Layout, NEWTON_SUMS};
+use super::layout::Layout;
 use super::loops::{NEWTON_LEG, NEWTON_LIMIT, SPLIT_LEG, newton_turns};
 use super::split::Split;
 use super::templates::{from, inputs, told};
+use super::tile::{CONTACT_OWN, NEWTON_SUMS};
 
 /// The template with its formulas: `//{newton_name}` lines become statements.
 pub(super) fn with_newton(text: &str, f: &Formulas, split: &Split, l: &Layout) -> String {

@@ -3,8 +3,7 @@
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
 use super::jacobi::{Jacobi, with_jacobi};
 use super::layout::{
-    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, CONTACT_OWN, FAR, GUARD, LIST, Layout, NEWTON_SUMS, PointFormula,
-    SCALAR_HEAD, SCALAR_OWN, VERTEX, newton_lanes,
+    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD, VERTEX,
 };
 use super::loops::{STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
@@ -12,6 +11,7 @@ use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
 use super::split::Split;
 use super::templates::filled;
+use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
 use super::{DRAWN, MOVED};
 use crate::solver::{PATCH_DELTA, TRUSTED_FLOOR};
 use crate::step::Plan;

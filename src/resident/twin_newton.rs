@@ -2,9 +2,10 @@
 //! decides which invocation has which row, and so the order of sums.
 
 use super::formulas::LENGTHS;
-use super::layout::{self, Layout, NEWTON_SUMS, SCALAR_HEAD, newton_lanes};
+use super::layout::{self, Layout, SCALAR_HEAD};
 use super::loops::{STEP_SWEEPS, Turn, newton_turns};
 use super::shaders::{FIRST_DELTA, LEAST_DELTA};
+use super::tile::{NEWTON_SUMS, newton_lanes};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
 use crate::solver::{PATCH_DELTA, PATCH_ROWS};
