@@ -8,7 +8,6 @@ const QUADS = (NV + 3u) / 4u;
 // a column of this step and one of the next
 var<workgroup> pivots: array<vec4<f32>, 2u * QUADS>;
 var<workgroup> answer: array<f32, NV>;
-var<workgroup> sums: array<f32, SUMS * LANES>;
 
 // 1 + Y M Y^T is far from singular.
 fn eliminate(lane: u32) {
@@ -18,20 +17,13 @@ fn eliminate(lane: u32) {
             //{tell_column}
         }
         workgroupBarrier();
-        let factor = column0 / pivots[first].x;
+        let pivot = pivots[first].x;
+        let quotient = column0 / pivot;
+        let factor = fma(fma(-pivot, quotient, column0), 1.0 / pivot, quotient);
         //{clear_column}
     }
     if (lane == NV) {
         //{tell_answer}
     }
     workgroupBarrier();
-}
-
-// The sum of what each of the first invocations has, one after another; `which` of several sums, an invocation each.
-fn add_up(which: u32, lanes: u32) {
-    var sum = 0.0;
-    for (var k = 0u; k < lanes; k++) {
-        sum += sums[LANES * which + k];
-    }
-    sums[LANES * which] = sum;
 }

@@ -1,20 +1,29 @@
 // Stages `velocity_newton` and `position_newton`: Newton on contact modes, for the worlds that sweeps listed, a workgroup each. With the law of every row as
 // lambda' = h - M u', (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
 //
-// What its steps do not solve goes on after some of alternating directions, which are steps of the same system with other laws (src/resident/split.rs), and Newton from there.
+// A step that brings the residual down has guessed the modes right, and another one follows. Any other may be far worse than where it began until sweeps have settled what it got wrong: so it is judged behind
+// them, and against the largest of the last four residuals. Who fails goes back, some of the way and then all of it, and is swept there; from then on steps are shorter, and sweeps are more.
 //
 // A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows that act. Y of TILE_ROWS of them, a tile, lies in workgroup memory with all that is asked of their contacts: of all of
 // them, where they are no more. A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
 const SOFTEST = 1.0;
+// that a step has brought the residual down: below this share of it
+const BROUGHT = 0.9;
+// where sweeps begin again, if they failed: this share of the way that a step and they went
+const SHORTER = 0.2;
+// the largest proximal term that steps begin with after some that failed
+const SOFT_START = 1e-2;
 // which number of a law stands on the right-hand side
 const RIGHT = vec4<f32>(0.0, 0.0, 0.0, 1.0);
-// what a step is: of Newton, the first of alternating directions, or a further one
-const NEWTON_STEP = 0u;
-const FIRST_SPLIT = 1u;
-const SPLIT = 2u;
+// what is done in a turn, before the certificate
+const NOTHING = 0u;
+const STEP = 1u;
+const SWEEP = 2u;
 
 var<workgroup> z: array<f32, NV>;
+// what it was before a step
+var<workgroup> z_before: array<f32, NV>;
 // sums of the magnitudes of z's terms
 var<workgroup> m: array<f32, NV>;
 // Y, shape [row][NV], zero where a row does not act
@@ -22,10 +31,12 @@ var<workgroup> tile: array<f32, TILE_ROWS * NV>;
 // of every row M and last g = h - M u - lambda, what the law lacks at u; of a scalar row M is the first number
 var<workgroup> laws: array<vec4<f32>, LAW_QUADS * TILE_ROWS>;
 //{newton_own}
-// which scalar rows act, and of each of them b, lambda, W, its bounds, and what Newton keeps
+// which scalar rows act, and of each of them b, lambda, W, its bounds, and lambda before a step
 var<workgroup> acting: array<u32, SCALAR_ROOM>;
 var<workgroup> scalar_own: array<f32, SCALAR_OWN * SCALAR_ROOM>;
-// what the first invocation tells the others
+// what every invocation tells the first of the certificate
+var<workgroup> sums: array<f32, SUMS * LANES>;
+// and what that tells the others
 var<workgroup> told: vec2<u32>;
 
 // How many contacts a world has, and how many scalar rows that act.
@@ -184,8 +195,14 @@ fn lanes_of_units(size: Size) -> u32 {
     return min(LANES, max(size.contacts, size.scalars));
 }
 
+// What the certificate says.
+struct Told {
+    solved: bool,
+    residual: f32,
+}
+
 // The residual and its rounding floor: whether the problem is solved.
-fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
+fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> Told {
     var worst = 0.0;
     var magnitude = 0.0;
     for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
@@ -222,17 +239,20 @@ fn certify(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) -> bool {
         }
         residual = worst;
         rounding = 4.0 * EPSILON * magnitude;
-        told = vec2<u32>(select(0u, 1u, is_solved()));
+        told = vec2<u32>(select(0u, 1u, is_solved()), bitcast<u32>(worst));
     }
-    return workgroupUniformLoad(&told).x == 1u;
+    let all = workgroupUniformLoad(&told);
+    return Told(all.x == 1u, bitcast<f32>(all.y));
 }
 
-// A step from z: of Newton, if one gets anything, or of alternating directions. Returns delta of the next one.
-fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) -> f32 {
+// A step of Newton from z; what lambda was stays beside it.
+fn newton_step(size: Size, delta: f32, loaded: ptr<function, u32>, lane: u32, w: u32) {
     //{newton_clear_system}
-    // merits after steps of several lengths, and before
-    var merits: array<f32, SUMS>;
-    // the laws of all rows twice, which one place in the code has: for the system, and for the step that its answer is for each of them
+    if (lane < NV) {
+        z_before[lane] = z[lane];
+    }
+    let tiles = row_count(size) > TILE_ROWS;
+    // the laws of all rows for the system, and then the step that its answer is for each of them; where a tile does not hold them all, the laws once more
     for (var phase = 0u; phase < 2u; phase++) {
         if (phase == 1u) {
             eliminate(lane);
@@ -243,65 +263,47 @@ fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, la
                 let row = ROW_LEN * c;
                 let at = contact_row(t, c);
                 //{patch_step_in_tile}
-                // u = b + Y^T z, and its change Y^T dz
                 //{newton_own_at}
-                //{newton_impulse_and_bias}
-                var u_step = vec3<f32>(0.0);
-                for (var d = 0u; d < NV; d++) {
-                    u = fma(contact_y(at, d), vec3<f32>(z[d]), u);
-                    u_step = fma(contact_y(at, d), vec3<f32>(answer[d]), u_step);
-                }
-                var law: array<f32, 14>;
-                if (kind == NEWTON_STEP) {
-                    //{newton_contact_law}
-                } else {
-                    //{newton_split_contact}
-                }
-                // g = h - M u - lambda, and the step g - M Y^T dz
-                var lack = vec3<f32>(law[9], law[10], law[11]) - impulse;
-                let columns = mat3x3<f32>(law[0], law[3], law[6], law[1], law[4], law[7], law[2], law[5], law[8]);
-                lack -= columns * u;
-                if (phase == 0u) {
-                    merits[MERIT_NOW] += law[12];
-                    //{newton_keep_law}
-                } else {
-                    let step = lack - columns * u_step;
-                    if (kind == NEWTON_STEP) {
-                        //{newton_keep_step}
-                        //{newton_contact_merits}
-                    } else {
-                        //{newton_part_contact}
+                //{newton_impulse}
+                if (phase == 0u || tiles) {
+                    // u = b + Y^T z
+                    //{newton_bias}
+                    for (var d = 0u; d < NV; d++) {
+                        u = fma(contact_y(at, d), vec3<f32>(z[d]), u);
                     }
+                    var law: array<f32, 12>;
+                    //{newton_contact_law}
+                    // g = h - M u - lambda
+                    var lack = vec3<f32>(law[9], law[10], law[11]) - impulse;
+                    lack -= mat3x3<f32>(law[0], law[3], law[6], law[1], law[4], law[7], law[2], law[5], law[8]) * u;
+                    //{newton_keep_law}
+                }
+                if (phase == 1u) {
+                    // lambda + g - M Y^T dz
+                    //{newton_take_step}
                 }
             }
             for (var s = t.scalars.x + lane; s < t.scalars.y; s += LANES) {
                 let at = scalar_row(t, s);
                 let scalar = SCALAR_OWN * s;
                 let impulse = scalar_own[scalar + 1u];
-                var u = scalar_own[scalar];
-                var u_step = 0.0;
-                for (var d = 0u; d < NV; d++) {
-                    u = fma(tile[NV * at + d], z[d], u);
-                    u_step = fma(tile[NV * at + d], answer[d], u_step);
-                }
-                var law: array<f32, 4>;
-                if (kind == NEWTON_STEP) {
-                    //{newton_scalar_law}
-                } else {
-                    //{newton_split_scalar}
-                }
-                let lack = fma(-law[0], u, law[1] - impulse);
-                if (phase == 0u) {
-                    merits[MERIT_NOW] += law[2];
-                    //{newton_keep_scalar_law}
-                } else {
-                    let step = fma(-law[0], u_step, lack);
-                    if (kind == NEWTON_STEP) {
-                        scalar_own[scalar + 5u] = step;
-                        //{newton_scalar_merits}
-                    } else {
-                        //{newton_part_scalar}
+                if (phase == 0u || tiles) {
+                    var u = scalar_own[scalar];
+                    for (var d = 0u; d < NV; d++) {
+                        u = fma(tile[NV * at + d], z[d], u);
                     }
+                    var law: array<f32, 2>;
+                    //{newton_scalar_law}
+                    let lack = fma(-law[0], u, law[1] - impulse);
+                    //{newton_keep_scalar_law}
+                }
+                if (phase == 1u) {
+                    var u_step = 0.0;
+                    for (var d = 0u; d < NV; d++) {
+                        u_step = fma(tile[NV * at + d], answer[d], u_step);
+                    }
+                    scalar_own[scalar + 5u] = impulse;
+                    scalar_own[scalar + 1u] = impulse + fma(-laws[LAW_QUADS * at].x, u_step, laws[LAW_QUADS * at + LAW_QUADS - 1u].w);
                 }
             }
             if (phase == 0u) {
@@ -311,59 +313,40 @@ fn newton_step(size: Size, kind: u32, delta: f32, loaded: ptr<function, u32>, la
             }
         }
     }
-    if (kind != NEWTON_STEP) {
-        // impulses are read by other invocations than those that wrote them
-        //{newton_barrier}
-        return FIRST_DELTA;
-    }
-    for (var k = 0u; k < SUMS; k++) {
-        sums[LANES * k + lane] = merits[k];
-    }
-    workgroupBarrier();
-    if (lane < SUMS) {
-        add_up(lane, lanes_of_units(size));
-    }
-    workgroupBarrier();
-    if (lane == 0u) {
-        var best = 0u;
-        let merit = sums[LANES * MERIT_NOW];
-        if (!(sums[0] < 0.1 * merit)) {
-            for (var k = 1u; k < MERIT_NOW; k++) {
-                if (sums[LANES * k] < sums[LANES * best] || !finite(sums[LANES * best])) {
-                    best = k;
-                }
-            }
-        }
-        told = vec2<u32>(best, select(0u, 1u, sums[LANES * best] < merit));
-    }
-    let choice = workgroupUniformLoad(&told);
-    let best = choice.x;
-    let took = choice.y == 1u;
-    if (took) {
-        var length = 1.0;
-        //{newton_length}
-        for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
-            let t = load(first, size, loaded, lane, w);
-            for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
-                let row = ROW_LEN * c;
-                //{newton_own_at}
-                //{newton_take_step}
-                //{patch_take_step}
-            }
-        }
-        for (var s = lane; s < size.scalars; s += LANES) {
-            scalar_own[SCALAR_OWN * s + 1u] += length * scalar_own[SCALAR_OWN * s + 5u];
-        }
-    }
     // impulses are read by other invocations than those that wrote them
     //{newton_barrier}
-    return select(min(10.0 * delta, SOFTEST), select(min(2.0 * delta, SOFTEST), max(0.1 * delta, LEAST_DELTA), best == 0u), took);
+}
+
+// lambda, and z with it, back to this share of the way that they went in a step and its sweeps.
+fn go_back(size: Size, length: f32, loaded: ptr<function, u32>, lane: u32, w: u32) {
+    for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
+        let t = load(first, size, loaded, lane, w);
+        for (var c = t.contacts.x + lane; c < t.contacts.y; c += LANES) {
+            let row = ROW_LEN * c;
+            //{newton_own_at}
+            //{newton_go_back}
+            //{patch_go_back}
+        }
+    }
+    for (var s = lane; s < size.scalars; s += LANES) {
+        let scalar = SCALAR_OWN * s;
+        scalar_own[scalar + 1u] = between(scalar_own[scalar + 5u], scalar_own[scalar + 1u], length);
+    }
+    if (lane < NV) {
+        z[lane] = between(z_before[lane], z[lane], length);
+    }
+    //{newton_barrier}
+}
+
+// a + length (b - a), and a itself whatever b is.
+fn between(a: f32, b: f32, length: f32) -> f32 {
+    return select(a, fma(length, b - a, a), length > 0.0);
 }
 
 // Sweeps of Gauss-Seidel from z, by the first invocation: they find which rows act.
-fn sweep(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) {
+fn sweep(size: Size, count: u32, loaded: ptr<function, u32>, lane: u32, w: u32) {
     //{newton_take_z}
-    for (var k = 0u; k < STEP_SWEEPS; k++) {
+    for (var k = 0u; k < count; k++) {
         for (var first = 0u; first < row_count(size); first += TILE_ROWS) {
             let t = load(first, size, loaded, lane, w);
             if (lane == 0u) {
@@ -386,29 +369,55 @@ fn sweep(size: Size, loaded: ptr<function, u32>, lane: u32, w: u32) {
 }
 
 fn solve(size: Size, lane: u32, w: u32) {
-    let count = size.contacts;
     // none
     var loaded = row_count(size);
     var delta = FIRST_DELTA;
+    var first_delta = FIRST_DELTA;
+    // steps of which nothing was left, as far as they are counted
+    var failed = 0u;
+    // which share of the last step was taken, and what it was judged against
+    var length = 1.0;
+    var recent = vec4<f32>(0.0);
+    var action = NOTHING;
+    var steps = 0u;
+    var sweeps = 0u;
     var solved = false;
     // as many as loops may turn
     //{newton_turns}
     // the first turn has the certificate only: a second one elsewhere would be compiled once more
-    var steps = 0u;
-    for (var turn = 0u; turn <= turns && !solved; turn++) {
-        if (turn > 0u) {
-            let k = (turn - 1u) % (NEWTON_LEG + SPLIT_LEG);
-            let newton = k < NEWTON_LEG || turns <= NEWTON_LIMIT;
-            let kind = select(select(SPLIT, FIRST_SPLIT, k == NEWTON_LEG), NEWTON_STEP, newton);
-            delta = newton_step(size, kind, delta, &loaded, lane, w);
-            if (kind == NEWTON_STEP) {
-                steps++;
-                add_impulses(size, &loaded, lane, w);
-                sweep(size, &loaded, lane, w);
+    for (var turn = 0u; turn <= turns && !solved && sweeps <= STEP_SWEEPS * turns; turn++) {
+        if (action == STEP) {
+            newton_step(size, delta, &loaded, lane, w);
+            steps++;
+        } else if (action == SWEEP) {
+            if (length < 1.0) {
+                go_back(size, length, &loaded, lane, w);
             }
+            sweep(size, STEP_SWEEPS * (1u + failed), &loaded, lane, w);
+            sweeps += STEP_SWEEPS * (1u + failed);
         }
         add_impulses(size, &loaded, lane, w);
-        solved = certify(size, &loaded, lane, w);
+        let now = certify(size, &loaded, lane, w);
+        solved = now.solved;
+        if (action == STEP && now.residual < BROUGHT * recent.x) {
+            delta = max(0.1 * delta, LEAST_DELTA);
+            recent = vec4<f32>(now.residual, recent.xyz);
+        } else if (action == STEP) {
+            action = SWEEP;
+        } else if (action == NOTHING || length == 0.0 || now.residual < max(max(recent.x, recent.y), max(recent.z, recent.w))) {
+            if (length == 0.0) {
+                first_delta = min(10.0 * first_delta, SOFT_START);
+                failed = min(failed + 1u, MOST_FAILED);
+            }
+            // after a step of which nothing was left delta grows tenfold, after a shorter one twofold
+            let grown = min(select(10.0, 2.0, length > 0.0) * delta, SOFTEST);
+            delta = select(grown, max(0.1 * delta, first_delta), length == 1.0);
+            recent = vec4<f32>(now.residual, recent.xyz);
+            length = 1.0;
+            action = STEP;
+        } else {
+            length = select(0.0, SHORTER, length == 1.0);
+        }
     }
     //{newton_keep_own_at_last}
     for (var s = lane; s < size.scalars; s += LANES) {

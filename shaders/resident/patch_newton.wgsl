@@ -32,45 +32,21 @@ fn sweep_patch(row: u32, at: u32, w: u32) {
     //{patch_pushed_in_tile}
 }
 
-// What it adds to a merit.
-fn patch_merit(own: PatchSurface, velocity: PatchRows, z: PatchImpulse) -> f32 {
-    let part = patch_checked(own, velocity, z);
-    let merit = part.error * part.error / friction_scale(own.shape, own.tangential);
-    return select(UNSOLVABLE, merit, part.finite);
-}
-
-// Its laws for the system, or the step that the system's answer is for it, with the merits that they have.
-fn step_patch(row: u32, at: u32, phase: u32, delta: f32, merits: ptr<function, array<f32, SUMS>>, w: u32) {
+// Its laws, for the system.
+fn law_of_patch(row: u32, at: u32, delta: f32, w: u32) {
     let own = patch_surface(row, w);
-    let before = patch_impulse(row, w);
     let felt = patch_felt(row, at, w);
     let held = max(delta, PATCH_DELTA);
     //{patch_law}
-    if (phase == 0u) {
-        (*merits)[MERIT_NOW] += patch_merit(own, felt, before);
-        //{patch_keep_law}
-        return;
-    }
+    //{patch_keep_law}
+}
+
+// And the step that the system's answer is for it: g - M Y^T dz. What lambda was stays beside it.
+fn step_patch(row: u32, at: u32, w: u32) {
     var normal = vec4<f32>(0.0);
     var friction = vec3<f32>(0.0);
     //{patch_felt_step}
-    // g - M Y^T dz
     let felt_a = vec4(normal.x, friction.x, friction.y, normal.y);
     let felt_b = vec4(normal.z, normal.w, friction.z, -1.0);
     //{patch_step}
-    //{patch_lengths}
-    for (var k = 0u; k < MERIT_NOW; k++) {
-        let length = lengths[k];
-        let velocity = PatchRows(
-            fma(vec4(length), normal, felt.normal),
-            fma(vec3(length), friction, felt.friction),
-            vec4(0.0),
-            vec3(0.0),
-        );
-        let z = PatchImpulse(
-            fma(vec4(length), vec4(step0, step3, step4, step5), before.normal),
-            fma(vec3(length), vec3(step1, step2, step6), before.friction),
-        );
-        (*merits)[k] += patch_merit(own, velocity, z);
-    }
 }

@@ -20,15 +20,13 @@ fn certify(count: u32, w: u32) -> bool {
     }
     residual = 0.0;
     var magnitude = 0.0;
-    var ok = true;
     for (var c = 0u; c < count; c++) {
         let row = ROW_LEN * c;
         //{patch_ask_check}
         var error = 0.0;
         var size = 0.0;
         //{check_contact}
-        ok = ok && finite(error) && finite(size);
-        residual = max(residual, error);
+        residual = max(residual, select(UNSOLVABLE, error, finite(error) && finite(size)));
         magnitude = max(magnitude, size);
     }
     for (var i = 0u; i < ACTING_WORDS; i++) {
@@ -39,13 +37,12 @@ fn certify(count: u32, w: u32) -> bool {
             var error = 0.0;
             var size = 0.0;
             //{check_scalar}
-            ok = ok && finite(error) && finite(size);
-            residual = max(residual, error);
+            residual = max(residual, select(UNSOLVABLE, error, finite(error) && finite(size)));
             magnitude = max(magnitude, size);
         }
     }
     rounding = 4.0 * EPSILON * magnitude;
-    return ok && is_solved();
+    return is_solved();
 }
 
 fn sweep(count: u32, w: u32) {

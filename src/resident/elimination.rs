@@ -5,7 +5,7 @@
 use super::newton_templates::with_columns;
 use super::shaders::ELIMINATION;
 use super::tests::samples;
-use super::tile::{NEWTON_SUMS, newton_lanes};
+use super::tile::newton_lanes;
 use super::twin_newton::eliminated;
 use crate::gpu::{Chain, Device, Dispatch, Kernel};
 use crate::waiting::now;
@@ -109,14 +109,6 @@ fn columns(nv: usize, numbers: &[f32]) -> RefCell<Vec<Vec<f32>>> {
     RefCell::new((0..newton_lanes(nv)).map(|lane| (0..nv).map(|d| number(d, lane)).collect()).collect())
 }
 
-fn add_up(lanes: usize, which: usize, memory: &mut Memory) {
-    let mut sum = 0.0;
-    for k in 0..lanes {
-        sum += memory.get(lanes * which + k);
-    }
-    memory.set(lanes * which, sum);
-}
-
 /// 1 + Y M Yᵀ with M positive semidefinite and not symmetric, and a right-hand side, shape \[nv\]\[nv + 1\].
 fn system(nv: usize, random: &mut u32) -> Vec<f32> {
     let y = samples(random, nv * nv);
@@ -170,30 +162,6 @@ fn a_system_is_solved_to_the_same_bits_in_whatever_order_the_lanes_run() {
     }
 }
 
-#[test]
-fn sums_are_those_of_the_lanes_one_after_another() {
-    let mut random = 5u32;
-    for lanes in [32, 64] {
-        let each = samples(&mut random, NEWTON_SUMS * lanes);
-        let all = |random: &mut u32| {
-            let mut memory = Memory::new(&[], NEWTON_SUMS * lanes);
-            let phase = |k: usize, lane: usize, memory: &mut Memory| match k {
-                0 => (0..NEWTON_SUMS).for_each(|i| memory.set(lanes * i + lane, each[lanes * i + lane])),
-                _ if lane < NEWTON_SUMS => add_up(lanes, lane, memory),
-                _ => {}
-            };
-            run([2, lanes], &phase, random, &mut memory);
-            assert_eq!(memory.races, 0);
-            (0..NEWTON_SUMS).map(|i| memory.numbers[lanes * i].expect("a sum")).collect::<Vec<_>>()
-        };
-        let sums = all(&mut random);
-        for (i, sum) in sums.iter().enumerate() {
-            assert_eq!(*sum, each[lanes * i..lanes * (i + 1)].iter().fold(0.0, |sum, x| sum + x));
-        }
-        assert_eq!(sums, all(&mut random));
-    }
-}
-
 /// Drivers may round a division or a sum of products otherwise.
 const SAME: f32 = 1e-4;
 
@@ -209,7 +177,7 @@ fn the_shader_solves_a_system_as_its_twin_does() {
         let source = format!(
             "@group(0) @binding(0) var<uniform> header: vec4<u32>;
             @group(0) @binding(1) var<storage, read_write> numbers: array<f32>;
-            const NV = {nv}u;\nconst LANES = {lanes}u;\nconst SUMS = {NEWTON_SUMS}u;\n{elimination}
+            const NV = {nv}u;\nconst LANES = {lanes}u;\n{elimination}
             @compute @workgroup_size(LANES) fn solve(@builtin(local_invocation_index) lane: u32) {{
                 {column}
                 eliminate(lane);

@@ -49,18 +49,12 @@ pub(super) struct Formulas {
     /// Residual of a row, and the largest sum of the magnitudes of its terms.
     pub check_contact: Program,
     pub check_scalar: Program,
-    /// The law of a row as Newton sees it, λ' = h − M u': M, h, the square of the natural map, and the residual.
+    /// The law of a row as Newton sees it, λ' = h − M u': M and h.
     pub contact_law: Program,
     pub scalar_law: Program,
-    /// Sum of squares of the natural map after steps of every length of [`LENGTHS`].
-    pub contact_merits: Program,
-    pub scalar_merits: Program,
     /// q, motion, z of both problems, mass scale and which trees are left alone → q⁺, v⁺.
     pub finish: Program,
 }
-
-/// The lengths of Newton's step that are tried.
-pub(super) const LENGTHS: [f64; 5] = [1.0, 0.4, 0.16, 0.064, 0.0256];
 
 impl Formulas {
     pub fn new(plan: &Plan, layout: &Layout) -> Self {
@@ -87,8 +81,6 @@ impl Formulas {
             check_scalar: record(3 * nv + 5, |x| check_scalar(nv, x)),
             contact_law: record(11, |x| contact_law(compliance, x)),
             scalar_law: record(6, scalar_law),
-            contact_merits: record(16, |x| contact_merits(compliance, x)),
-            scalar_merits: record(7, scalar_merits),
             finish: record(layout.finish_inputs(), |x| finish(plan, layout, x)),
         }
     }
@@ -467,7 +459,7 @@ fn check_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
     vec![row_residual(bias + dot(y, z), impulse, w, lower, upper), sum]
 }
 
-/// u, λ, diagonal of W, μ and δ → M and h of λ' = h − M u', the square of the natural map, and the residual.
+/// u, λ, diagonal of W, μ and δ → M and h of λ' = h − M u'.
 ///
 /// The modes of [`Mode`], each unknown by itself: λ' = R (δ + D)⁻¹ (δ Lᵀ λ − Lᵀ u'/w), w the mean diagonal. u' does not hold the compliance of the normal ([`softened`]).
 fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
@@ -490,15 +482,13 @@ fn contact_law<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
     }
     let mut law = [0, 1, 2].map(|i| [m[i][0], m[i][1], m[i][2], h[i]]);
     softened(compliance, &mut law);
-    let residual = contact_residual(LAW_CONE, whole, impulse, diagonal, friction);
     let mut out: Vec<R> = law.iter().flat_map(|row| row[..3].to_vec()).collect();
     out.extend(law.iter().map(|row| row[3]));
-    out.extend([residual * residual / w, residual]);
     out
 }
 
 /// M and h with compliance c of the normal: (1 + M C) λ' = h − M u', C = diag(c, 0, 0).
-pub(super) fn softened<R: Real>(compliance: f64, law: &mut [[R; 4]; 3]) {
+fn softened<R: Real>(compliance: f64, law: &mut [[R; 4]; 3]) {
     if compliance > 0.0 {
         let soft = R::constant(compliance);
         let (first, column) = (law[0], [0, 1, 2].map(|i| law[i][0]));
@@ -511,7 +501,7 @@ pub(super) fn softened<R: Real>(compliance: f64, law: &mut [[R; 4]; 3]) {
     }
 }
 
-/// u, λ, W, bounds and δ → M, h, the square of the natural map, and the residual.
+/// u, λ, W, bounds and δ → M and h.
 fn scalar_law<R: Real>(x: &[R]) -> Vec<R> {
     let &[u, impulse, w, lower, upper, delta] = x else { return Vec::new() };
     let p = impulse - u / w;
@@ -520,36 +510,7 @@ fn scalar_law<R: Real>(x: &[R]) -> Vec<R> {
     // between the bounds λ' = λ − u'/(δ w), else the bound
     let m = R::select(free, R::one() / (delta * w), R::zero());
     let h = R::select(free, impulse, R::select(above, upper, lower));
-    let residual = row_residual(u, impulse, w, lower, upper);
-    vec![m, h, residual * residual / w, residual]
-}
-
-/// u, λ, their changes, diagonal of W and μ → merits.
-fn contact_merits<R: Real>(compliance: f64, x: &[R]) -> Vec<R> {
-    let [u, impulse, u_step, step, diagonal, friction] = parts(x, [3, 3, 3, 3, 3, 1]);
-    let soft = R::constant(compliance);
-    let diagonal = [diagonal[0] + soft, diagonal[1], diagonal[2]];
-    let w = (diagonal[0] + diagonal[1] + diagonal[2]) * R::constant(1.0 / 3.0);
-    let merit = |a: f64| {
-        let a = R::constant(a);
-        let mut u = [0, 1, 2].map(|i| a.mul_add(u_step[i], u[i]));
-        let impulse = [0, 1, 2].map(|i| a.mul_add(step[i], impulse[i]));
-        u[0] += soft * impulse[0];
-        let residual = contact_residual(LAW_CONE, u, impulse, diagonal, friction[0]);
-        residual * residual / w
-    };
-    LENGTHS.iter().map(|a| merit(*a)).collect()
-}
-
-/// u, λ, their changes, W and bounds → merits.
-fn scalar_merits<R: Real>(x: &[R]) -> Vec<R> {
-    let &[u, impulse, u_step, step, w, lower, upper] = x else { return Vec::new() };
-    let merit = |a: f64| {
-        let a = R::constant(a);
-        let residual = row_residual(a.mul_add(u_step, u), a.mul_add(step, impulse), w, lower, upper);
-        residual * residual / w
-    };
-    LENGTHS.iter().map(|a| merit(*a)).collect()
+    vec![m, h]
 }
 
 /// Stages 9 and 10: v⁺ = v* + L⁻¹ D̂^(−1/2) z, and q moved by the velocity of the position problem, likewise.

@@ -285,7 +285,7 @@ impl Layout {
     }
     /// Most patches of a world.
     pub fn most_patches(&self) -> usize {
-        self.capacity.min(self.patch_pairs)
+        if self.patches { self.capacity.min(self.patch_pairs) } else { 0 }
     }
     /// Which number of a contact is the gap of its lowest point.
     pub fn lowest(&self) -> usize {

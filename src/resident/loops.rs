@@ -2,49 +2,23 @@
 
 use super::MOST_CAPACITY;
 use super::layout::{CONTACT_LEN, Layout, VERTEX};
-use super::tile::{NEWTON_SUMS, newton_lanes};
+use super::tile::newton_lanes;
 use crate::gpu::LOOP_BUDGET;
 use crate::lcp::patch::ellipsoid::SECULAR_STEPS;
 use crate::solver::DISC_STEPS;
 use crate::step::Plan;
 
-/// Newton steps on a problem at most, where no others follow.
-pub(super) const NEWTON_LIMIT: usize = 20;
-/// Where Newton is at a loss: so many steps of it, then so many of alternating directions, which find the modes of most, then Newton again, and so on, so often at most.
-pub(super) const NEWTON_LEG: usize = 8;
-pub(super) const SPLIT_LEG: usize = 9;
-const LEGS: usize = 1;
+/// Turns of Newton at most: steps, and sweeps behind them, up to three times a step. More leave fewer worlds to the CPU, and all others wait for those.
+pub(super) const NEWTON_TURNS: usize = 64;
 /// Degrees of freedom that an iteration over those of a patch is for.
 pub(super) const AT_A_TIME: usize = 8;
-/// Sweeps after each step of Newton: they find which rows act.
+/// Sweeps after a step of Newton: they find which rows act.
 pub(super) const STEP_SWEEPS: usize = 5;
-
-/// What a turn of Newton's loop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    Newton,
-    /// The first step of alternating directions, and those after it.
-    FirstSplit,
-    Split,
-}
-
-impl Turn {
-    /// The `turn`-th, from 0 on, of so many.
-    pub fn of(turn: usize, turns: usize) -> Self {
-        match (turn % (NEWTON_LEG + SPLIT_LEG)).checked_sub(NEWTON_LEG) {
-            Some(0) if turns > NEWTON_LIMIT => Self::FirstSplit,
-            Some(_) if turns > NEWTON_LIMIT => Self::Split,
-            _ => Self::Newton,
-        }
-    }
-    /// In a step of alternating directions 1 in the first, else 0.
-    pub fn first_split(self) -> Option<f32> {
-        match self {
-            Self::Newton => None,
-            Self::FirstSplit => Some(1.0),
-            Self::Split => Some(0.0),
-        }
-    }
+/// As many more for every step that failed, of so many at most.
+pub(super) const MOST_FAILED: usize = 3;
+/// Sweeps of so many turns at most, but for those of the last one.
+pub(super) fn most_sweeps(turns: usize) -> usize {
+    STEP_SWEEPS * turns
 }
 
 /// Iterations of all loops of `contacts` for so many pairs: each with its points and their numbers, which of patches are four a contact, and settled.
@@ -74,16 +48,17 @@ pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
     rounds.min(left / loops_of_a_round(plan, l))
 }
 
-/// Iterations of all loops of an invocation of Newton in a world of so many contacts: of what it does once, of a step of Newton, and of one of alternating directions.
-pub(super) fn loops_of_newton(l: &Layout, contacts: usize) -> [usize; 3] {
-    let (nv, lanes, scalars, units) = (l.nv, newton_lanes(l.nv), l.scalar_rows(), contacts + l.scalar_rows());
-    let of_contact = l.contact_rows();
+/// Iterations of all loops of an invocation of Newton in a world of so many rows: of what it does once, of a turn that is a step, of any other without its sweeps, and of a sweep.
+fn loops_of_newton(l: &Layout, rows: usize) -> [usize; 4] {
+    let (nv, lanes, scalars, of_contact) = (l.nv, newton_lanes(l.nv), l.scalar_rows(), l.contact_rows());
+    let contacts = rows.div_ceil(of_contact).min(l.capacity);
+    // contacts and scalar rows: most where all scalar rows act
+    let units = rows.min(scalars + rows.saturating_sub(scalars).div_ceil(of_contact));
     let tile_rows = l.newton_tile_rows().max(of_contact);
-    let tiles = (of_contact * contacts + scalars).div_ceil(tile_rows);
+    let tiles = rows.div_ceil(tile_rows);
     // the velocities of a patch
     let felt = if l.patches { nv / AT_A_TIME } else { 0 };
-    let felt_step = 2 * felt + NEWTON_SUMS;
-    // contacts and scalar rows of an invocation
+    // those of an invocation
     let own = units / lanes + 2 * tiles;
     let load = tiles * (3 + tile_rows * nv / lanes) + 2 * own;
     let reload = if tiles > 1 { load } else { 0 };
@@ -91,34 +66,37 @@ pub(super) fn loops_of_newton(l: &Layout, contacts: usize) -> [usize; 3] {
     let listing = 2 * scalars.div_ceil(lanes) * (1 + scalars) + 2 * scalars;
     // z, the residuals, and the largest of all invocations
     let certificate = 2 * (tiles + reload) + units + own * (1 + felt) + lanes;
-    let add = tiles + units;
-    let step = 3 + 2 * (tiles + reload + own * (1 + nv.max(felt_step))) + add + nv;
-    let choice = 2 * NEWTON_SUMS + lanes + tiles + reload + (1 + of_contact) * own;
-    // with z before them
+    // velocities for the laws, which several tiles ask for twice, and their changes
+    let velocities = if tiles > 1 { 3 } else { 2 };
+    let step = 3 + 2 * (tiles + reload + own) + velocities * own * nv + tiles + units + nv;
+    let back = tiles + reload + (1 + of_contact) * own;
     let swept = 2 * felt + DISC_STEPS + SECULAR_STEPS + 1;
     let sweep = 1 + tiles + reload + units + contacts.min(l.most_patches()) * swept;
-    let sweeps = tiles + reload + units + STEP_SWEEPS * sweep;
-    [2 + listing + load + certificate + own, 1 + step + choice + sweeps + certificate, 1 + step + certificate]
+    [2 + listing + load + certificate + own, 1 + step + certificate, 1 + back + certificate, sweep]
 }
 
-/// Iterations of all loops that so many turns take.
-pub(super) fn loops_of_turns(l: &Layout, contacts: usize, turns: usize) -> usize {
-    let [once, step, split] = loops_of_newton(l, contacts);
-    let of_turn = |turn| if Turn::of(turn, turns) == Turn::Newton { step } else { split };
-    once + (0..turns).map(of_turn).sum::<usize>()
+/// Iterations of all loops that so many turns take: a step may follow a step.
+pub(super) fn loops_of_turns(l: &Layout, rows: usize, turns: usize) -> usize {
+    let [once, step, other, sweep] = loops_of_newton(l, rows);
+    // the first turn is a step, and the last one may be of more sweeps than are left
+    let last = STEP_SWEEPS * (1 + MOST_FAILED);
+    let sweeps = (most_sweeps(turns) + last).min(turns.saturating_sub(1) * last);
+    once + turns * step.max(other) + sweeps * sweep
 }
 
-/// Turns of Newton's loop in a world of so many contacts at most: with as many legs of alternating directions as loops allow; where that is none, steps of Newton only.
-pub(super) fn newton_turns(l: &Layout, contacts: usize) -> usize {
-    let fits = |turns: &usize| loops_of_turns(l, contacts, *turns) <= LOOP_BUDGET;
-    // a patch has no alternating directions
-    let most = if l.patches { 0 } else { LEGS };
-    let legs = (1..=most).rev().map(|legs| NEWTON_LEG + legs * (SPLIT_LEG + NEWTON_LEG));
-    legs.chain((0..=NEWTON_LIMIT).rev()).find(fits).unwrap_or_default()
+/// Rows of a world at most.
+pub(super) fn most_rows(l: &Layout) -> usize {
+    l.contact_rows() * l.capacity + l.scalar_rows()
+}
+
+/// Turns of Newton's loop in a world of so many rows at most: as many as loops allow.
+pub(super) fn newton_turns(l: &Layout, rows: usize) -> usize {
+    let fits = |turns: &usize| loops_of_turns(l, rows, *turns) <= LOOP_BUDGET;
+    (0..=NEWTON_TURNS).rev().find(fits).unwrap_or_default()
 }
 
 /// How many worlds a workgroup of Newton may have to take on, one after another.
 pub(super) fn worlds_of_a_workgroup(l: &Layout) -> usize {
-    let of_world = |contacts| loops_of_turns(l, contacts, newton_turns(l, contacts));
-    (LOOP_BUDGET / (0..=l.capacity).map(of_world).max().unwrap_or(LOOP_BUDGET)).max(1)
+    let of_world = |rows| loops_of_turns(l, rows, newton_turns(l, rows));
+    (LOOP_BUDGET / (0..=most_rows(l)).map(of_world).max().unwrap_or(LOOP_BUDGET)).max(1)
 }

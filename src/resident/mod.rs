@@ -25,7 +25,6 @@ mod observation;
 mod patch_formulas;
 mod patch_templates;
 mod shaders;
-mod split;
 mod templates;
 mod tile;
 #[cfg(test)]

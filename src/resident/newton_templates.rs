@@ -1,24 +1,23 @@
 //! What stands in the template of Newton, whose invocations share a world: Y and z lie in workgroup memory.
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
-use super::formulas::{Formulas, LENGTHS};
+use super::formulas::Formulas;
 use super::layout::Layout;
-use super::loops::{NEWTON_LEG, NEWTON_LIMIT, SPLIT_LEG, newton_turns};
-use super::split::Split;
+use super::loops::{most_rows, newton_turns};
 use super::templates::{from, inputs, told};
-use super::tile::{CONTACT_OWN, NEWTON_SUMS};
+use super::tile::CONTACT_OWN;
 
 /// The template with its formulas: `//{newton_name}` lines become statements.
-pub(super) fn with_newton(text: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
+pub(super) fn with_newton(text: &str, f: &Formulas, l: &Layout) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let name = line.trim().strip_prefix("//{newton_").and_then(|rest| rest.strip_suffix('}'));
-        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, split, l)));
+        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, l)));
     }
     out
 }
 
-fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
+fn statements(name: &str, f: &Formulas, l: &Layout) -> String {
     let (nv, rows, quads) = (l.nv, l.contact_rows(), l.law_quads());
     let last = 4 * quads - 1;
     // of a contact at component `row` of `rows`, whose numbers begin in the workgroup at `own`, and of a scalar row, whose numbers begin there at `scalar`; both in the tile at `at`
@@ -30,17 +29,14 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
     let scalar_impulse = || scalar(1);
     let scalar_weight = || scalar(2);
     let bound = |k: usize| scalar(3 + k);
-    // p of alternating directions lies where Newton has its step
-    let scalar_kept = || scalar(5);
-    let first = || from(1, |_| "select(0.0, 1.0, kind == FIRST_SPLIT)".into());
     let shared = |array: &'static str| move |k: usize| format!("{array}[{k}u]");
     let y = |k: usize| format!("tile[at + {k}u]");
     // of the invocation that sweeps
     let z = |k: usize| if l.patches { format!("z[{k}u]") } else { format!("z{k}") };
+    let three = |k: &dyn Fn(usize) -> String| format!("vec3<f32>({}, {}, {})", k(0), k(1), k(2));
     let axis = |vector: &'static str| from(3, move |k| format!("{vector}.{}", ["x", "y", "z"][k]));
     let named = |list: &'static [&'static str]| from(list.len(), move |k| list[k].to_owned());
     let law = |i: usize, x: &str| format!("law[{i}] = {x};");
-    let merits = |i: usize, x: &str| format!("merits[{i}] += {x};");
     let each = |line: &dyn Fn(usize) -> String| (0..nv).map(|d| line(d) + "\n").collect::<String>();
     match name {
         "add_contact" => {
@@ -94,48 +90,13 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             let all = inputs(&[axis("u"), axis("impulse"), from(3, own), from(1, friction), named(&["delta"])]);
             told(&f.contact_law, "law_", &all, law)
         }
-        "contact_merits" => {
-            let moved = [axis("u"), axis("impulse"), axis("u_step"), axis("step")];
-            let all = [inputs(&moved), inputs(&[from(3, own), from(1, friction)])].concat();
-            told(&f.contact_merits, "merits_", &all, merits)
-        }
         "scalar_law" => {
             let own = [named(&["u", "impulse"]), from(1, |_| scalar_weight()), from(2, bound), named(&["delta"])];
             told(&f.scalar_law, "law_", &inputs(&own), law)
         }
-        "scalar_merits" => {
-            let own = [named(&["u", "impulse", "u_step", "step"]), from(1, |_| scalar_weight()), from(2, bound)];
-            told(&f.scalar_merits, "merits_", &inputs(&own), merits)
-        }
-        // patches are swept in loops over z, and have no alternating directions; what they are asked for, of which there is more, is read where it is
-        "take_z" | "split_contact" | "split_scalar" | "part_contact" | "part_scalar" | "own" | "own_at"
-        | "bring_own" | "keep_own" | "keep_own_at_last"
-            if l.patches =>
-        {
-            String::new()
-        }
-        "split_contact" => {
-            let of_row = [from(3, kept), from(3, own), from(1, friction), first()];
-            let all = [inputs(&[axis("u"), axis("impulse")]), inputs(&of_row)].concat();
-            told(&split.contact_law, "split_", &all, law)
-        }
-        "split_scalar" => {
-            let own = [from(1, |_| scalar_kept()), from(1, |_| scalar_weight()), first()];
-            told(&split.scalar_law, "split_", &[inputs(&[named(&["u", "impulse"])]), inputs(&own)].concat(), law)
-        }
-        "part_contact" => {
-            let all = inputs(&[axis("step"), axis("impulse"), from(3, kept), from(1, friction), first()]);
-            told(&split.contact_part, "part_", &all, |i, x| match i.checked_sub(3) {
-                None => format!("{} = {x};", kept(i)),
-                Some(k) => format!("{} = {x};", impulse(k)),
-            })
-        }
-        "part_scalar" => {
-            let own = [named(&["step", "impulse"]), from(1, |_| scalar_kept()), from(2, bound), first()];
-            let place = [scalar_kept(), scalar_impulse()];
-            told(&split.scalar_part, "part_", &inputs(&own), |i, x| format!("{} = {x};", place[i]))
-        }
-        "own" => "// of every contact in the tile b, lambda, W of its own, friction, and what Newton keeps\n\
+        // patches are swept in loops over z; what they are asked for, of which there is more, is read where it is
+        "take_z" | "own" | "own_at" | "bring_own" | "keep_own" | "keep_own_at_last" if l.patches => String::new(),
+        "own" => "// of every contact in the tile b, lambda, W of its own, friction, and lambda before a step\n\
                   var<workgroup> contact_own: array<f32, CONTACT_OWN * TILE_CONTACTS>;\n"
             .to_owned(),
         "own_at" => "let own = CONTACT_OWN * (c - t.contacts.x);\n".to_owned(),
@@ -152,21 +113,29 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             "if (loaded < row_count(size)) {{\nlet t = tile_of(loaded, size);\n{}}}\n",
             over_contacts(&changed(l))
         ),
-        "impulse_and_bias" => {
-            let three = |k: &dyn Fn(usize) -> String| format!("vec3<f32>({}, {}, {})", k(0), k(1), k(2));
-            format!("let impulse = {};\nvar u = {};\n", three(&impulse), three(&bias))
+        "impulse" => format!("let impulse = {};\n", three(&impulse)),
+        "bias" => format!("var u = {};\n", three(&bias)),
+        "take_step" => {
+            let moved = (0..3).map(|i| {
+                let (axis, at) = (["x", "y", "z"][i], format!("laws[{quads}u * (at + {i}u)"));
+                let step = format!("({at} + {}u].w - dot({at}].xyz, u_step))", quads - 1);
+                format!("{} = impulse.{axis};\n{} = impulse.{axis} + {step};\n", kept(i), impulse(i))
+            });
+            let felt = "u_step = fma(contact_y(at, d), vec3<f32>(answer[d]), u_step);";
+            let felt = format!("var u_step = vec3<f32>(0.0);\nfor (var d = 0u; d < NV; d++) {{ {felt} }}\n");
+            felt + &moved.collect::<String>()
         }
-        "keep_step" => (0..3).map(|k| format!("{} = step[{k}];\n", kept(k))).collect(),
-        "take_step" => (0..3).map(|k| format!("{} += length * {};\n", impulse(k), kept(k))).collect(),
+        "go_back" => {
+            let back = |k: usize| format!("{} = between({}, {}, length);\n", impulse(k), kept(k), impulse(k));
+            (0..3).map(back).collect()
+        }
         "barrier" if l.patches => "workgroupBarrier();\nstorageBarrier();\n".to_owned(),
         "barrier" => "workgroupBarrier();\n".to_owned(),
         "turns" => {
-            let legs = [("NEWTON_LEG", NEWTON_LEG), ("SPLIT_LEG", SPLIT_LEG), ("NEWTON_LIMIT", NEWTON_LIMIT)];
-            let legs = legs.map(|(name, steps)| format!("const {name} = {steps}u;\n")).concat();
-            let turns = |contacts: usize| newton_turns(l, contacts);
-            let fewer = (1..=l.capacity).filter(|count| turns(*count) != turns(count - 1));
-            let fewer = fewer.map(|count| format!("if (count >= {count}u) {{ turns = {}u; }}\n", turns(count)));
-            format!("{legs}var turns = {}u;\n{}", turns(0), fewer.collect::<String>())
+            let turns = |rows: usize| newton_turns(l, rows);
+            let fewer = (1..=most_rows(l)).filter(|rows| turns(*rows) != turns(rows - 1));
+            let fewer = fewer.map(|rows| format!("if (row_count(size) >= {rows}u) {{ turns = {}u; }}\n", turns(rows)));
+            format!("var turns = {}u;\n{}", turns(0), fewer.collect::<String>())
         }
         // M and g of a row lie in as many vectors of four as they fill, g last; rows that a contact has not are zero
         "push_contact" => {
@@ -202,10 +171,6 @@ fn statements(name: &str, f: &Formulas, split: &Split, l: &Layout) -> String {
             format!("column{d} = {sum};")
         }),
         "add_scalar_column" => each(&|d| format!("column{d} = fma(tile[NV * at + {d}u], pushed, column{d});")),
-        "length" => {
-            let lengths = LENGTHS.iter().enumerate();
-            lengths.map(|(k, a)| format!("if (best == {k}u) {{ length = {a:e}f; }}\n")).collect()
-        }
         "take_z" => each(&|k| format!("z{k} = z[{k}u];")),
         // a template that names what is not there does not compile as a shader
         other => format!("unknown formula of Newton {other}\n"),
@@ -233,7 +198,7 @@ pub(super) fn with_columns(text: &str, nv: usize) -> String {
         .replace("//{tell_answer}\n", &each(&|d| format!("answer[{d}u] = column{d};")))
 }
 
-/// The numbers of a contact that Newton asks for, where they lie in `rows`: b, λ, W of its own, friction, and what it keeps.
+/// The numbers of a contact that Newton asks for, where they lie in `rows`: b, λ, W of its own, friction, and λ before a step.
 fn numbers_in_rows(l: &Layout) -> Vec<String> {
     let of_problem =
         |first: &str, k: usize| format!("rows[(row + {first} + 3u * header.problem + {k}u) * header.stride + w]");
@@ -271,5 +236,3 @@ pub(super) fn keep_law(quads: usize, i: usize, number: impl Fn(usize) -> Option<
     let quad = |q: usize| [0, 1, 2, 3].map(|k| number(4 * q + k)).join(", ");
     (0..quads).map(|q| format!("laws[{quads}u * (at + {i}u) + {q}u] = vec4<f32>({});\n", quad(q))).collect()
 }
-
-const _: () = assert!(NEWTON_SUMS == LENGTHS.len() + 1, "a merit of every length, and that before the step");

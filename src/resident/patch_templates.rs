@@ -1,7 +1,6 @@
 //! What stands in the templates of `shaders/resident/` about patches, and nothing where contacts are points.
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
-use super::formulas::LENGTHS;
 use super::layout::{CONTACT_KIND, CONTACT_LEN, FRICTIONS, Layout, NORMALS, PATCH_OWN, VERTEX};
 use super::loops::AT_A_TIME;
 use super::newton_templates::keep_law;
@@ -146,8 +145,8 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         .to_owned(),
         "ask_check" => "if (is_patch(c, w)) {
             let part = check_patch(row, w);
-            ok = ok && part.finite && finite(part.error) && finite(part.magnitude);
-            residual = max(residual, part.error);
+            let told = part.finite && finite(part.error) && finite(part.magnitude);
+            residual = max(residual, select(UNSOLVABLE, part.error, told));
             magnitude = max(magnitude, part.magnitude);
             continue;
         }\n"
@@ -214,7 +213,8 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         }\n"
         .to_owned(),
         "step_in_tile" => "if (is_patch(c, w)) {
-            step_patch(row, at, phase, delta, &merits, w);
+            if (phase == 0u || tiles) { law_of_patch(row, at, delta, w); }
+            if (phase == 1u) { step_patch(row, at, w); }
             continue;
         }\n"
         .to_owned(),
@@ -223,11 +223,11 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
             continue;
         }\n"
         .to_owned(),
-        "take_step" => format!(
+        "go_back" => format!(
             "if (is_patch(c, w)) {{
                 for (var i = 0u; i < PATCH_ROWS; i++) {{
-                    let step = rows[(row + {}u + i) * header.stride + w];
-                    rows[(row + ROW_MORE_IMPULSE + PATCH_ROWS * header.problem + i) * header.stride + w] += length * step;
+                    let at = (row + ROW_MORE_IMPULSE + PATCH_ROWS * header.problem + i) * header.stride + w;
+                    rows[at] = between(rows[(row + {}u + i) * header.stride + w], rows[at], length);
                 }}
             }}\n",
             l.row_more_newton()
@@ -275,20 +275,16 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         }
         "step" => (0..ROWS)
             .map(|i| {
-                let four = |first: usize| [0, 1, 2, 3].map(|k| format!("law{}", (ROWS + 1) * i + first + k)).join(", ");
-                let at = of_row(l.row_newton(), l.row_more_newton())(i);
+                let (law, kept) =
+                    (format!("laws[2u * (at + {i}u)"), row(of_row(l.row_newton(), l.row_more_newton())(i)));
                 format!(
-                    "let step{i} = -dot(vec4({}), felt_a) - dot(vec4({}), felt_b);\n{} = step{i};\n",
-                    four(0),
-                    four(4),
-                    row(at)
+                    "let before{i} = {};\n{kept} = before{i};\n\
+                     {} = before{i} - dot({law}], felt_a) - dot({law} + 1u], felt_b);\n",
+                    impulse(i),
+                    impulse(i)
                 )
             })
             .collect(),
-        "lengths" => {
-            let all = LENGTHS.map(|a| format!("{a:e}f")).join(", ");
-            format!("var lengths = array<f32, MERIT_NOW>({all});\n")
-        }
         "keep" => "if (is_patch(c, w)) {
             keep_patch(c, kept, w);
             row_count += PATCH_ROWS;

@@ -5,11 +5,10 @@ use super::jacobi::{Jacobi, with_jacobi};
 use super::layout::{
     self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD, VERTEX,
 };
-use super::loops::{STEP_SWEEPS, rounds_of_sweeps};
+use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
-use super::split::Split;
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
 use super::{DRAWN, MOVED};
@@ -94,9 +93,9 @@ template!(DRAW, "draw");
 
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
 pub(super) const CONTRACTS: f64 = 0.1;
-/// Newton's first proximal term, and the least, in units of the mean diagonal.
+/// Newton's first proximal term, in units of the mean diagonal: with less, impulses that W does not feel jump, and modes with them. Where modes are right, down to the least.
 pub(super) const FIRST_DELTA: f64 = 1e-4;
-pub(super) const LEAST_DELTA: f64 = 8.0 * f32::EPSILON as f64;
+pub(super) const LEAST_DELTA: f64 = 1e-5;
 /// Beyond any residual, m/s.
 pub(super) const UNSOLVABLE: f32 = 1e30;
 /// Operations of a recorded formula in one shader: compilers take long over more. NVIDIA's takes 1.8 s over the longest piece of the humanoid's, and 6.3 s over one of 4000, which is 3 % faster.
@@ -139,9 +138,8 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     template("contact_terms", CONTACT_TERMS);
     template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
     if newton {
-        let split = Split::new(plan.settings.compliance);
         let elimination = with_columns(ELIMINATION, layout.nv);
-        template("newton", &with_newton(&format!("{PROBLEM}{elimination}{NEWTON}"), formulas, &split, layout));
+        template("newton", &with_newton(&format!("{PROBLEM}{elimination}{NEWTON}"), formulas, layout));
     }
     template("finish", FINISH);
     all
@@ -200,6 +198,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("Z", l.z()),
         ("SCALAR_NEWTON", l.scalar_newton()),
         ("STEP_SWEEPS", STEP_SWEEPS),
+        ("MOST_FAILED", MOST_FAILED),
         ("LIST", LIST),
         ("LANES", newton_lanes(l.nv)),
         ("TILE_ROWS", l.newton_tile_rows()),
@@ -211,8 +210,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("SCALAR_OWN", SCALAR_OWN),
         ("LAW_QUADS", l.law_quads()),
         ("SUMS", NEWTON_SUMS),
-        // the last of the sums
-        ("MERIT_NOW", NEWTON_SUMS - 1),
         ("Q", Layout::Q),
         ("V", l.v()),
         ("OUTCOME", l.outcome()),

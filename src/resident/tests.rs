@@ -1,6 +1,6 @@
 use super::formulas::{self, Formulas};
 use super::layout::Layout;
-use super::loops::{NEWTON_LIMIT, Turn, loops_of_turns, newton_turns, rounds_of_sweeps, worlds_of_a_workgroup};
+use super::loops::{NEWTON_TURNS, loops_of_turns, most_rows, newton_turns, rounds_of_sweeps, worlds_of_a_workgroup};
 use super::observation;
 use super::patch_formulas::{self, PatchFormulas};
 use super::shaders::{Shader, draw, movers, shaders, stages};
@@ -354,18 +354,21 @@ fn no_shader_may_exceed_what_lavapipe_loops() {
             let rounds = rounds_of_sweeps(&plan, &layout);
             assert!(rounds * super::loops::loops_of_a_round(&plan, &layout) + 4 * units <= LOOP_BUDGET);
             assert!(rounds >= 5 && (capacity > 16 || rounds >= 20), "{name}: {rounds} rounds");
-            for contacts in 0..=capacity {
-                let turns = newton_turns(&layout, contacts);
-                let loops = loops_of_turns(&layout, contacts, turns);
-                assert!(worlds_of_a_workgroup(&layout) > 0 && worlds_of_a_workgroup(&layout) * loops <= LOOP_BUDGET);
-                // up to 16 contacts there is room for alternating directions; patches, which have none, are swept in loops, and so leave less
-                let least = match (layout.patches, contacts > 16) {
-                    (false, false) => NEWTON_LIMIT + 1,
-                    (false, true) => 5,
-                    (true, false) => 10,
-                    (true, true) => 1,
-                };
-                assert!(turns >= least, "{name}, {contacts} contacts: {turns}");
+            let worlds = worlds_of_a_workgroup(&layout);
+            for rows in 0..=most_rows(&layout) {
+                let turns = newton_turns(&layout, rows);
+                let loops = loops_of_turns(&layout, rows, turns);
+                assert!(worlds > 0 && worlds * loops <= LOOP_BUDGET, "{name}, {rows} rows of {capacity} contacts");
+                // patches are swept in loops, and so leave less
+                let least =
+                    match (layout.patches, rows <= layout.newton_tile_rows(), rows <= 16 * layout.contact_rows()) {
+                        (false, true, _) => NEWTON_TURNS,
+                        (false, false, true) => 30,
+                        (false, false, false) => 4,
+                        (true, _, true) => 10,
+                        (true, _, false) => 1,
+                    };
+                assert!(turns >= least, "{name}, {rows} rows of {capacity} contacts: {turns}");
             }
         }
     }
@@ -473,76 +476,59 @@ fn impulses(twins: &Twin<'_>, w: &World) -> Vec<f32> {
     contacts.chain(acting.map(|s| w.rows[l.scalar_impulse() + s])).collect()
 }
 
-/// Some steps of alternating directions with W formed, in f64, as `split` of the CPU's Newton has them but for its scaling: ρ is ρ times the mean diagonal of a contact or row.
-fn split(b: &Block, steps: usize) -> Vec<f64> {
-    const ALPHA: f64 = 1.6;
-    let (n, contacts) = (b.bias.len(), 3 * b.size.contact_count);
-    let w = nalgebra::DMatrix::from_iterator(n, n, b.delassus.iter().map(|x| f64::from(*x)));
-    let bias = nalgebra::DVector::from_iterator(n, b.bias.iter().map(|x| f64::from(*x)));
-    let first = |i: usize| if i < contacts { 3 * (i / 3)..3 * (i / 3) + 3 } else { i..i + 1 };
-    let rho =
-        nalgebra::DVector::from_fn(n, |i, _| 1e-3 * first(i).map(|j| w[(j, j)]).sum::<f64>() / first(i).len() as f64);
-    let friction = |c: usize| f64::from(b.friction[c]);
-    let corrected = |u: &nalgebra::DVector<f64>, sign: f64| {
-        let mut u = u.clone();
-        (0..b.size.contact_count).for_each(|c| u[3 * c] += sign * friction(c) * u[3 * c + 1].hypot(u[3 * c + 2]));
-        u
-    };
-    let project = |p: &nalgebra::DVector<f64>| {
-        let mut z = p.clone();
-        for c in 0..b.size.contact_count {
-            let on = crate::solver::formulas::project_cone([p[3 * c], p[3 * c + 1], p[3 * c + 2]], friction(c));
-            (0..3).for_each(|k| z[3 * c + k] = on[k]);
-        }
-        for s in 0..b.size.scalar_count {
-            z[contacts + s] = p[contacts + s].max(f64::from(b.bounds[2 * s])).min(f64::from(b.bounds[2 * s + 1]));
-        }
-        z
-    };
-    let system = (&w + nalgebra::DMatrix::from_diagonal(&rho)).lu();
-    let start = nalgebra::DVector::from_iterator(n, b.impulse.iter().map(|x| f64::from(*x)));
-    let mut p = &start - corrected(&(&w * &start + &bias), 1.0).component_div(&rho);
-    for _ in 0..steps {
-        let z = project(&p);
-        let l = (&z - &p).component_mul(&rho);
-        let x = system.solve(&(z.component_mul(&rho) + corrected(&l, -1.0) - &bias)).expect("W + ρ is regular");
-        p = x * ALPHA + &z * (1.0 - ALPHA) - l.component_div(&rho);
-    }
-    project(&p).iter().copied().collect()
-}
-
-/// What is rounded in u is enlarged by 1/ρ.
-const ROUNDED_SPLIT: f64 = 5e-4;
+/// What is rounded in u is enlarged by 1/δ.
+const ROUNDED_STEP: f64 = 2e-3;
 
 #[test]
-fn alternating_directions_are_those_with_w_formed() {
+fn a_step_of_newton_meets_the_laws_with_w_formed() {
+    let delta = 1e-2f32;
     for (name, compliance) in [("quadruped", 0.0), ("humanoid", 1e-3)] {
         let plan = plan_of(model(name), Settings { compliance, ..Settings::default() });
         let twins = Twin::new(&plan, &Layout::new(&plan, 16), true);
-        let mut pushed = 0.0f64;
-        for steps in [0, 1, 2, 8] {
-            let mut w = posed(&twins);
-            let mut p = Problem { which: 0, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
-            // from where sweeps lead, as on the device
-            twins.certify(&w, &mut p);
-            (0..8).for_each(|_| twins.sweep(&twins.formulas.project_contact, &mut w, &mut p));
-            let answer = split(&formed(&twins, &w), steps);
-            for step in 0..=steps {
-                twins.certify(&w, &mut p);
-                twins.newton_step(&mut w, &p, if step == 0 { Turn::FirstSplit } else { Turn::Split }, 0.0);
-            }
-            let told = impulses(&twins, &w);
-            let largest = answer.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-            pushed = pushed.max(largest);
-            assert_eq!(told.len(), answer.len());
-            for (k, (a, b)) in told.iter().zip(&answer).enumerate() {
-                let apart = (f64::from(*a) - b).abs();
-                assert!(
-                    apart <= ROUNDED_SPLIT * largest,
-                    "{name}, {steps} steps, row {k}: {a:e} and {b:e} of {largest:e}"
-                );
+        let mut w = posed(&twins);
+        let mut p = Problem { which: 0, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
+        // from where sweeps lead, as on the device
+        twins.certify(&w, &mut p);
+        (0..8).for_each(|_| twins.sweep(&twins.formulas.project_contact, &mut w, &mut p));
+        twins.certify(&w, &mut p);
+        let block = formed(&twins, &w);
+        let laws: Vec<_> = (0..w.count()).map(|c| twins.contact_law(&w, &p, c, delta)).collect();
+        let before = w.clone();
+        twins.newton_step(&mut w, &p, delta);
+        let impulses = |w: &World| impulses(&twins, w).into_iter().map(f64::from).collect::<Vec<_>>();
+        let (old, new) = (impulses(&before), impulses(&w));
+        let n = new.len();
+        let largest = new.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        assert!(largest > 0.0 && old != new, "{name}: nothing is pushed");
+        // λ' − λ = g − M Δu of every contact
+        for (c, law) in laws.iter().enumerate() {
+            let row = |i: usize| &block.delassus[n * i..n * (i + 1)];
+            let change = |i: usize| {
+                let changes = new.iter().zip(&old).map(|(new, old)| new - old);
+                row(i).iter().zip(changes).map(|(w, x)| f64::from(*w) * x).sum::<f64>()
+            };
+            // the laws hold the compliance of the normal, and so their velocities do not
+            let soft = |i: usize| if i == 0 { compliance * (new[3 * c] - old[3 * c]) } else { 0.0 };
+            for i in 0..3 {
+                let felt: f64 = (0..3).map(|j| f64::from(law.m[i][j]) * (change(3 * c + j) - soft(j))).sum();
+                let left = new[3 * c + i] - old[3 * c + i] - (f64::from(law.lack[i]) - felt);
+                assert!(left.abs() <= ROUNDED_STEP * largest, "{name}, contact {c}, row {i}: {left:e} of {largest:e}");
             }
         }
-        assert!(pushed > 0.0, "{name}: nothing is pushed");
+        // all of the way, some of it, and none
+        for length in [1.0f32, 0.5, 0.0] {
+            let mut back = w.clone();
+            twins.go_back(&mut back, &mut p.clone(), &p.z, length);
+            for (k, x) in impulses(&back).into_iter().enumerate() {
+                let expected = old[k] + f64::from(length) * (new[k] - old[k]);
+                assert!((x - expected).abs() <= 1e-6 * largest, "{name}, {length}: {x} and {expected}");
+            }
+        }
+        // from where nothing is a number too
+        for c in 0..w.count() {
+            w.rows[twins.layout.row_len() * c + twins.layout.row_impulse()] = f32::NAN;
+        }
+        twins.go_back(&mut w, &mut p.clone(), &p.z, 0.0);
+        assert_eq!(impulses(&w), old, "{name}");
     }
 }

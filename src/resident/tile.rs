@@ -24,7 +24,7 @@ impl Layout {
         let padded = |len: usize| len.next_multiple_of(4);
         let scalars = padded(self.newton_scalar_room()) + padded(SCALAR_OWN * self.newton_scalar_room());
         let system = 2 * padded(self.nv) + NEWTON_SUMS * lanes;
-        let others = system + 3 * padded(self.nv) + padded(2) + padded(1) + scalars;
+        let others = system + 4 * padded(self.nv) + padded(2) + padded(1) + scalars;
         // Y of a row, its law, and its share of what is asked of its contact
         let own = if self.patches { 0 } else { CONTACT_OWN.div_ceil(3) };
         let room = WORKGROUP_NUMBERS.saturating_sub(others) / (self.nv + 4 * self.law_quads() + own);
@@ -50,12 +50,12 @@ const WORKGROUP_NUMBERS: usize = 16_384 / size_of::<f32>();
 /// Rows of a world that are nothing unusual, whatever the model. On an H200 a step of 32,768 ants took 1.9 to 2.1 ms with tiles of 24 rows and 2.4 with those of 66, which
 /// hold all that a world may have (device time, runs of 10 to 20 steps, not in turn).
 const USUAL_ROWS: usize = 24;
-/// Numbers of a contact that lie there: b, λ, W of its own, friction, and what Newton keeps.
+/// Numbers of a contact that lie there: b, λ, W of its own, friction, and λ before a step.
 pub(super) const CONTACT_OWN: usize = 16;
-/// And of a scalar row: b, λ, W, its bounds, and what Newton keeps.
+/// And of a scalar row: b, λ, W, its bounds, and λ before a step.
 pub(super) const SCALAR_OWN: usize = 6;
-/// Sums that the invocations of Newton add up.
-pub(super) const NEWTON_SUMS: usize = 6;
+/// Numbers that every invocation of Newton tells the first: its residual, and the sum that rounds it.
+pub(super) const NEWTON_SUMS: usize = 2;
 
 /// Invocations of a workgroup of Newton: a column of the system with its right-hand side is one's.
 pub(super) fn newton_lanes(nv: usize) -> usize {

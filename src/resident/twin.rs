@@ -6,8 +6,7 @@ use super::jacobi::Jacobi;
 use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, GUARD, Layout, PAIR_LEN, PointFormula, SCALAR_HEAD};
 use super::loops::rounds_of_sweeps;
 use super::patch_formulas::PatchFormulas;
-use super::shaders::CONTRACTS;
-use super::split::Split;
+use super::shaders::{CONTRACTS, UNSOLVABLE};
 use crate::contact::PATCH_ROWS;
 use crate::lane::Program;
 use crate::solver::TRUSTED_FLOOR;
@@ -30,8 +29,6 @@ pub(super) struct Twin<'a> {
     pub plan: &'a Plan,
     pub layout: Layout,
     pub formulas: Formulas,
-    /// Alternating directions.
-    pub split: Split,
     /// Where contacts may be patches.
     pub patches: Option<PatchFormulas>,
     /// Where Jacobi sweeps.
@@ -95,7 +92,6 @@ impl<'a> Twin<'a> {
             plan,
             layout: layout.clone(),
             formulas: Formulas::new(plan, layout),
-            split: Split::new(plan.settings.compliance),
             patches,
             jacobi: layout.jacobi.then(|| Jacobi::new(plan, layout)),
             tables: layout.tables(),
@@ -360,11 +356,11 @@ impl<'a> Twin<'a> {
         }
         p.z = sums[..nv].to_vec();
         p.m = sums[nv..].to_vec();
-        let (mut magnitude, mut ok) = (0.0f32, true);
+        let mut magnitude = 0.0f32;
         p.residual = 0.0;
         let mut see = |told: &[f32]| {
-            ok &= told[0].is_finite() && told[1].is_finite();
-            p.residual = p.residual.max(told[0]);
+            let finite = told[0].is_finite() && told[1].is_finite();
+            p.residual = p.residual.max(if finite { told[0] } else { UNSOLVABLE });
             magnitude = magnitude.max(told[1]);
         };
         for c in 0..w.count() {
@@ -393,7 +389,7 @@ impl<'a> Twin<'a> {
         }
         p.rounding = 4.0 * f32::EPSILON * magnitude;
         let tolerance = self.plan.settings.tolerance();
-        ok && p.residual <= (tolerance as f32).max(p.rounding.min((TRUSTED_FLOOR * tolerance) as f32))
+        p.residual <= (tolerance as f32).max(p.rounding.min((TRUSTED_FLOOR * tolerance) as f32))
     }
 
     /// Where the impulse of a scalar row is.

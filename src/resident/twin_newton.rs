@@ -1,30 +1,37 @@
 //! The twin of `shaders/resident/newton.wgsl`: what the invocations of a workgroup do together, one after another. Y is read where it is; where it would be brought into workgroup memory tile by tile
 //! decides which invocation has which row, and so the order of sums.
 
-use super::formulas::LENGTHS;
 use super::layout::{self, Layout, SCALAR_HEAD};
-use super::loops::{STEP_SWEEPS, Turn, newton_turns};
+use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
 use super::shaders::{FIRST_DELTA, LEAST_DELTA};
-use super::tile::{NEWTON_SUMS, newton_lanes};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
 use crate::solver::{PATCH_DELTA, PATCH_ROWS};
 use std::ops::Range;
 
-/// The last of the sums.
-const MERIT_NOW: usize = NEWTON_SUMS - 1;
-/// As the shader has it.
+/// As the shader has them.
 const SOFTEST: f32 = 1.0;
+const BROUGHT: f32 = 0.9;
+const SHORTER: f32 = 0.2;
+const SOFT_START: f32 = 1e-2;
+
+/// What is done in a turn, before the certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Nothing,
+    Step,
+    Sweep,
+}
 
 /// A contact or scalar row as Newton sees it: its law λ' = h − M u' with what it lacks, as many rows as it has.
-struct Law {
+pub(super) struct Law {
     /// Where its rows have their impulses, and what Newton keeps of them.
     impulses: Vec<usize>,
     kept: Vec<usize>,
     /// Shape \[row\]\[row\].
-    m: Vec<Vec<f32>>,
-    lack: Vec<f32>,
-    merit: f32,
+    pub m: Vec<Vec<f32>>,
+    /// g = h − M u − λ
+    pub lack: Vec<f32>,
 }
 
 impl Twin<'_> {
@@ -70,7 +77,7 @@ impl Twin<'_> {
         }
     }
 
-    fn contact_law(&self, w: &World, p: &Problem, c: usize, kind: Turn, delta: f32) -> (Vec<f32>, Law) {
+    pub fn contact_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> Law {
         let l = &self.layout;
         let row = l.row_len() * c;
         if self.patch_at(w, c).is_some() {
@@ -80,24 +87,16 @@ impl Twin<'_> {
         let (impulse, bias) = (three(l.row_impulse() + 3 * p.which), three(l.row_bias() + 3 * p.which));
         let u = Self::felt(&self.contact_y(w, c), bias.to_vec(), &p.z);
         let friction = w.rows[row + l.row_friction()];
-        let own = three(l.row_own());
-        let law = match kind.first_split() {
-            None => self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &own, &[friction, delta]])),
-            Some(first) => {
-                let kept = three(l.row_newton());
-                self.split.contact_law.evaluate(&joined(&[&u, &impulse, &kept, &own, &[friction, first]]))
-            }
-        };
+        let law = self.formulas.contact_law.evaluate(&joined(&[&u, &impulse, &three(l.row_own()), &[friction, delta]]));
         let m: Vec<_> = law[..9].chunks_exact(3).map(<[f32]>::to_vec).collect();
         let felt = times(&m, &u);
         let lack = (0..3).map(|i| (law[9 + i] - impulse[i]) - felt[i]).collect();
-        let merit = if kind == Turn::Newton { law[12] } else { 0.0 };
         let places = |first: usize| (0..3).map(|i| row + first + i).collect();
         let (impulses, kept) = (places(l.row_impulse() + 3 * p.which), places(l.row_newton()));
-        (u, Law { impulses, kept, m, lack, merit })
+        Law { impulses, kept, m, lack }
     }
 
-    fn patch_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> (Vec<f32>, Law) {
+    fn patch_law(&self, w: &World, p: &Problem, c: usize, delta: f32) -> Law {
         let (l, row) = (&self.layout, self.layout.row_len() * c);
         let bias = self.bias_rows(row, p.which).map(|k| w.rows[k]);
         let u = Self::felt(&self.contact_y(w, c), bias.to_vec(), &p.z);
@@ -110,40 +109,31 @@ impl Twin<'_> {
         });
         let m = law.chunks_exact(u.len() + 1).map(|row| row[..u.len()].to_vec()).collect();
         let lack = law.chunks_exact(u.len() + 1).map(|row| row[u.len()]).collect();
-        let merit = self.patch_merit(&one, &u, &impulse);
-        (u, Law { impulses, kept: seven(row + l.row_newton(), row + l.row_more_newton()).to_vec(), m, lack, merit })
+        Law { impulses, kept: seven(row + l.row_newton(), row + l.row_more_newton()).to_vec(), m, lack }
     }
 
-    fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, kind: Turn, delta: f32) -> (f32, Law) {
+    fn scalar_law(&self, w: &World, p: &Problem, s: usize, scalar: usize, delta: f32) -> Law {
         let impulse = w.rows[self.scalar_impulse(p.which, s)];
         let u = self.felt_scalar(w, scalar, w.motion[scalar + 2 + p.which], &p.z);
-        let ([lower, upper], own) = (self.bounds(s), w.motion[scalar + 1]);
-        let law = match kind.first_split() {
-            None => self.formulas.scalar_law.evaluate(&[u, impulse, own, lower, upper, delta]),
-            Some(first) => {
-                let kept = w.rows[self.layout.scalar_newton() + s];
-                self.split.scalar_law.evaluate(&[u, impulse, kept, own, first])
-            }
-        };
+        let [lower, upper] = self.bounds(s);
+        let law = self.formulas.scalar_law.evaluate(&[u, impulse, w.motion[scalar + 1], lower, upper, delta]);
         let (m, lack) = (vec![vec![law[0]]], vec![(-law[0]).mul_add(u, law[1] - impulse)]);
         let (impulses, kept) = (vec![self.scalar_impulse(p.which, s)], vec![self.layout.scalar_newton() + s]);
-        (u, Law { impulses, kept, m, lack, merit: if kind == Turn::Newton { law[2] } else { 0.0 } })
+        Law { impulses, kept, m, lack }
     }
 
-    /// A step from z: of Newton, if one gets anything, or of alternating directions. Returns δ of the next one.
-    pub fn newton_step(&self, w: &mut World, p: &Problem, kind: Turn, delta: f32) -> f32 {
-        let (l, f, nv) = (&self.layout, &self.formulas, self.layout.nv);
+    /// A step of Newton from z; what λ was stays beside it.
+    pub fn newton_step(&self, w: &mut World, p: &Problem, delta: f32) {
+        let (l, nv) = (&self.layout, self.layout.nv);
         let acting: Vec<_> = (0..l.scalar_rows()).filter_map(|s| Some((s, w.acts(l, s)?))).collect();
-        let (columns, lanes, tiles) = (nv + 1, newton_lanes(nv), self.tiles(w.count(), acting.len()));
-        // merits after steps of several lengths, and before, of every invocation
-        let mut merits = vec![[0.0f32; NEWTON_SUMS]; lanes];
+        let columns = nv + 1;
         let mut system = vec![0.0f32; nv * columns];
         (0..nv).for_each(|d| system[columns * d + d] = 1.0);
-        for [contacts, scalars] in &tiles {
-            for c in contacts.clone() {
-                let (_, law) = self.contact_law(w, p, c, kind, delta);
-                merits[(c - contacts.start) % lanes][MERIT_NOW] += law.merit;
-                let y = self.contact_y(w, c);
+        // of every contact and scalar row, with the change of its velocity once that is known
+        let mut laws = Vec::new();
+        for [contacts, scalars] in self.tiles(w.count(), acting.len()) {
+            for c in contacts {
+                let (law, y) = (self.contact_law(w, p, c, delta), self.contact_y(w, c));
                 for column in 0..columns {
                     // M Y, or g
                     let own: Vec<f32> = y.iter().map(|y| y[column.min(nv - 1)]).collect();
@@ -155,11 +145,10 @@ impl Twin<'_> {
                         }
                     }
                 }
+                laws.push((law, c, None));
             }
-            for i in scalars.clone() {
-                let (s, scalar) = acting[i];
-                let (_, law) = self.scalar_law(w, p, s, scalar, kind, delta);
-                merits[(i - scalars.start) % lanes][MERIT_NOW] += law.merit;
+            for (s, scalar) in acting[scalars].iter().copied() {
+                let law = self.scalar_law(w, p, s, scalar, delta);
                 let y = &w.motion[scalar + SCALAR_HEAD..][..nv];
                 for column in 0..columns {
                     let pushed = if column == nv { law.lack[0] } else { law.m[0][0] * y[column] };
@@ -168,117 +157,94 @@ impl Twin<'_> {
                         *sum = y[d].mul_add(pushed, *sum);
                     }
                 }
+                laws.push((law, s, Some(scalar)));
             }
         }
         let answer = eliminated(nv, system);
-        for [contacts, scalars] in &tiles {
-            for c in contacts.clone() {
-                let (row, lane) = (l.row_len() * c, (c - contacts.start) % lanes);
-                let (u, law) = self.contact_law(w, p, c, kind, delta);
+        for (law, c, scalar) in laws {
+            let u_step = if let Some(scalar) = scalar {
+                vec![self.felt_scalar(w, scalar, 0.0, &answer)]
+            } else {
                 let y = self.contact_y(w, c);
-                let u_step = Self::felt(&y, vec![0.0; y.len()], &answer);
-                let felt = times(&law.m, &u_step);
-                let step: Vec<f32> = law.lack.iter().zip(&felt).map(|(lack, felt)| lack - felt).collect();
-                let impulse: Vec<f32> = law.impulses.iter().map(|k| w.rows[*k]).collect();
-                let own = [0, 1, 2].map(|i| w.rows[row + l.row_own() + i]);
-                let friction = w.rows[row + l.row_friction()];
-                if let Some(first) = kind.first_split() {
-                    let kept: Vec<f32> = law.kept.iter().map(|k| w.rows[*k]).collect();
-                    let part = joined(&[&step, &impulse, &kept, &[friction, first]]);
-                    let told = self.split.contact_part.evaluate(&part);
-                    for (place, told) in law.kept.iter().chain(&law.impulses).zip(told) {
-                        w.rows[*place] = told;
-                    }
-                    continue;
-                }
-                let told = if self.patch_at(w, c).is_some() {
-                    let one = self.one_patch(w, row);
-                    let moved = |a: f32, of: &[f32], by: &[f32]| {
-                        of.iter().zip(by).map(|(x, d)| a.mul_add(*d, *x)).collect::<Vec<_>>()
-                    };
-                    let merit = |a: &f64| {
-                        self.patch_merit(&one, &moved(*a as f32, &u, &u_step), &moved(*a as f32, &impulse, &step))
-                    };
-                    LENGTHS.iter().map(merit).collect()
-                } else {
-                    f.contact_merits.evaluate(&joined(&[&u, &impulse, &u_step, &step, &own, &[friction]]))
-                };
-                (0..LENGTHS.len()).for_each(|k| merits[lane][k] += told[k]);
-                for (place, step) in law.kept.iter().zip(step) {
-                    w.rows[*place] = step;
-                }
-            }
-            for i in scalars.clone() {
-                let (s, scalar) = acting[i];
-                let (u, law) = self.scalar_law(w, p, s, scalar, kind, delta);
-                let u_step = self.felt_scalar(w, scalar, 0.0, &answer);
-                let step = (-law.m[0][0]).mul_add(u_step, law.lack[0]);
-                let impulse = w.rows[self.scalar_impulse(p.which, s)];
-                let [lower, upper] = self.bounds(s);
-                if let Some(first) = kind.first_split() {
-                    let part = [step, impulse, w.rows[l.scalar_newton() + s], lower, upper, first];
-                    let told = self.split.scalar_part.evaluate(&part);
-                    w.rows[l.scalar_newton() + s] = told[0];
-                    w.rows[self.scalar_impulse(p.which, s)] = told[1];
-                    continue;
-                }
-                let told = f.scalar_merits.evaluate(&[u, impulse, u_step, step, w.motion[scalar + 1], lower, upper]);
-                let merits = &mut merits[(i - scalars.start) % lanes];
-                (0..LENGTHS.len()).for_each(|k| merits[k] += told[k]);
-                w.rows[l.scalar_newton() + s] = step;
+                Self::felt(&y, vec![0.0; y.len()], &answer)
+            };
+            // λ + g − M Yᵀ dz
+            let felt = times(&law.m, &u_step);
+            for (k, (impulse, kept)) in law.impulses.into_iter().zip(law.kept).enumerate() {
+                w.rows[kept] = w.rows[impulse];
+                w.rows[impulse] += law.lack[k] - felt[k];
             }
         }
-        if kind.first_split().is_some() {
-            return FIRST_DELTA as f32;
+    }
+
+    /// λ, and z with it, back to this share of the way that they went in a step and its sweeps; `before`: z before the step.
+    pub fn go_back(&self, w: &mut World, p: &mut Problem, before: &[f32], length: f32) {
+        let l = &self.layout;
+        let mut rows = Vec::new();
+        for c in 0..w.count() {
+            let row = l.row_len() * c;
+            let kept = seven(row + l.row_newton(), row + l.row_more_newton());
+            let count = self.contact_y(w, c).len();
+            rows.extend(self.impulse_rows(row, p.which).into_iter().zip(kept).take(count));
         }
-        let sums: Vec<f32> = (0..NEWTON_SUMS).map(|k| merits.iter().fold(0.0, |sum, own| sum + own[k])).collect();
-        let mut best = 0;
-        if sums[0] >= 0.1 * sums[MERIT_NOW] || sums[0].is_nan() {
-            for k in 1..MERIT_NOW {
-                if sums[k] < sums[best] || !sums[best].is_finite() {
-                    best = k;
-                }
-            }
+        let acting = (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some());
+        rows.extend(acting.map(|s| (self.scalar_impulse(p.which, s), l.scalar_newton() + s)));
+        for (impulse, kept) in rows {
+            w.rows[impulse] = between(w.rows[kept], w.rows[impulse], length);
         }
-        if sums[best] < sums[MERIT_NOW] {
-            let length = LENGTHS[best] as f32;
-            for c in 0..w.count() {
-                let row = l.row_len() * c;
-                let rows = self.contact_y(w, c).len();
-                let impulses = self.impulse_rows(row, p.which).into_iter().take(rows);
-                for (impulse, kept) in impulses.zip(seven(row + l.row_newton(), row + l.row_more_newton())) {
-                    w.rows[impulse] += length * w.rows[kept];
-                }
-            }
-            for (s, _) in acting {
-                w.rows[self.scalar_impulse(p.which, s)] += length * w.rows[l.scalar_newton() + s];
-            }
-            return if best == 0 { (0.1 * delta).max(LEAST_DELTA as f32) } else { (2.0 * delta).min(SOFTEST) };
-        }
-        (10.0 * delta).min(SOFTEST)
+        p.z.iter_mut().zip(before).for_each(|(z, before)| *z = between(*before, *z, length));
     }
 
     /// Stages `velocity newton` and `position newton` of a listed world.
     pub fn newton(&self, problem: usize, w: &mut World) {
-        let turns = newton_turns(&self.layout, w.count());
+        let acting = (0..self.layout.scalar_rows()).filter(|s| w.acts(&self.layout, *s).is_some()).count();
+        let turns = newton_turns(&self.layout, self.layout.contact_rows() * w.count() + acting);
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
-        let (mut delta, mut steps) = (FIRST_DELTA as f32, 0);
-        let mut solved = self.certify(w, &mut p);
-        for turn in 0..turns {
-            if solved {
+        let (mut delta, mut first_delta, mut failed) = (FIRST_DELTA as f32, FIRST_DELTA as f32, 0);
+        let (mut length, mut recent) = (1.0, [0.0; 4]);
+        let (mut action, mut steps, mut solved, mut before) = (Turn::Nothing, 0, false, Vec::new());
+        let mut sweeps = 0;
+        for _ in 0..=turns {
+            if sweeps > most_sweeps(turns) {
                 break;
             }
-            let kind = Turn::of(turn, turns);
-            delta = self.newton_step(w, &p, kind, delta);
-            if kind == Turn::Newton {
-                steps += 1;
-                // z anew, and sweeps from there
-                self.certify(w, &mut p);
-                for _ in 0..STEP_SWEEPS {
-                    self.sweep(&self.formulas.project_contact, w, &mut p);
+            match action {
+                Turn::Nothing => {}
+                Turn::Step => {
+                    before.clone_from(&p.z);
+                    self.newton_step(w, &p, delta);
+                    steps += 1;
+                }
+                Turn::Sweep => {
+                    if length < 1.0 {
+                        self.go_back(w, &mut p, &before, length);
+                    }
+                    sweeps += STEP_SWEEPS * (1 + failed);
+                    (0..STEP_SWEEPS * (1 + failed)).for_each(|_| self.sweep(&self.formulas.project_contact, w, &mut p));
                 }
             }
             solved = self.certify(w, &mut p);
+            if solved {
+                break;
+            }
+            let largest = recent.iter().fold(0.0f32, |most, x| most.max(*x));
+            if action == Turn::Step && p.residual < BROUGHT * recent[0] {
+                delta = (0.1 * delta).max(LEAST_DELTA as f32);
+                recent = [p.residual, recent[0], recent[1], recent[2]];
+            } else if action == Turn::Step {
+                action = Turn::Sweep;
+            } else if action == Turn::Nothing || length == 0.0 || p.residual < largest {
+                if length == 0.0 {
+                    first_delta = (10.0 * first_delta).min(SOFT_START);
+                    failed = (failed + 1).min(MOST_FAILED);
+                }
+                let grown = (if length > 0.0 { 2.0 } else { 10.0 } * delta).min(SOFTEST);
+                delta = if length == 1.0 { (0.1 * delta).max(first_delta) } else { grown };
+                recent = [p.residual, recent[0], recent[1], recent[2]];
+                (length, action) = (1.0, Turn::Step);
+            } else {
+                length = if length == 1.0 { SHORTER } else { 0.0 };
+            }
         }
         if problem == 0 {
             w.contact[6] = 0.0;
@@ -290,6 +256,11 @@ impl Twin<'_> {
             w.halt(&self.layout, layout::NOT_SOLVED);
         }
     }
+}
+
+/// a + length (b − a), and a itself whatever b is.
+fn between(a: f32, b: f32, length: f32) -> f32 {
+    if length > 0.0 { length.mul_add(b - a, a) } else { a }
 }
 
 /// The answer of a system of `nv` unknowns with its right-hand side as last column: Gauss and Jordan without pivots.

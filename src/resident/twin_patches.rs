@@ -3,7 +3,6 @@
 use super::formulas::{POINT_LEN, POINTS_LEN};
 use super::layout::{CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, Layout, NORMALS, PAIR_LEN, PATCH_OWN, VERTEX};
 use super::patch_formulas::{PatchFormulas, ROWS};
-use super::shaders::UNSOLVABLE;
 use super::twin::{Problem, Twin, World, dot, joined};
 use crate::contact::PATCH_ROWS;
 use crate::solver::{OnePatch, PATCH_LEN};
@@ -255,16 +254,6 @@ impl Twin<'_> {
             size[i] += told[ROWS + i];
         }
         one.checked(velocity, size, impulse)
-    }
-
-    /// What it adds to a merit, at velocities b + Yᵀ z.
-    pub fn patch_merit(&self, one: &OnePatch, velocity: &[f32], impulse: &[f32]) -> f32 {
-        let (velocity, impulse) =
-            ([0, 1, 2, 3, 4, 5, 6].map(|i| velocity[i]), [0, 1, 2, 3, 4, 5, 6].map(|i| impulse[i]));
-        let yields = self.patch_yield(one.shape[3] > 0.0, impulse);
-        let felt = [0, 1, 2, 3, 4, 5, 6].map(|i| velocity[i] + yields[i]);
-        let [error, magnitude] = one.checked(felt, yields.map(f32::abs), impulse);
-        if error.is_finite() && magnitude.is_finite() { error * error / one.friction_scale() } else { UNSOLVABLE }
     }
 
     /// One update of a patch, from z to z.

@@ -70,9 +70,8 @@ pub(crate) use tiles::{array_tiles, begin_sweeps};
 pub(crate) mod formulas {
     pub(crate) use super::coulomb::contact_impulse;
     pub(crate) use super::modes::{Mode, expand, tests};
-    pub(crate) use super::newton::RELAXATION;
     pub(crate) use super::pgs::{contact_steps, update_contact};
-    pub(crate) use super::project::{corrected_normal, inverse, project_cone, project_interval};
+    pub(crate) use super::project::{inverse, project_interval};
     pub(crate) use super::residual::{contact_residual, row_residual};
     pub(crate) use super::warm_start::feasible;
 }

@@ -21,7 +21,7 @@ const SWEEPS: u32 = 5;
 /// First proximal term, in units of the mean diagonal.
 const FIRST_DELTA: f64 = 1e-4;
 /// Over-relaxation α of alternating directions.
-pub(crate) const RELAXATION: f64 = 1.6;
+const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
 pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 pub(super) const ENOUGH: f64 = 0.1;

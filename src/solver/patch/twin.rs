@@ -125,12 +125,6 @@ impl OnePatch {
         [error, if size.iter().all(|size| size.is_finite()) { magnitude } else { f32::NAN }]
     }
 
-    /// a: what the square of its error is divided by in a merit, 1/kg.
-    pub fn friction_scale(&self) -> f32 {
-        let (rows, shape) = (Self::rows(), Shape::new(&self.shape, 0, true));
-        shape.friction_scale(rows.frictions(&self.diagonal()))
-    }
-
     /// Diagonal of its W, 1/kg.
     pub fn diagonal(&self) -> [f32; SEVEN_ROWS] {
         std::array::from_fn(|i| self.own[i * SEVEN_ROWS + i])
