@@ -17,6 +17,7 @@ fn eliminate(lane: u32) {
             //{tell_column}
         }
         workgroupBarrier();
+        // a quotient may be off by 2.5 units of its last place (WGSL, accuracy of f32 division), and what it is off is enlarged by 1/delta: corrected once
         let pivot = pivots[first].x;
         let quotient = column0 / pivot;
         let factor = fma(fma(-pivot, quotient, column0), 1.0 / pivot, quotient);

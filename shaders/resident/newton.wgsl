@@ -2,18 +2,11 @@
 // lambda' = h - M u', (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
 //
 // A step that brings the residual down has guessed the modes right, and another one follows. Any other may be far worse than where it began until sweeps have settled what it got wrong: so it is judged behind
-// them, and against the largest of the last four residuals. Who fails goes back, some of the way and then all of it, and is swept there; from then on steps are shorter, and sweeps are more.
+// them, and against the largest of the last four residuals. Who fails goes back, some of the way and then all of it, and is swept there; from then on the proximal term is larger, and sweeps are more.
 //
 // A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows that act. Y of TILE_ROWS of them, a tile, lies in workgroup memory with all that is asked of their contacts: of all of
 // them, where they are no more. A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
 
-const SOFTEST = 1.0;
-// that a step has brought the residual down: below this share of it
-const BROUGHT = 0.9;
-// where sweeps begin again, if they failed: this share of the way that a step and they went
-const SHORTER = 0.2;
-// the largest proximal term that steps begin with after some that failed
-const SOFT_START = 1e-2;
 // which number of a law stands on the right-hand side
 const RIGHT = vec4<f32>(0.0, 0.0, 0.0, 1.0);
 // what is done in a turn, before the certificate
@@ -251,7 +244,7 @@ fn newton_step(size: Size, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
     if (lane < NV) {
         z_before[lane] = z[lane];
     }
-    let tiles = row_count(size) > TILE_ROWS;
+    let several_tiles = row_count(size) > TILE_ROWS;
     // the laws of all rows for the system, and then the step that its answer is for each of them; where a tile does not hold them all, the laws once more
     for (var phase = 0u; phase < 2u; phase++) {
         if (phase == 1u) {
@@ -265,7 +258,7 @@ fn newton_step(size: Size, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                 //{patch_step_in_tile}
                 //{newton_own_at}
                 //{newton_impulse}
-                if (phase == 0u || tiles) {
+                if (phase == 0u || several_tiles) {
                     // u = b + Y^T z
                     //{newton_bias}
                     for (var d = 0u; d < NV; d++) {
@@ -287,7 +280,7 @@ fn newton_step(size: Size, delta: f32, loaded: ptr<function, u32>, lane: u32, w:
                 let at = scalar_row(t, s);
                 let scalar = SCALAR_OWN * s;
                 let impulse = scalar_own[scalar + 1u];
-                if (phase == 0u || tiles) {
+                if (phase == 0u || several_tiles) {
                     var u = scalar_own[scalar];
                     for (var d = 0u; d < NV; d++) {
                         u = fma(tile[NV * at + d], z[d], u);
@@ -393,8 +386,9 @@ fn solve(size: Size, lane: u32, w: u32) {
             if (length < 1.0) {
                 go_back(size, length, &loaded, lane, w);
             }
-            sweep(size, STEP_SWEEPS * (1u + failed), &loaded, lane, w);
-            sweeps += STEP_SWEEPS * (1u + failed);
+            let more = STEP_SWEEPS * (1u + failed);
+            sweep(size, more, &loaded, lane, w);
+            sweeps += more;
         }
         add_impulses(size, &loaded, lane, w);
         let now = certify(size, &loaded, lane, w);

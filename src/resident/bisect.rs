@@ -12,7 +12,7 @@ use std::ops::Range;
 const LISTED: usize = 8;
 /// How far apart two numbers may be that a driver and the twin round otherwise, as a share of the largest of their buffer in that world.
 const SAME: f32 = 1e-4;
-/// The same of what Newton solves, which is z: rounding is 1e-7/δ of a step, so it decides how many of them a world takes, and where W does not feel impulses, which.
+/// The same of what Newton solves, which is z: a step is rounded by 1e-7/δ, which is 1e-3 for its first δ. So rounding decides how many steps a world takes, and impulses that W does not feel.
 const SAME_ANSWER: f32 = 1e-3;
 
 /// One stage of a step on a device, beside its twin in Rust from the same numbers.
@@ -355,7 +355,7 @@ mod tests {
             // those that Jacobi has swept and solved
             let swept = worlds.iter().filter(|w| w.runs(&twins.layout) && w.contact[5] > 0.0).count();
             assert!(!twins.layout.jacobi || swept > 0, "{name}: nothing is swept");
-            // more than the first, and so ways back
+            // some take more than the few steps of most
             assert!(*name != "ant" || most > 4, "{name}: at most {most} steps of Newton");
             // patches apart from each other are swept to the end
             let alone = name.starts_with("patches");

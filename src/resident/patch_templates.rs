@@ -213,7 +213,7 @@ fn statements(name: &str, f: &PatchFormulas, l: &Layout) -> String {
         }\n"
         .to_owned(),
         "step_in_tile" => "if (is_patch(c, w)) {
-            if (phase == 0u || tiles) { law_of_patch(row, at, delta, w); }
+            if (phase == 0u || several_tiles) { law_of_patch(row, at, delta, w); }
             if (phase == 1u) { step_patch(row, at, w); }
             continue;
         }\n"

@@ -93,9 +93,16 @@ template!(DRAW, "draw");
 
 /// Sweeps go on while a round of them leaves less than this share of the residual, where Newton follows.
 pub(super) const CONTRACTS: f64 = 0.1;
-/// Newton's first proximal term, in units of the mean diagonal: with less, impulses that W does not feel jump, and modes with them. Where modes are right, down to the least.
+/// Newton's first proximal term δ, in units of the mean diagonal: with less, impulses that W does not feel jump, and modes with them. Where modes are right, down to the least; after steps that failed, up to the
+/// largest, and at first to [`SOFT_START`].
 pub(super) const FIRST_DELTA: f64 = 1e-4;
 pub(super) const LEAST_DELTA: f64 = 1e-5;
+pub(super) const SOFTEST: f64 = 1.0;
+pub(super) const SOFT_START: f64 = 1e-2;
+/// A step of Newton has brought the residual down if it is below this share of what it was.
+pub(super) const BROUGHT: f64 = 0.9;
+/// A step that failed begins again behind this share of the way that it and its sweeps went.
+pub(super) const SHORTER: f64 = 0.2;
 /// Beyond any residual, m/s.
 pub(super) const UNSOLVABLE: f32 = 1e30;
 /// Operations of a recorded formula in one shader: compilers take long over more. NVIDIA's takes 1.8 s over the longest piece of the humanoid's, and 6.3 s over one of 4000, which is 3 % faster.
@@ -187,7 +194,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("SCALAR_IMPULSE", l.scalar_impulse()),
         ("ROW_LEN", l.row_len()),
         ("ROW_Y", Layout::ROW_Y),
-        ("ROW_OWN", l.row_own()),
         ("ROW_FREE", l.row_free()),
         ("ROW_PREVIOUS", l.row_previous()),
         ("ROW_MEAN", l.row_mean()),
@@ -211,12 +217,10 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("LAW_QUADS", l.law_quads()),
         ("SUMS", NEWTON_SUMS),
         ("Q", Layout::Q),
-        ("V", l.v()),
         ("OUTCOME", l.outcome()),
         ("POSE", Layout::POSE),
         ("SHIFT", l.shift()),
         ("REFERENCE", l.reference()),
-        ("FREE_VELOCITY", l.free_velocity()),
         ("FRICTION", l.friction()),
         ("SIGN_TABLE", l.sign_table()),
         ("BOUND_TABLE", l.bound_table()),
@@ -273,6 +277,10 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("CONTRACTS", CONTRACTS),
         ("FIRST_DELTA", FIRST_DELTA),
         ("LEAST_DELTA", LEAST_DELTA),
+        ("SOFTEST", SOFTEST),
+        ("SOFT_START", SOFT_START),
+        ("BROUGHT", BROUGHT),
+        ("SHORTER", SHORTER),
         ("EPSILON", f64::from(f32::EPSILON)),
         ("REACH", plan.dt * settings.contact_speed),
         ("SPEED_LIMIT", settings.speed_limit.min(1e30)),

@@ -78,6 +78,10 @@ impl World {
         let scalar = l.scalar() + l.scalar_len() * s;
         (self.motion[scalar] != 0.0).then_some(scalar)
     }
+    /// The scalar rows that act, and where each begins.
+    pub fn acting(&self, l: &Layout) -> Vec<(usize, usize)> {
+        (0..l.scalar_rows()).filter_map(|s| Some((s, self.acts(l, s)?))).collect()
+    }
 }
 
 pub(super) fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
@@ -492,7 +496,7 @@ impl<'a> Twin<'a> {
     fn finish(&self, w: &mut World) {
         let l = &self.layout;
         let (nq, nv, count) = (l.nq, l.nv, w.count());
-        let acting = (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some()).count();
+        let acting = w.acting(l).len();
         // the trees that have rows, and none that anything outside of them takes part in
         let mut alone = vec![if count > 0 || acting > 0 { 1.0 } else { 0.0 }; l.free_roots.len()];
         for c in 0..count {

@@ -3,17 +3,11 @@
 
 use super::layout::{self, Layout, SCALAR_HEAD};
 use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
-use super::shaders::{FIRST_DELTA, LEAST_DELTA};
+use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
 use crate::solver::{PATCH_DELTA, PATCH_ROWS};
 use std::ops::Range;
-
-/// As the shader has them.
-const SOFTEST: f32 = 1.0;
-const BROUGHT: f32 = 0.9;
-const SHORTER: f32 = 0.2;
-const SOFT_START: f32 = 1e-2;
 
 /// What is done in a turn, before the certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,11 +119,11 @@ impl Twin<'_> {
     /// A step of Newton from z; what λ was stays beside it.
     pub fn newton_step(&self, w: &mut World, p: &Problem, delta: f32) {
         let (l, nv) = (&self.layout, self.layout.nv);
-        let acting: Vec<_> = (0..l.scalar_rows()).filter_map(|s| Some((s, w.acts(l, s)?))).collect();
+        let acting = w.acting(l);
         let columns = nv + 1;
         let mut system = vec![0.0f32; nv * columns];
         (0..nv).for_each(|d| system[columns * d + d] = 1.0);
-        // of every contact and scalar row, with the change of its velocity once that is known
+        // of every contact and scalar row, by its number, and of a scalar row where it begins
         let mut laws = Vec::new();
         for [contacts, scalars] in self.tiles(w.count(), acting.len()) {
             for c in contacts {
@@ -187,8 +181,8 @@ impl Twin<'_> {
             let count = self.contact_y(w, c).len();
             rows.extend(self.impulse_rows(row, p.which).into_iter().zip(kept).take(count));
         }
-        let acting = (0..l.scalar_rows()).filter(|s| w.acts(l, *s).is_some());
-        rows.extend(acting.map(|s| (self.scalar_impulse(p.which, s), l.scalar_newton() + s)));
+        let acting = w.acting(l).into_iter();
+        rows.extend(acting.map(|(s, _)| (self.scalar_impulse(p.which, s), l.scalar_newton() + s)));
         for (impulse, kept) in rows {
             w.rows[impulse] = between(w.rows[kept], w.rows[impulse], length);
         }
@@ -197,8 +191,8 @@ impl Twin<'_> {
 
     /// Stages `velocity newton` and `position newton` of a listed world.
     pub fn newton(&self, problem: usize, w: &mut World) {
-        let acting = (0..self.layout.scalar_rows()).filter(|s| w.acts(&self.layout, *s).is_some()).count();
-        let turns = newton_turns(&self.layout, self.layout.contact_rows() * w.count() + acting);
+        let l = &self.layout;
+        let turns = newton_turns(l, l.contact_rows() * w.count() + w.acting(l).len());
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut delta, mut first_delta, mut failed) = (FIRST_DELTA as f32, FIRST_DELTA as f32, 0);
         let (mut length, mut recent) = (1.0, [0.0; 4]);
@@ -219,8 +213,9 @@ impl Twin<'_> {
                     if length < 1.0 {
                         self.go_back(w, &mut p, &before, length);
                     }
-                    sweeps += STEP_SWEEPS * (1 + failed);
-                    (0..STEP_SWEEPS * (1 + failed)).for_each(|_| self.sweep(&self.formulas.project_contact, w, &mut p));
+                    let more = STEP_SWEEPS * (1 + failed);
+                    sweeps += more;
+                    (0..more).for_each(|_| self.sweep(&self.formulas.project_contact, w, &mut p));
                 }
             }
             solved = self.certify(w, &mut p);
@@ -228,22 +223,22 @@ impl Twin<'_> {
                 break;
             }
             let largest = recent.iter().fold(0.0f32, |most, x| most.max(*x));
-            if action == Turn::Step && p.residual < BROUGHT * recent[0] {
+            if action == Turn::Step && p.residual < BROUGHT as f32 * recent[0] {
                 delta = (0.1 * delta).max(LEAST_DELTA as f32);
                 recent = [p.residual, recent[0], recent[1], recent[2]];
             } else if action == Turn::Step {
                 action = Turn::Sweep;
             } else if action == Turn::Nothing || length == 0.0 || p.residual < largest {
                 if length == 0.0 {
-                    first_delta = (10.0 * first_delta).min(SOFT_START);
+                    first_delta = (10.0 * first_delta).min(SOFT_START as f32);
                     failed = (failed + 1).min(MOST_FAILED);
                 }
-                let grown = (if length > 0.0 { 2.0 } else { 10.0 } * delta).min(SOFTEST);
+                let grown = (if length > 0.0 { 2.0 } else { 10.0 } * delta).min(SOFTEST as f32);
                 delta = if length == 1.0 { (0.1 * delta).max(first_delta) } else { grown };
                 recent = [p.residual, recent[0], recent[1], recent[2]];
                 (length, action) = (1.0, Turn::Step);
             } else {
-                length = if length == 1.0 { SHORTER } else { 0.0 };
+                length = if length == 1.0 { SHORTER as f32 } else { 0.0 };
             }
         }
         if problem == 0 {

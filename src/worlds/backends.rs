@@ -57,7 +57,7 @@ pub(super) fn choose_solver<R: Pack>(
 }
 
 /// Worlds for every thread of the CPU from which on a GPU with memory of its own is taken to be faster. A step on a GPU takes as long as its hardest worlds however few there are. Calls of one step of ant, humanoid and
-/// quadruped, an H200 beside 16 threads of a Xeon with AVX-512: 8192 worlds 0.8 to 0.9 times as fast, 32,768 1.1 to 1.3 times; 131,072 ants in calls of five at twice the rate
+/// quadruped, an H200 beside 16 threads of a Xeon with AVX-512: 8192 worlds 0.7 to 0.9 times as fast, 32,768 1.0 to 1.4 times; 131,072 ants in calls of five at twice the rate
 /// that the CPU had with 32,768; worlds that halt by the percent, as humanoids that lie about, are
 /// slower there still. The backend is the same in every run on a machine: nothing is timed.
 #[cfg(feature = "gpu")]
