@@ -1,14 +1,15 @@
 //! The packs as two AVX registers: the same bits as the array packs, without the compiler having to find the vectors again.
 
-use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles, sin_cos_parts};
+use super::{Compiled, MOST_LANES, Mask, Pack, PackMask, Real, STRIP, Scalar, angles, sin_cos_parts};
 use std::arch::x86_64::{
-    __m256, __m256d, _CMP_LT_OQ, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_pd, _mm256_and_ps,
-    _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_div_pd, _mm256_div_ps, _mm256_fmadd_pd, _mm256_fmadd_ps,
-    _mm256_max_pd, _mm256_max_ps, _mm256_min_pd, _mm256_min_ps, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_mul_pd,
-    _mm256_mul_ps, _mm256_or_pd, _mm256_or_ps, _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
-    _mm256_sign_epi32, _mm256_slli_epi32, _mm256_sqrt_pd, _mm256_sqrt_ps, _mm256_sub_pd, _mm256_sub_ps, _mm256_xor_pd,
-    _mm256_xor_ps,
+    __m256, __m256d, _CMP_LT_OQ, _mm_loadu_ps, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_pd,
+    _mm256_and_ps, _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_ps, _mm256_castps_si256,
+    _mm256_castps128_ps256, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_div_pd,
+    _mm256_div_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_insertf128_ps, _mm256_max_pd, _mm256_max_ps, _mm256_min_pd,
+    _mm256_min_ps, _mm256_movemask_pd, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_pd, _mm256_or_ps,
+    _mm256_permute2f128_ps, _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_shuffle_ps,
+    _mm256_sign_epi32, _mm256_slli_epi32, _mm256_sqrt_pd, _mm256_sqrt_ps, _mm256_storeu_ps, _mm256_sub_pd,
+    _mm256_sub_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps, _mm256_xor_pd, _mm256_xor_ps,
 };
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -65,6 +66,7 @@ macro_rules! pair {
         $pair:ident, $mask:ident, $scalar:ty, $lanes:literal, $splat:ident,
         $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $min:ident, $max:ident,
         $less:ident, $and:ident, $or:ident, $xor:ident, $and_not:ident, $signs:ident, $spread:ident, $cast:ident
+        $(, $gather:ident, $scatter:ident)?
     ) => {
         impl Mask for $mask {
             #[inline(always)]
@@ -234,8 +236,95 @@ macro_rules! pair {
                 let array: &mut [$scalar; $lanes] = bytemuck::must_cast_mut(self);
                 array
             }
+            $(
+                #[inline(always)]
+                fn gather(rows: &[[$scalar; STRIP]], at: &[u32; MOST_LANES]) -> [Self; STRIP] {
+                    let (low, high) = ($gather(rows, at, 0), $gather(rows, at, 8));
+                    let mut packs = [Self::splat(0.0); STRIP];
+                    for k in 0..STRIP {
+                        packs[k] = Self([low[k], high[k]]);
+                    }
+                    packs
+                }
+                #[inline(always)]
+                fn scatter(packs: &[Self; STRIP], rows: &mut [[$scalar; STRIP]], at: &[u32; MOST_LANES]) {
+                    let (mut low, mut high) = ([packs[0].0[0]; STRIP], [packs[0].0[1]; STRIP]);
+                    for k in 1..STRIP {
+                        (low[k], high[k]) = (packs[k].0[0], packs[k].0[1]);
+                    }
+                    $scatter(&low, rows, at, 0);
+                    $scatter(&high, rows, at, 8);
+                }
+            )?
         }
     };
+}
+
+/// Number k of the strips of eight lanes, from `first` on, in register k.
+#[inline(always)]
+pub(super) fn gather_eight(rows: &[[f32; STRIP]], at: &[u32; MOST_LANES], first: usize) -> [__m256; STRIP] {
+    let mut columns = [intrinsic!(_mm256_set1_ps(0.0)); STRIP];
+    let mut strips = [&rows[at[first] as usize]; 8];
+    for lane in 1..8 {
+        strips[lane] = &rows[at[first + lane] as usize];
+    }
+    for half in 0..2 {
+        // numbers 4 half to 4 half + 3 of lanes i and i + 4, in the two halves of a register
+        let mut r = [columns[0]; 4];
+        for i in 0..4 {
+            let (low, high): (&[f32; 4], &[f32; 4]) = (quarter(strips[i], half), quarter(strips[i + 4], half));
+            // SAFETY: reads of four numbers that are there
+            r[i] = intrinsic!(_mm256_insertf128_ps::<1>(
+                _mm256_castps128_ps256(_mm_loadu_ps(low.as_ptr())),
+                _mm_loadu_ps(high.as_ptr())
+            ));
+        }
+        let turned = turn(r);
+        columns[4 * half..4 * half + 4].copy_from_slice(&turned);
+    }
+    columns
+}
+
+/// The way back of [`gather_eight`].
+#[inline(always)]
+pub(super) fn scatter_eight(
+    columns: &[__m256; STRIP],
+    rows: &mut [[f32; STRIP]],
+    at: &[u32; MOST_LANES],
+    first: usize,
+) {
+    let [a, b, c, d, e, f, g, h] = *columns;
+    let (low, high) = (turn([a, b, c, d]), turn([e, f, g, h]));
+    for i in 0..4 {
+        intrinsic!({
+            let row = &mut rows[at[first + i] as usize];
+            // SAFETY: writes of all eight numbers of a strip
+            _mm256_storeu_ps(row.as_mut_ptr(), _mm256_permute2f128_ps::<0x20>(low[i], high[i]));
+            let row = &mut rows[at[first + i + 4] as usize];
+            _mm256_storeu_ps(row.as_mut_ptr(), _mm256_permute2f128_ps::<0x31>(low[i], high[i]));
+        });
+    }
+}
+
+/// Four of the eight numbers of a strip.
+#[inline(always)]
+fn quarter(strip: &[f32; STRIP], half: usize) -> &[f32; 4] {
+    &strip.as_chunks::<4>().0[half]
+}
+
+/// Rows and columns of the two 4 × 4 matrices in the halves of four registers, exchanged.
+#[inline(always)]
+fn turn([a, b, c, d]: [__m256; 4]) -> [__m256; 4] {
+    intrinsic!({
+        let (e, f) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+        let (g, h) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+        [
+            _mm256_shuffle_ps::<0x44>(e, g),
+            _mm256_shuffle_ps::<0xee>(e, g),
+            _mm256_shuffle_ps::<0x44>(f, h),
+            _mm256_shuffle_ps::<0xee>(f, h),
+        ]
+    })
 }
 
 /// The lowest 8 bits, each over a lane: −1 with the sign of what is chosen. Where the compiler sees a comparison, it makes a blend of what [`Real::select`] does.
@@ -279,7 +368,9 @@ pair!(
     _mm256_andnot_ps,
     _mm256_movemask_ps,
     spread,
-    _mm256_castsi256_ps
+    _mm256_castsi256_ps,
+    gather_eight,
+    scatter_eight
 );
 pair!(
     Pair64,

@@ -1,12 +1,14 @@
 //! The packs as one AVX-512 register: the same bits as the array packs, without the compiler having to find the vectors again.
 
-use super::{Compiled, Mask, Pack, PackMask, Real, Scalar, angles, sin_cos_parts};
+use super::avx2::{gather_eight, scatter_eight};
+use super::{Compiled, MOST_LANES, Mask, Pack, PackMask, Real, STRIP, Scalar, angles, sin_cos_parts};
 use std::arch::x86_64::{
-    __m512, __m512d, __mmask8, __mmask16, _CMP_LT_OQ, _mm512_abs_pd, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_pd,
-    _mm512_add_ps, _mm512_and_si512, _mm512_castpd_si512, _mm512_castps_si512, _mm512_castsi512_pd,
-    _mm512_castsi512_ps, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask, _mm512_div_pd, _mm512_div_ps, _mm512_fmadd_pd,
-    _mm512_fmadd_ps, _mm512_mask_blend_pd, _mm512_mask_blend_ps, _mm512_max_pd, _mm512_max_ps, _mm512_min_pd,
-    _mm512_min_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set1_pd, _mm512_set1_ps,
+    __m256, __m512, __m512d, __mmask8, __mmask16, _CMP_LT_OQ, _mm512_abs_pd, _mm512_abs_ps, _mm512_add_epi32,
+    _mm512_add_pd, _mm512_add_ps, _mm512_and_si512, _mm512_castpd_si512, _mm512_castps_si512, _mm512_castps256_ps512,
+    _mm512_castps512_ps256, _mm512_castsi512_pd, _mm512_castsi512_ps, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask,
+    _mm512_div_pd, _mm512_div_ps, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_insertf32x8,
+    _mm512_mask_blend_pd, _mm512_mask_blend_ps, _mm512_max_pd, _mm512_max_ps, _mm512_min_pd, _mm512_min_ps,
+    _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set1_pd, _mm512_set1_ps,
     _mm512_slli_epi32, _mm512_sqrt_pd, _mm512_sqrt_ps, _mm512_sub_pd, _mm512_sub_ps, _mm512_test_epi32_mask,
     _mm512_xor_si512,
 };
@@ -46,10 +48,10 @@ pub(crate) struct WideMask(__mmask16);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wide64Mask(__mmask8);
 
-/// An intrinsic of AVX-512F.
+/// An intrinsic of AVX-512F or AVX-512DQ.
 macro_rules! intrinsic {
     ($call:expr) => {{
-        // SAFETY: needs nothing but AVX-512F, which every machine has on which a `Wide` or `Wide64` exists (see there).
+        // SAFETY: needs nothing but AVX-512F and AVX-512DQ, which every machine has on which a `Wide` or `Wide64` exists (see there).
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -63,6 +65,7 @@ macro_rules! register {
         $wide:ident, $mask:ident, $scalar:ty, $bits:ty, $lanes:literal, $splat:ident,
         $add:ident, $sub:ident, $mul:ident, $div:ident, $fmadd:ident, $sqrt:ident, $abs:ident, $min:ident, $max:ident,
         $less:ident, $blend:ident, $sign:expr, $to_bits:ident, $from_bits:ident
+        $(, $join:ident, $low:ident, $high:ident)?
     ) => {
         impl Mask for $mask {
             #[inline(always)]
@@ -215,8 +218,46 @@ macro_rules! register {
                 let array: &mut [$scalar; $lanes] = bytemuck::must_cast_mut(self);
                 array
             }
+            $(
+                #[inline(always)]
+                fn gather(rows: &[[$scalar; STRIP]], at: &[u32; MOST_LANES]) -> [Self; STRIP] {
+                    let (low, high) = (gather_eight(rows, at, 0), gather_eight(rows, at, 8));
+                    let mut packs = [Self::splat(0.0); STRIP];
+                    for k in 0..STRIP {
+                        packs[k] = $join(low[k], high[k]);
+                    }
+                    packs
+                }
+                #[inline(always)]
+                fn scatter(packs: &[Self; STRIP], rows: &mut [[$scalar; STRIP]], at: &[u32; MOST_LANES]) {
+                    let (mut low, mut high) = ([$low(packs[0]); STRIP], [$high(packs[0]); STRIP]);
+                    for k in 1..STRIP {
+                        (low[k], high[k]) = ($low(packs[k]), $high(packs[k]));
+                    }
+                    scatter_eight(&low, rows, at, 0);
+                    scatter_eight(&high, rows, at, 8);
+                }
+            )?
         }
     };
+}
+
+/// A register of two halves.
+#[inline(always)]
+fn join(low: __m256, high: __m256) -> Wide {
+    Wide(intrinsic!(_mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)))
+}
+
+/// Lanes 0 to 7.
+#[inline(always)]
+fn low(x: Wide) -> __m256 {
+    intrinsic!(_mm512_castps512_ps256(x.0))
+}
+
+/// Lanes 8 to 15.
+#[inline(always)]
+fn high(x: Wide) -> __m256 {
+    intrinsic!(_mm512_extractf32x8_ps::<1>(x.0))
 }
 
 register!(
@@ -239,7 +280,10 @@ register!(
     _mm512_mask_blend_ps,
     _mm512_set1_epi32(i32::MIN),
     _mm512_castps_si512,
-    _mm512_castsi512_ps
+    _mm512_castsi512_ps,
+    join,
+    low,
+    high
 );
 register!(
     Wide64,
@@ -351,6 +395,26 @@ pub(super) mod tests {
                 same("sin", a.sin_cos().0, wa.sin_cos().0);
                 same("cos", a.sin_cos().1, wa.sin_cos().1);
                 same("select", P::select(a.lt(b), a, b), W::select(wa.lt(wb), wa, wb));
+                let (mut rows, mut at) = ([[P::Scalar::from_f64(0.0); STRIP]; 20], [0; MOST_LANES]);
+                for (i, row) in rows.iter_mut().enumerate() {
+                    for (k, x) in row.iter_mut().enumerate() {
+                        *x = a.get((i + k) % P::LANES);
+                    }
+                }
+                for (lane, at) in at.iter_mut().enumerate() {
+                    *at = ((7 * lane + round) % 20) as u32;
+                }
+                let (strips, wide_strips) = (P::gather(&rows, &at), W::gather(&rows, &at));
+                for k in 0..STRIP {
+                    same("gather", strips[k], wide_strips[k]);
+                }
+                let mut wide_rows = rows;
+                at.rotate_left(3);
+                P::scatter(&strips, &mut rows, &at);
+                W::scatter(&wide_strips, &mut wide_rows, &at);
+                for (row, wide) in rows.as_flattened().iter().zip(wide_rows.as_flattened()) {
+                    assert_eq!(row.to_f64().to_bits(), wide.to_f64().to_bits(), "scatter");
+                }
                 let (mut narrow, mut wide) = (a.lt(b).not(), wa.lt(wb).not());
                 narrow.set(round % P::LANES, true);
                 wide.set(round % P::LANES, true);

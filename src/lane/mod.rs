@@ -146,7 +146,9 @@ pub trait Real:
 }
 
 /// No number type has more lanes.
-pub(crate) const MOST_LANES: usize = 16;
+pub const MOST_LANES: usize = 16;
+/// Numbers of a lane that are moved together, see [`Pack::gather`].
+pub const STRIP: usize = 8;
 
 /// A number, or a pack of numbers whose lanes are worlds: [`Real`] numbers that can be looked into. `LANES` is 1 for the scalar types.
 pub trait Pack: Real<Mask: PackMask> + Send + Sync {
@@ -177,6 +179,28 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
     #[inline(always)]
     fn set(&mut self, lane: usize, x: Self::Scalar) {
         self.lanes_mut()[lane] = x;
+    }
+    /// The strips `rows[at[lane]]` of all lanes, turned: number k of a lane's strip goes into its lane of pack k.
+    #[inline(always)]
+    fn gather(rows: &[[Self::Scalar; STRIP]], at: &[u32; MOST_LANES]) -> [Self; STRIP] {
+        let mut packs = [Self::zero(); STRIP];
+        for (lane, &at) in at.iter().enumerate().take(Self::LANES) {
+            let row = &rows[at as usize];
+            for k in 0..STRIP {
+                packs[k].set(lane, row[k]);
+            }
+        }
+        packs
+    }
+    /// The way back of [`Pack::gather`].
+    #[inline(always)]
+    fn scatter(packs: &[Self; STRIP], rows: &mut [[Self::Scalar; STRIP]], at: &[u32; MOST_LANES]) {
+        for (lane, &at) in at.iter().enumerate().take(Self::LANES) {
+            let row = &mut rows[at as usize];
+            for k in 0..STRIP {
+                row[k] = packs[k].get(lane);
+            }
+        }
     }
     /// Runs a part of a body, on numbers of this type and so on the level that they are compiled for, as a function of its own: the compiler's time goes with more than the
     /// length of a function.

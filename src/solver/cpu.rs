@@ -3,7 +3,7 @@
 use super::batch::{Batch, REPORT_RESIDUAL};
 use super::carried::{Carried, sweep_carrying};
 use super::gathering::{Gathering, LARGEST, sweep_gathered};
-use super::large::{LargeBlock, solve_large};
+use super::large::{Large, solve_large};
 use super::patch::{self, polish_patches, solve_patches};
 use super::project::is_finite;
 use super::rounds::newton;
@@ -92,7 +92,7 @@ pub fn solve_tiles(tiles: Tiles<F32x16>, level: Level, settings: &SolveSettings)
     Ok(())
 }
 
-/// Both problems of all blocks: the factored ones one by one; of the others sweeps, then Newton; or Newton only, on the problem `polished`.
+/// Both problems of all blocks: the factored ones through velocities; of the others sweeps, then Newton; or Newton only, on the problem `polished`.
 fn solve_all<R: Pack>(
     blocks: &mut dyn Blocks<R>,
     level: Level,
@@ -111,12 +111,7 @@ fn solve_all<R: Pack>(
     if settings.law == FrictionLaw::Patch {
         return solve_patches(blocks, level, settings, &mut scratch.patch);
     }
-    for class in 0..blocks.class_count() {
-        let tiles = blocks.tiles(class);
-        if tiles.factored() {
-            solve_large(tiles, level, settings, &mut scratch.large);
-        }
-    }
+    solve_large(blocks, level, settings, &mut scratch.large);
     for which in [Which::Velocity, Which::Position] {
         for class in 0..blocks.class_count() {
             let tiles = blocks.tiles(class);
@@ -141,7 +136,7 @@ pub(crate) struct Scratch<R: Pack> {
     next_impulse: Vec<R>,
     carried: Carried<R>,
     gathering: Gathering<R>,
-    large: LargeBlock<R::Scalar>,
+    large: Large<R>,
     patch: patch::Scratch<R>,
 }
 
@@ -151,7 +146,7 @@ impl<R: Pack> Scratch<R> {
             next_impulse: Vec::new(),
             carried: Carried::new(),
             gathering: Gathering::new(),
-            large: LargeBlock::new(),
+            large: Large::new(),
             patch: patch::Scratch::new(),
         }
     }

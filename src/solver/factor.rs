@@ -7,7 +7,7 @@ use super::size::BlockSize;
 use crate::lane::Scalar;
 
 /// Columns that are worked on together.
-pub const STRIP: usize = 8;
+pub use crate::lane::STRIP;
 
 /// What belongs to neighbouring columns.
 pub(super) type Strip<S> = [S; STRIP];
@@ -54,17 +54,6 @@ impl<S: Scalar> Factor<S> {
         self.strip_count = 0;
     }
 
-    /// Copies another factor into the memory of this one, after [`Factor::compress`].
-    #[inline(always)]
-    pub(super) fn copy_from(&mut self, other: &Self) {
-        self.size = other.size;
-        self.units.clone_from(&other.units);
-        self.strips.clone_from(&other.strips);
-        self.entries.clone_from(&other.entries);
-        self.strip_count = other.strip_count;
-        self.touched.clone_from(&other.touched);
-    }
-
     /// Number of units.
     #[inline(always)]
     pub(super) fn unit_count(&self) -> usize {
@@ -81,13 +70,6 @@ impl<S: Scalar> Factor<S> {
     #[inline(always)]
     pub(super) fn rows(&self, unit: usize) -> usize {
         if unit < self.size.contact_count { 3 } else { 1 }
-    }
-
-    /// First row of a unit.
-    #[inline(always)]
-    pub(super) fn row(&self, unit: usize) -> usize {
-        let contacts = self.size.contact_count;
-        if unit < contacts { 3 * unit } else { 2 * contacts + unit }
     }
 
     /// Starts a unit (contact c is unit c, scalar row s comes s after the contacts), whose strips are [`Factor::put`] next. `compliance`: ε, m/s per
@@ -128,17 +110,6 @@ impl<S: Scalar> Factor<S> {
     #[inline(always)]
     pub(super) fn compliance(&self, unit: usize) -> S {
         self.units[unit].compliance
-    }
-
-    /// Multiplies the rows of a unit by `by`, and its part of W by the square of it.
-    #[inline(always)]
-    pub(super) fn scale(&mut self, unit: usize, by: S) {
-        let Unit { strip_count, first_entry, ref mut compliance, .. } = self.units[unit];
-        *compliance = *compliance * (by * by);
-        let (entry, len) = (first_entry as usize, self.rows(unit) * strip_count as usize);
-        for y in self.entries[entry..entry + len].as_flattened_mut() {
-            *y = *y * by;
-        }
     }
 
     /// Columns that the widest strip has, up to the last that a row touches.
@@ -206,16 +177,6 @@ pub(super) fn add_strip<S: Scalar>(mut sum: Strip<S>, x: &Strip<S>, y: &Strip<S>
 #[inline(always)]
 pub(super) fn add_strips<S: Scalar>(sum: Strip<S>, x: &[Strip<S>; 3], y: [S; 3]) -> Strip<S> {
     add_strip(add_strip(add_strip(sum, &x[0], &[y[0]; STRIP]), &x[1], &[y[1]; STRIP]), &x[2], &[y[2]; STRIP])
-}
-
-/// |x|
-#[inline(always)]
-pub(super) fn sizes<S: Scalar>(x: &Strip<S>) -> Strip<S> {
-    let mut sizes = *x;
-    for x in &mut sizes {
-        *x = x.abs();
-    }
-    sizes
 }
 
 /// Sum of a strip.

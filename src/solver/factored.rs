@@ -1,4 +1,4 @@
-//! W = Y Yᵀ of one block, used through velocities: W is never formed.
+//! W = Y Yᵀ of as many blocks as a pack has lanes, side by side, used through velocities: W is never formed.
 //!
 //! With z = Yᵀ λ a product is u = b + Y z, a change of a contact's impulse adds Y_cᵀ Δλ to z, and the system of Newton on modes,
 //!
@@ -9,295 +9,274 @@
 //! (I + Yᵀ K Y) g = Yᵀ R E⁻¹ r,   x = E⁻¹ (r − Lᵀ Y g)
 //!
 //! E⁻¹ is as large as 1/δ, so r must be small where the answer is near: x is sought from Lᵀ y on, what the modes can say of the present impulse.
+//!
+//! All is in lanes ([`Abreast`]) but the systems, which differ in what they couple and are eliminated one by one ([`StripLu`]).
 
+use super::abreast::{Abreast, NONE};
 use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
-use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, sizes, three_rows, total};
 use super::modes::{Mode, expand, tests};
 use super::newton::{Form, Guess};
-use super::project::{is_finite, scale};
+use super::pgs::{contact_steps, update_contact};
+use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
-use super::settings::Header;
+use super::settings::{Header, LAW_CONE};
 use super::size::BlockSize;
-use super::strip_lu::StripLu;
+use super::strip_lu::{BODY, StripLu};
 use super::tiles::OneTile;
-use super::turns::{ABREAST, Turns};
-use crate::lane::{Level, Real, Scalar};
+use crate::lane::{Level, Mask, Pack, PackMask, Real, STRIP, Scalar};
 
-/// W of one block as its factor, and memory for what is done with it.
+/// What Newton scales of a problem, as it was posed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Factored<S> {
+pub(super) struct Posed<R> {
+    /// b, shape \[row\].
+    pub bias: Vec<R>,
+    /// Bounds of the scalar rows, shape \[scalar\]\[2\].
+    pub bounds: Vec<R>,
+    /// The guess λ, shape \[row\].
+    pub impulse: Vec<R>,
+}
+
+impl<R: Copy> Posed<R> {
+    /// Keeps a copy.
+    #[inline(always)]
+    pub fn keep(&mut self, bias: &[R], bounds: &[R], impulse: &[R]) {
+        for (to, from) in [(&mut self.bias, bias), (&mut self.bounds, bounds), (&mut self.impulse, impulse)] {
+            to.clear();
+            to.extend_from_slice(from);
+        }
+    }
+}
+
+/// W of the blocks of a tile as their factors, and memory for what is done with it.
+#[derive(Debug, Clone)]
+pub(super) struct Factored<R: Pack> {
     /// The instruction set that it is worked on with.
     pub level: Level,
-    factor: Factor<S>,
+    /// Y.
+    pub y: Abreast<R>,
+    /// The problem at hand, while Newton has it scaled.
+    pub posed: Posed<R>,
     /// The 3 × 3 block of W of every contact, and the diagonal of every scalar row, shape \[unit\].
-    own: Vec<[[S; 3]; 3]>,
-    /// In which order, and with which steps, sweeps go over it.
-    turns: Turns<S>,
-    /// z = Yᵀ λ, shape \[strip\].
-    velocity: Vec<Strip<S>>,
-    /// Σ|terms of z|, shape \[strip\].
-    magnitude: Vec<Strip<S>>,
+    own: Vec<[[R; 3]; 3]>,
+    /// 1/√w_c, own blocks scaled with it twice, what sweeps multiply velocities with, and ε scaled, shape \[unit\].
+    over: Vec<R>,
+    scaled: Vec<[[R; 3]; 3]>,
+    step: Vec<[R; 3]>,
+    spring: Vec<R>,
     /// K of every unit, shape \[unit\].
-    weight: Vec<[[S; 3]; 3]>,
-    /// I + Yᵀ K Y.
-    system: StripLu<S>,
+    weight: Vec<[[R; 3]; 3]>,
+    /// I + Yᵀ K Y, shape \[lane\], and K of the units of the block at hand.
+    systems: Vec<StripLu<R::Scalar>>,
+    weights: Vec<[[R::Scalar; 3]; 3]>,
     /// x, E⁻¹, r and R E⁻¹ r or Y g, shape \[row\].
-    unknown: Vec<S>,
-    inverse: Vec<S>,
-    right: Vec<S>,
-    row: Vec<S>,
+    unknown: Vec<R>,
+    inverse: Vec<R>,
+    right: Vec<R>,
+    row: Vec<R>,
 }
 
-impl<S: Scalar> Factored<S> {
-    /// Loads a block as it stands.
-    #[inline(always)]
-    pub fn load(&mut self, factor: &Factor<S>) {
-        self.factor.copy_from(factor);
-        self.find_own();
-    }
-
-    /// Loads what another one has loaded.
-    #[inline(always)]
-    pub fn load_from(&mut self, other: &Self) {
-        self.level = other.level;
-        self.factor.copy_from(&other.factor);
-        self.own.clone_from(&other.own);
-        self.turns.list.clear();
-    }
-
-    /// The blocks on the diagonal of W.
-    #[inline(always)]
-    fn find_own(&mut self) {
-        self.own.clear();
-        for unit in 0..self.factor.unit_count() {
-            let entries = self.factor.unit(unit).1;
-            let mut own = [[S::zero(); 3]; 3];
-            if unit < self.factor.size.contact_count {
-                let mut sums = [[[S::zero(); STRIP]; 3]; 3];
-                for y in entries.as_chunks::<3>().0 {
-                    for i in 0..3 {
-                        for j in 0..=i {
-                            sums[i][j] = add_strip(sums[i][j], &y[i], &y[j]);
-                        }
-                    }
-                }
-                for i in 0..3 {
-                    for j in 0..=i {
-                        own[i][j] = total(&sums[i][j]);
-                        own[j][i] = own[i][j];
-                    }
-                }
-            } else {
-                let mut sum = [S::zero(); STRIP];
-                for y in entries {
-                    sum = add_strip(sum, y, y);
-                }
-                own[0][0] = total(&sum);
-            }
-            own[0][0] += self.factor.compliance(unit);
-            self.own.push(own);
+impl<R: Pack> Factored<R> {
+    /// No blocks yet.
+    pub fn new() -> Self {
+        Self {
+            level: Level::default(),
+            y: Abreast::new(),
+            posed: Posed { bias: Vec::new(), bounds: Vec::new(), impulse: Vec::new() },
+            own: Vec::new(),
+            over: Vec::new(),
+            scaled: Vec::new(),
+            step: Vec::new(),
+            spring: Vec::new(),
+            weight: Vec::new(),
+            systems: vec![StripLu::default(); R::LANES],
+            weights: Vec::new(),
+            unknown: Vec::new(),
+            inverse: Vec::new(),
+            right: Vec::new(),
+            row: Vec::new(),
         }
     }
 
-    /// z = Yᵀ λ
+    /// z = Yᵀ λ of y = λ √w_c
     #[inline(always)]
-    fn find_velocity(&mut self, impulse: &[S]) {
-        self.velocity.clear();
-        self.velocity.resize(self.factor.strip_count(), [S::zero(); STRIP]);
-        for unit in 0..self.factor.unit_count() {
-            let i = self.factor.row(unit);
-            self.push(unit, &impulse[i..i + self.factor.rows(unit)]);
+    fn find_velocity(&mut self, impulse: &[R]) {
+        self.y.rest();
+        for unit in 0..self.y.unit_count() {
+            let ((rows, i), over) = (self.y.rows(unit), self.over[unit]);
+            let mut x = [R::zero(); 3];
+            for k in 0..rows {
+                x[k] = impulse[i + k] * over;
+            }
+            self.y.push::<STRIP>(unit, x);
         }
     }
 
-    /// z ← z + Y_cᵀ λ_c
+    /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only.
     #[inline(always)]
-    fn push(&mut self, unit: usize, impulse: &[S]) {
-        let (strips, entries) = self.factor.unit(unit);
-        if let [x0, x1, x2] = *impulse {
-            for k in 0..strips.len() {
-                let (strip, y) = (strips[k], three_rows(entries, k));
-                let z = &mut self.velocity[strip as usize];
-                *z = add_strips(*z, &y, [x0, x1, x2]);
-            }
+    fn velocity_of(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
+        let ((rows, i), [s0, s1, s2], over) = (self.y.rows(unit), self.y.sum::<STRIP>(unit), self.over[unit]);
+        let u0 = self.spring[unit].mul_add(impulse[i], s0.mul_add(over, bias[i]));
+        if rows == 3 {
+            [u0, s1.mul_add(over, bias[i + 1]), s2.mul_add(over, bias[i + 2])]
         } else {
-            for k in 0..strips.len() {
-                let (strip, y) = (strips[k], &entries[k]);
-                let z = &mut self.velocity[strip as usize];
-                *z = add_strip(*z, y, &[impulse[0]; STRIP]);
+            [u0, R::zero(), R::zero()]
+        }
+    }
+
+    /// As stage `residual`; the floor follows the terms of z and those of u, if it is asked for, and is 0 else.
+    #[inline(always)]
+    pub fn residual(&mut self, header: &Header, floor: bool, tile: &mut OneTile<'_, R>) {
+        self.y.find_sums(tile.impulse, floor);
+        let contacts = self.y.size.contact_count;
+        let (mut largest, mut magnitude, mut finite) = (R::zero(), R::zero(), R::Mask::splat(true));
+        for unit in 0..self.y.unit_count() {
+            let (_, i) = self.y.rows(unit);
+            if floor {
+                let sum = self.y.magnitude_of(unit, tile.bias);
+                finite = finite.and(is_finite(sum));
+                magnitude = sum.max(magnitude);
             }
-        }
-    }
-
-    /// u = b + Y_c z + ε λ of a unit; a scalar row has the first entry only.
-    #[inline(always)]
-    fn velocity_of(&self, unit: usize, bias: &[S], impulse: &[S]) -> [S; 3] {
-        let (i, [s0, s1, s2]) = (self.factor.row(unit), self.sum(unit));
-        let u0 = self.factor.compliance(unit).mul_add(impulse[i], bias[i] + s0);
-        if unit < self.factor.size.contact_count {
-            [u0, bias[i + 1] + s1, bias[i + 2] + s2]
-        } else {
-            [u0, S::zero(), S::zero()]
-        }
-    }
-
-    /// Y_c z of a unit; a scalar row has the first entry only.
-    #[inline(always)]
-    fn sum(&self, unit: usize) -> [S; 3] {
-        let (strips, entries) = self.factor.unit(unit);
-        let zero = [S::zero(); STRIP];
-        let (mut s0, mut s1, mut s2) = (zero, zero, zero);
-        if unit < self.factor.size.contact_count {
-            for k in 0..strips.len() {
-                let (strip, y) = (strips[k], three_rows(entries, k));
-                let z = &self.velocity[strip as usize];
-                s0 = add_strip(s0, &y[0], z);
-                s1 = add_strip(s1, &y[1], z);
-                s2 = add_strip(s2, &y[2], z);
-            }
-            return [total(&s0), total(&s1), total(&s2)];
-        }
-        for k in 0..strips.len() {
-            let (strip, y) = (strips[k], &entries[k]);
-            s0 = add_strip(s0, y, &self.velocity[strip as usize]);
-        }
-        [total(&s0), S::zero(), S::zero()]
-    }
-
-    /// z = Yᵀ λ, and m = |Y|ᵀ |λ|: what its terms add up to.
-    #[inline(always)]
-    fn find_magnitude(&mut self, impulse: &[S]) {
-        self.find_velocity(impulse);
-        self.magnitude.clear();
-        self.magnitude.resize(self.factor.strip_count(), [S::zero(); STRIP]);
-        for unit in 0..self.factor.unit_count() {
-            let (strips, entries) = self.factor.unit(unit);
-            let i = self.factor.row(unit);
-            if unit < self.factor.size.contact_count {
-                let x = [impulse[i].abs(), impulse[i + 1].abs(), impulse[i + 2].abs()];
-                for k in 0..strips.len() {
-                    let (strip, y) = (strips[k], three_rows(entries, k));
-                    let m = &mut self.magnitude[strip as usize];
-                    *m = add_strips(*m, &[sizes(&y[0]), sizes(&y[1]), sizes(&y[2])], x);
-                }
-            } else {
-                for k in 0..strips.len() {
-                    let (strip, y) = (strips[k], &entries[k]);
-                    let m = &mut self.magnitude[strip as usize];
-                    *m = add_strip(*m, &sizes(y), &[impulse[i].abs(); STRIP]);
-                }
-            }
-        }
-    }
-
-    /// The largest entry of |b| + |Y_c| m of a unit: what the terms of u add up to.
-    #[inline(always)]
-    fn magnitude_of(&self, unit: usize, bias: &[S]) -> S {
-        let (strips, entries) = self.factor.unit(unit);
-        let i = self.factor.row(unit);
-        let mut sums = [[S::zero(); STRIP]; 3];
-        if unit < self.factor.size.contact_count {
-            for k in 0..strips.len() {
-                let (strip, y) = (strips[k], three_rows(entries, k));
-                let m = &self.magnitude[strip as usize];
-                for row in 0..3 {
-                    sums[row] = add_strip(sums[row], &sizes(&y[row]), m);
-                }
-            }
-        } else {
-            for k in 0..strips.len() {
-                let (strip, y) = (strips[k], &entries[k]);
-                sums[0] = add_strip(sums[0], &sizes(y), &self.magnitude[strip as usize]);
-            }
-        }
-        let mut largest = S::zero();
-        for (row, sum) in sums.iter().enumerate().take(self.factor.rows(unit)) {
-            let sum = bias[i + row].abs() + total(sum);
-            // a maximum drops what is not a number; a sum does not
-            largest = sum.mul_add(S::zero(), Real::max(sum, largest));
-        }
-        largest
-    }
-
-    /// z = (I + Yᵀ K Y)⁻¹ Yᵀ x
-    #[inline(always)]
-    fn solve_system(&mut self, x: &[S]) {
-        self.find_velocity(x);
-        self.system.solve(&mut self.velocity);
-    }
-}
-
-impl<S: Scalar> Factored<S> {
-    /// As stage `residual`; the floor follows the terms of z and those of u.
-    #[inline(always)]
-    pub fn residual(&mut self, header: &Header, tile: &mut OneTile<'_, S>) {
-        self.find_magnitude(tile.impulse);
-        let contacts = self.factor.size.contact_count;
-        let (mut largest, mut magnitude, mut finite) = (S::zero(), S::zero(), true);
-        for unit in 0..self.factor.unit_count() {
-            let i = self.factor.row(unit);
-            let sum = self.magnitude_of(unit, tile.bias);
-            finite &= is_finite(sum);
-            magnitude = Real::max(sum, magnitude);
-            let (u, own) = (self.velocity_of(unit, tile.bias, tile.impulse), &self.own[unit]);
+            let ([s0, s1, s2], own) = (self.y.sum::<STRIP>(unit), &self.own[unit]);
+            let u0 = self.y.compliance[unit].mul_add(tile.impulse[i], tile.bias[i] + s0);
             let error = if unit < contacts {
                 let x = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
+                let u = [u0, tile.bias[i + 1] + s1, tile.bias[i + 2] + s2];
                 contact_residual(header.law, u, x, [own[0][0], own[1][1], own[2][2]], tile.friction[unit])
             } else {
                 let bounds = &tile.bounds[2 * (unit - contacts)..];
-                row_residual(u[0], tile.impulse[i], own[0][0], bounds[0], bounds[1])
+                row_residual(u0, tile.impulse[i], own[0][0], bounds[0], bounds[1])
             };
-            finite &= is_finite(error);
-            largest = Real::max(error, largest);
+            finite = finite.and(is_finite(error));
+            largest = error.max(largest);
         }
         write_report(header, largest, magnitude, finite, tile.report);
     }
+
+    /// The system of the block in `lane`.
+    #[inline(always)]
+    fn factor_system(&mut self, lane: usize) {
+        let factor = &self.y.factors[lane];
+        let none = [[R::Scalar::from_f64(0.0); 3]; 3];
+        self.weights.clear();
+        self.weights.resize(factor.unit_count(), none);
+        for (unit, order) in self.y.order.iter().enumerate() {
+            if order[lane] == NONE {
+                continue;
+            }
+            // Y is as it was posed: the scale goes into K
+            let (weight, over) = (&mut self.weights[order[lane] as usize], self.over[unit].get(lane));
+            let square = over * over;
+            for i in 0..3 {
+                for j in 0..3 {
+                    weight[i][j] = self.weight[unit][i][j].get(lane) * square;
+                }
+            }
+        }
+        self.systems[lane].factor(factor, &self.weights);
+    }
+
+    /// z ← (I + Yᵀ K Y)⁻¹ z of the block in `lane`.
+    #[inline(always)]
+    fn solve_system(&mut self, lane: usize) {
+        let first = lane * self.y.stride;
+        let strips = self.y.factors[lane].strip_count();
+        self.systems[lane].solve(&mut self.y.velocity[first..first + strips]);
+    }
+
+    #[inline(always)]
+    fn sweep_columns<const N: usize>(&mut self, header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
+        let contacts = self.y.size.contact_count;
+        let zero = R::zero();
+        for _ in 0..header.sweep_count {
+            for c in 0..contacts {
+                let (i, [s0, s1, s2]) = (3 * c, self.y.sum::<N>(c));
+                let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
+                let over = self.over[c];
+                let u = [
+                    self.spring[c].mul_add(old[0], s0.mul_add(over, tile.bias[i])),
+                    s1.mul_add(over, tile.bias[i + 1]),
+                    s2.mul_add(over, tile.bias[i + 2]),
+                ];
+                let new = update_contact(header.law, u, old, &self.scaled[c], self.step[c], tile.friction[c]);
+                let mut change = [zero; 3];
+                for k in 0..3 {
+                    change[k] = R::select(lanes, (new[k] - old[k]) * over, zero);
+                    tile.impulse[i + k] = R::select(lanes, new[k], old[k]);
+                }
+                self.y.push::<N>(c, change);
+            }
+            for s in 0..self.y.size.scalar_count {
+                let (unit, i) = (contacts + s, 3 * contacts + s);
+                let (old, [sum, ..]) = (tile.impulse[i], self.y.sum::<N>(unit));
+                let over = self.over[unit];
+                let u = self.spring[unit].mul_add(old, sum.mul_add(over, tile.bias[i]));
+                let new = (-u).mul_add(self.step[unit][0], old);
+                let new = project_interval(new, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
+                tile.impulse[i] = R::select(lanes, new, old);
+                self.y.push::<N>(unit, [R::select(lanes, (new - old) * over, zero), zero, zero]);
+            }
+        }
+    }
 }
 
-impl<S: Scalar> Form<S> for Factored<S> {
+impl<R: Pack> Form<R> for Factored<R> {
     fn level(&self) -> Level {
         self.level
     }
 
+    /// The blocks are those of `factors`.
     #[inline(always)]
     fn clear(&mut self, size: BlockSize) {
         for array in [&mut self.unknown, &mut self.inverse, &mut self.right, &mut self.row] {
             array.clear();
-            array.resize(size.row_count(), S::zero());
+            array.resize(size.row_count(), R::zero());
         }
+        self.y.load(size);
+        self.y.find_own(&mut self.own);
     }
 
+    /// Y stays as it is: what is asked of it is scaled.
     #[inline(always)]
-    fn scale(&mut self, _size: BlockSize, unit: &mut [S]) {
-        for k in 0..self.factor.unit_count() {
-            let (i, rows, own) = (self.factor.row(k), self.factor.rows(k), &self.own[k]);
-            let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * S::constant(1.0 / 3.0) } else { own[0][0] };
+    fn scale(&mut self, _size: BlockSize, unit: &mut [R]) {
+        for array in [&mut self.over, &mut self.spring] {
+            array.clear();
+        }
+        self.scaled.clear();
+        self.step.clear();
+        for k in 0..self.y.unit_count() {
+            let ((rows, i), mut own) = (self.y.rows(k), self.own[k]);
+            let mean = if rows == 3 { (own[0][0] + own[1][1] + own[2][2]) * R::constant(1.0 / 3.0) } else { own[0][0] };
             let root = scale(mean).sqrt();
             unit[i..i + rows].fill(root);
-            let inverse = S::one() / root;
-            self.factor.scale(k, inverse);
-            let square = inverse * inverse;
-            for row in &mut self.own[k] {
-                for w in row {
-                    *w = *w * square;
-                }
+            let over = R::one() / root;
+            let square = over * over;
+            for w in own.as_flattened_mut() {
+                *w = *w * square;
             }
+            self.over.push(over);
+            self.spring.push(self.y.compliance[k] * square);
+            self.step.push(if rows == 3 {
+                contact_steps(LAW_CONE, &own)
+            } else {
+                [inverse(own[0][0]), R::zero(), R::zero()]
+            });
+            self.scaled.push(own);
         }
     }
 
     #[inline(always)]
-    fn add_product(&mut self, x: &[S], out: &mut [S]) {
+    fn add_product(&mut self, x: &[R], out: &mut [R]) {
         self.find_velocity(x);
-        for unit in 0..self.factor.unit_count() {
-            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
+        for unit in 0..self.y.unit_count() {
+            let (rows, i) = self.y.rows(unit);
             let u = self.velocity_of(unit, out, x);
             out[i..i + rows].copy_from_slice(&u[..rows]);
         }
     }
 
     #[inline(always)]
-    fn find_unknowns(&mut self, guess: &Guess<'_, S>) {
-        let (contacts, count) = (self.factor.size.contact_count, self.factor.unit_count());
+    fn find_unknowns(&mut self, guess: &Guess<'_, R>) {
+        let (contacts, count) = (self.y.size.contact_count, self.y.unit_count());
         let (delta, n) = (guess.delta, self.unknown.len());
         // x = Lᵀ y, and y there: R x + c
         let mut there = std::mem::take(&mut self.row);
@@ -319,17 +298,17 @@ impl<S: Scalar> Form<S> for Factored<S> {
         self.weight.clear();
         for c in 0..contacts {
             let (i, mode) = (3 * c, &guess.modes[c]);
-            let mut t = [S::zero(); 3];
+            let mut t = [R::zero(); 3];
             for k in 0..3 {
                 t[k] = delta.mul_add(guess.impulse[i + k], -u[i + k]);
             }
             let t = tests(mode, t);
-            let mut scaled = [S::zero(); 3];
+            let mut scaled = [R::zero(); 3];
             for k in 0..3 {
                 let d = delta + mode.curvature[k];
                 u[i + k] = (-d).mul_add(self.unknown[i + k], t[k]);
-                let own = if k == 0 { mode.pressed * self.factor.compliance(c) } else { S::zero() };
-                self.inverse[i + k] = S::one() / (d + own);
+                let own = if k == 0 { mode.pressed * self.spring[c] } else { R::zero() };
+                self.inverse[i + k] = R::one() / (d + own);
                 scaled[k] = u[i + k] * self.inverse[i + k];
             }
             there[i..i + 3].copy_from_slice(&expand(mode, scaled));
@@ -337,29 +316,34 @@ impl<S: Scalar> Form<S> for Factored<S> {
         }
         for i in 3 * contacts..n {
             let free = guess.free[i - 3 * contacts];
-            let d = delta + (S::one() - free);
+            let d = delta + (R::one() - free);
             let t = delta.mul_add(guess.impulse[i], -u[i]) * free;
             u[i] = (-d).mul_add(self.unknown[i], t);
-            self.inverse[i] = S::one() / free.mul_add(self.factor.compliance(i - 2 * contacts), d);
+            self.inverse[i] = R::one() / free.mul_add(self.spring[i - 2 * contacts], d);
             there[i] = free * (u[i] * self.inverse[i]);
-            let mut weight = [[S::zero(); 3]; 3];
+            let mut weight = [[R::zero(); 3]; 3];
             weight[0][0] = free * self.inverse[i];
             self.weight.push(weight);
         }
         let r = u;
-        if !guess.known {
-            self.system.factor(&self.factor, &self.weight);
+        self.find_velocity(&there);
+        for lane in 0..R::LANES {
+            if guess.lanes.get(lane) {
+                if !guess.known.get(lane) {
+                    self.factor_system(lane);
+                }
+                self.solve_system(lane);
+            }
         }
-        self.solve_system(&there);
         // x ← x + E⁻¹(r − Lᵀ Y g)
-        there.fill(S::zero());
+        there.fill(R::zero());
         for unit in 0..count {
-            let i = self.factor.row(unit);
+            let (_, i) = self.y.rows(unit);
             let v = self.velocity_of(unit, &there, &there);
             let (rows, v) = if unit < contacts {
                 (3, tests(&guess.modes[unit], v))
             } else {
-                (1, [v[0] * guess.free[unit - contacts], S::zero(), S::zero()])
+                (1, [v[0] * guess.free[unit - contacts], R::zero(), R::zero()])
             };
             for k in 0..rows {
                 self.unknown[i + k] = (r[i + k] - v[k]).mul_add(self.inverse[i + k], self.unknown[i + k]);
@@ -369,79 +353,59 @@ impl<S: Scalar> Form<S> for Factored<S> {
     }
 
     #[inline(always)]
-    fn found(&self) -> &[S] {
+    fn found(&self) -> &[R] {
         &self.unknown
     }
 
     /// (W + ρ I)⁻¹ = E⁻¹ − E⁻¹ Y (I + Yᵀ E⁻¹ Y)⁻¹ Yᵀ E⁻¹,   E = ρ I + ε
     #[inline(always)]
-    fn factor_shifted(&mut self, rho: S) {
+    fn factor_shifted(&mut self, rho: R) {
         self.weight.clear();
-        for unit in 0..self.factor.unit_count() {
-            let (mut weight, i) = ([[S::zero(); 3]; 3], self.factor.row(unit));
-            for k in 0..self.factor.rows(unit) {
-                weight[k][k] = S::one() / if k == 0 { rho + self.factor.compliance(unit) } else { rho };
+        for unit in 0..self.y.unit_count() {
+            let (mut weight, (rows, i)) = ([[R::zero(); 3]; 3], self.y.rows(unit));
+            for k in 0..rows {
+                weight[k][k] = R::one() / if k == 0 { rho + self.spring[unit] } else { rho };
                 self.inverse[i + k] = weight[k][k];
             }
             self.weight.push(weight);
         }
-        self.system.factor(&self.factor, &self.weight);
+        for lane in 0..R::LANES {
+            self.factor_system(lane);
+        }
     }
 
     #[inline(always)]
-    fn solve_shifted(&mut self, x: &mut [S]) {
+    fn solve_shifted(&mut self, x: &mut [R]) {
         for (x, inverse) in x.iter_mut().zip(&self.inverse) {
             *x = *x * *inverse;
         }
-        self.solve_system(x);
-        self.row.fill(S::zero());
-        for unit in 0..self.factor.unit_count() {
-            let i = self.factor.row(unit);
+        self.find_velocity(x);
+        for lane in 0..R::LANES {
+            self.solve_system(lane);
+        }
+        self.row.fill(R::zero());
+        for unit in 0..self.y.unit_count() {
+            let (rows, i) = self.y.rows(unit);
             let v = self.velocity_of(unit, &self.row, &self.row);
-            for k in 0..self.factor.rows(unit) {
+            for k in 0..rows {
                 x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
             }
         }
     }
 
     #[inline(always)]
-    fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, S>, velocity: &mut [S]) {
+    fn sweep_all(&mut self, header: &Header, tile: &mut OneTile<'_, R>, velocity: &mut [R]) {
         self.find_velocity(tile.impulse);
-        let mut turns = std::mem::take(&mut self.turns);
-        if turns.list.is_empty() {
-            turns.find(&self.factor, &self.own, header.law);
+        let lanes = R::zero().lt(tile.report[REPORT_LIVE]);
+        if self.y.bodies {
+            self.sweep_columns::<BODY>(header, tile, lanes);
+        } else {
+            self.sweep_columns::<STRIP>(header, tile, lanes);
         }
-        let live = S::zero().lt(tile.report[REPORT_LIVE]);
-        if live {
-            for turn in &mut turns.list {
-                turn.load(&self.factor, tile);
-            }
-        }
-        for _ in 0..if live { header.sweep_count } else { 0 } {
-            for turn in &mut turns.list {
-                let mut sums = [[S::zero(); ABREAST]; 3];
-                for (lane, &unit) in turn.units().iter().enumerate() {
-                    let sum = self.sum(unit as usize);
-                    for k in 0..3 {
-                        sums[k][lane] = sum[k];
-                    }
-                }
-                let change = turn.update(header.law, &sums);
-                for (lane, &unit) in turn.units().iter().enumerate() {
-                    let change = [change[0][lane], change[1][lane], change[2][lane]];
-                    self.push(unit as usize, &change[..self.factor.rows(unit as usize)]);
-                }
-            }
-        }
-        if live {
-            for turn in &turns.list {
-                turn.store(&self.factor, tile.impulse);
-            }
-            tile.report[REPORT_SWEEPS] += S::from_f64(f64::from(header.sweep_count));
-        }
-        self.turns = turns;
-        for unit in 0..self.factor.unit_count() {
-            let (i, rows) = (self.factor.row(unit), self.factor.rows(unit));
+        let count = R::constant(f64::from(header.sweep_count));
+        tile.report[REPORT_SWEEPS] += R::select(lanes, count, R::zero());
+        for unit in 0..self.y.unit_count() {
+            let (rows, i) = self.y.rows(unit);
             let u = self.velocity_of(unit, tile.bias, tile.impulse);
             velocity[i..i + rows].copy_from_slice(&u[..rows]);
         }
@@ -450,11 +414,11 @@ impl<S: Scalar> Form<S> for Factored<S> {
 
 /// K = R E⁻¹ Lᵀ of a contact.
 #[inline(always)]
-fn weight<S: Scalar>(mode: &Mode<S>, inverse: &[S]) -> [[S; 3]; 3] {
-    let mut weight = [[S::zero(); 3]; 3];
+fn weight<R: Real>(mode: &Mode<R>, inverse: &[R]) -> [[R; 3]; 3] {
+    let mut weight = [[R::zero(); 3]; 3];
     for j in 0..3 {
-        let mut one = [S::zero(); 3];
-        one[j] = S::one();
+        let mut one = [R::zero(); 3];
+        one[j] = R::one();
         let x = tests(mode, one);
         let column = expand(mode, [x[0] * inverse[0], x[1] * inverse[1], x[2] * inverse[2]]);
         for r in 0..3 {

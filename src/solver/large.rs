@@ -1,20 +1,23 @@
-//! Large blocks, one by one: sweeps and Newton through velocities ([`Factored`]), whatever lane they are in.
+//! Large blocks, through velocities ([`Factored`]), as many side by side as a pack has lanes: blocks of like size together, round by round.
 
-use super::batch::{REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
-use super::factor::Factor;
-use super::factored::Factored;
+use super::abreast::NONE;
+use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
+use super::factored::{Factored, Posed};
 use super::newton::{Form, NewtonTile, Round, Start};
 use super::settings::{Header, SolveSettings};
-use super::tiles::{OneTile, Tiles, Which};
+use super::size::BlockSize;
+use super::tiles::{Blocks, OneTile, Which};
 use super::warm_start::warm_start;
-use crate::lane::{Compiled, Level, Mask, Pack, Real, Scalar, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 
-/// Steps of the first round, [`NewtonTile::solve_swept`], and sweeps before it.
-const SWEPT_STEPS: usize = 8;
+/// Sweeps before the first round.
 const FIRST_SWEEPS: u32 = 4;
-/// The rounds after it, of damped Newton on all rows of a block. Alternating directions cost little here, two products and two triangles a step; with a small ρ they go
-/// far where W is weak, as between contacts that wedge each other.
-const ROUNDS: [Round; 8] = [
+/// Turns of swept steps first, few for all and more for those that need them ([`NewtonTile::solve_swept`]); then rounds of damped Newton. Alternating directions cost little here, two products and
+/// two triangles a step; with a small ρ they go far where W is weak, as between contacts that wedge each other.
+const ROUNDS: [Round; 11] = [
+    Round { steps: 2, acting: false, start: Start::Swept },
+    Round { steps: 4, acting: false, start: Start::Swept },
+    Round { steps: 12, acting: false, start: Start::Swept },
     Round { steps: 20, acting: false, start: Start::Split { steps: 20, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
@@ -24,159 +27,302 @@ const ROUNDS: [Round; 8] = [
     Round { steps: 20, acting: false, start: Start::Split { steps: 200, rho: 1e-7 } },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
 ];
+/// So few blocks are solved one by one, to the same bits: lanes that idle cost as much as those that work.
+const FEW: usize = 2;
 
-/// Memory for one block by itself.
-#[derive(Debug, Clone)]
-pub(super) struct LargeBlock<S> {
-    /// W, and W scaled.
-    whole: Factored<S>,
-    newton: NewtonTile<S, Factored<S>>,
-    /// Whether that stands.
-    scaled: bool,
-    /// Whether the last system is that of the velocity problem.
-    factored: bool,
-    bias: Vec<S>,
-    friction: Vec<S>,
-    bounds: Vec<S>,
-    impulse: Vec<S>,
-    report: [S; REPORT_LEN],
+/// A large block among all, and which of its problems is not solved yet.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    class: usize,
+    index: usize,
+    size: BlockSize,
+    left: Option<Which>,
 }
 
-impl<S: Scalar> LargeBlock<S> {
+impl Part {
+    /// Sorts blocks of like size together.
+    fn by_size(&self) -> (usize, usize, usize, usize) {
+        (self.size.contact_count, self.size.scalar_count, self.class, self.index)
+    }
+}
+
+/// Memory for large blocks: which there are, and a tile of them, or one.
+#[derive(Debug, Clone)]
+pub(super) struct Large<R: Pack> {
+    parts: Vec<Part>,
+    open: Vec<Part>,
+    together: NewtonTile<R, Factored<R>>,
+    alone: NewtonTile<R::Scalar, Factored<R::Scalar>>,
+}
+
+impl<R: Pack> Large<R> {
     pub fn new() -> Self {
         Self {
-            whole: Factored::default(),
-            newton: NewtonTile::new(Factored::default()),
-            scaled: false,
-            factored: false,
-            bias: Vec::new(),
-            friction: Vec::new(),
-            bounds: Vec::new(),
-            impulse: Vec::new(),
-            report: [S::zero(); REPORT_LEN],
+            parts: Vec::new(),
+            open: Vec::new(),
+            together: NewtonTile::new(Factored::new()),
+            alone: NewtonTile::new(Factored::new()),
         }
     }
 }
 
-/// Both problems of factored blocks, one block after the other.
+/// Both problems of all factored blocks. Where the velocity problem is solved the position problem follows at once, with the factors of the last system; what few steps do not solve
+/// is gathered for the next round.
 pub(super) fn solve_large<R: Pack>(
-    mut tiles: Tiles<'_, R>,
+    all: &mut dyn Blocks<R>,
     level: Level,
     settings: &SolveSettings,
-    block: &mut LargeBlock<R::Scalar>,
+    large: &mut Large<R>,
 ) {
-    block.whole.level = level;
-    let (size, factors) = (tiles.size, std::mem::take(&mut tiles.factors));
-    for (index, factor) in factors.iter_mut().enumerate() {
-        factor.compress();
-        level.run(Load::<R> { factor, block });
-        let lane = index % R::LANES;
-        // the entries of this block, without what its class pads: scalars come after all the contacts that there is room for
-        let (own, contacts) = (factor.size, 3 * factor.size.contact_count);
-        let pad = 3 * size.contact_count - contacts;
-        let rows = (0..own.row_count()).map(|i| if i < contacts { i } else { i + pad });
-        for which in [Which::Velocity, Which::Position] {
-            let tile = tiles.reborrow().one(which, index / R::LANES);
-            let solved = which == Which::Position && block.report[REPORT_LIVE] == R::Scalar::from_f64(0.0);
-            let mut same = solved && block.report[REPORT_RESIDUAL].is_finite();
-            for (b, row) in block.bias.iter().zip(rows.clone()) {
-                same = same && *b == tile.bias[row].get(lane);
-            }
-            block.bias.clear();
-            block.bias.extend(rows.clone().map(|row| tile.bias[row].get(lane)));
-            // the position problem starts from the answer of the other
-            if which == Which::Velocity {
-                block.impulse.clear();
-                block.impulse.extend(rows.clone().map(|row| tile.impulse[row].get(lane)));
-                block.friction.clear();
-                block.friction.extend(tile.friction[..own.contact_count].iter().map(|x| x.get(lane)));
-                block.bounds.clear();
-                block.bounds.extend(tile.bounds[..2 * own.scalar_count].iter().map(|x| x.get(lane)));
-            }
-            if same {
-                // one problem, one answer
-                block.report[REPORT_SWEEPS] = R::Scalar::from_f64(0.0);
-                block.report[REPORT_NEWTON_STEPS] = R::Scalar::from_f64(0.0);
-            } else {
-                level.run(Solve::<R> { header: Header::new(own, settings), which, block });
-            }
-            for (row, x) in rows.clone().zip(&block.impulse) {
-                tile.impulse[row].set(lane, *x);
-            }
-            for (entry, x) in tile.report.iter_mut().zip(block.report) {
-                entry.set(lane, x);
+    large.parts.clear();
+    for class in 0..all.class_count() {
+        let tiles = all.tiles(class);
+        if tiles.factored() {
+            for (index, factor) in tiles.factors.iter_mut().enumerate() {
+                factor.compress();
+                large.parts.push(Part { class, index, size: factor.size, left: Some(Which::Velocity) });
             }
         }
     }
-}
-
-/// Loads a block.
-struct Load<'a, R: Pack> {
-    factor: &'a Factor<R::Scalar>,
-    block: &'a mut LargeBlock<R::Scalar>,
-}
-
-impl<R: Pack> Task for Load<'_, R> {
-    const COMPILED: Compiled = R::COMPILED;
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        self.block.whole.load(self.factor);
-        (self.block.scaled, self.block.factored) = (false, false);
-    }
-}
-
-/// One problem of one block, round by round.
-struct Solve<'a, R: Pack> {
-    header: Header,
-    which: Which,
-    block: &'a mut LargeBlock<R::Scalar>,
-}
-
-impl<R: Pack> Task for Solve<'_, R> {
-    const COMPILED: Compiled = R::COMPILED;
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { header, which, block } = self;
-        let LargeBlock { whole, newton, scaled, factored, bias, friction, bounds, impulse, report } = block;
-        let mut one = OneTile { delassus: &[], friction, bounds, bias, impulse, report };
-        let this = <R::Scalar as Real>::Mask::splat(true);
-        warm_start(&header, one.friction, one.bounds, this, one.impulse);
-        one.report.fill(R::Scalar::from_f64(0.0));
-        whole.residual(&header, &mut one);
-        for round in [None].into_iter().chain(ROUNDS.iter().map(Some)) {
-            if one.report[REPORT_LIVE] <= R::Scalar::from_f64(0.0) {
-                break;
+    for which in [Which::Velocity, Which::Position] {
+        for index in 0..ROUNDS.len() {
+            // the first round of the position problem is of those whose velocity problem no round has solved
+            let now = if index == 0 { Which::Velocity } else { which };
+            large.open.clear();
+            large.open.extend(large.parts.iter().filter(|part| part.left == Some(now)));
+            if large.open.is_empty() {
+                continue;
             }
-            if !*scaled {
-                newton.clear(&header);
-                newton.matrix.load_from(whole);
-                newton.matrix.scale(newton.size, &mut newton.unit);
-                *scaled = true;
-            }
-            newton.load(&one);
-            newton.set_goal(0, &header, one.report, 0);
-            let (steps, unsolved) = match round {
-                None => {
-                    newton.scale();
-                    let follows = *factored && which == Which::Position;
-                    // a step with factors that still stand takes the place of the first sweeps
-                    let first_sweeps = if follows { 0 } else { FIRST_SWEEPS };
-                    one.report[REPORT_SWEEPS] += R::Scalar::constant(f64::from(first_sweeps));
-                    newton.sweep(&header, first_sweeps, true);
-                    let answer = newton.solve_swept(&header, SWEPT_STEPS, follows);
-                    newton.unscale();
-                    answer
+            large.parts.retain(|part| part.left != Some(now));
+            large.open.sort_unstable_by_key(Part::by_size);
+            let Large { parts, open, together, alone } = large;
+            for blocks in open.chunks_mut(R::LANES) {
+                let tile = SolveTile { newton: together, all, blocks, which, index, settings, level };
+                if const { R::LANES > 1 } && tile.blocks.len() <= FEW {
+                    let SolveTile { all, blocks, .. } = tile;
+                    for block in blocks.chunks_mut(1) {
+                        level.run(SolveTile { newton: alone, all, blocks: block, which, index, settings, level });
+                    }
+                } else {
+                    level.run(tile);
                 }
-                Some(round) => newton.run_scaled(&header, round),
-            };
-            *factored = round.is_none() && steps > R::Scalar::from_f64(0.0);
-            one.report[REPORT_NEWTON_STEPS] += steps;
-            if round.is_none_or(|round| round.keeps(unsolved)) {
-                one.impulse.copy_from_slice(&newton.impulse);
-                whole.residual(&header, &mut one);
+            }
+            parts.extend(open.iter().filter(|part| part.left.is_some()));
+        }
+    }
+}
+
+/// A round on some blocks side by side.
+struct SolveTile<'a, R: Pack, N: Pack> {
+    newton: &'a mut NewtonTile<N, Factored<N>>,
+    all: &'a mut dyn Blocks<R>,
+    blocks: &'a mut [Part],
+    which: Which,
+    /// Which of [`ROUNDS`].
+    index: usize,
+    settings: &'a SolveSettings,
+    level: Level,
+}
+
+impl<R: Pack, N: Pack<Scalar = R::Scalar>> Task for SolveTile<'_, R, N> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(mut self) {
+        let mut room = BlockSize::default();
+        for part in &*self.blocks {
+            room.contact_count = room.contact_count.max(part.size.contact_count);
+            room.scalar_count = room.scalar_count.max(part.size.scalar_count);
+        }
+        let header = Header::new(room, self.settings);
+        self.swap_factors();
+        self.newton.matrix.level = self.level;
+        self.newton.clear(&header);
+        self.newton.matrix.scale(room, &mut self.newton.unit);
+        let (mut known, none) = (N::Mask::splat(false), N::Mask::splat(false));
+        if self.which == Which::Velocity {
+            let lanes = self.lanes(Which::Velocity);
+            self.load(Which::Velocity, Some(Which::Velocity), lanes);
+            known = self.solve(&header, Which::Velocity, self.index, lanes, none);
+            // the position problem at once, where the velocity problem is solved, from its answer on
+            let lanes = self.lanes(Which::Position);
+            if lanes.any() {
+                self.load(Which::Position, None, lanes);
+                self.solve(&header, Which::Position, 0, lanes, known);
+            }
+        } else {
+            let from = if self.index == 0 { Which::Velocity } else { Which::Position };
+            for part in &mut *self.blocks {
+                part.left = Some(Which::Position);
+            }
+            let lanes = self.lanes(Which::Position);
+            self.load(Which::Position, Some(from), lanes);
+            self.solve(&header, Which::Position, self.index, lanes, known);
+        }
+        self.swap_factors();
+    }
+}
+
+impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
+    /// Takes the factors of the blocks, or gives them back.
+    #[inline(always)]
+    fn swap_factors(&mut self) {
+        for (part, own) in self.blocks.iter().zip(&mut self.newton.matrix.y.factors) {
+            std::mem::swap(&mut self.all.tiles(part.class).factors[part.index], own);
+        }
+    }
+
+    /// The lanes of which this problem is left.
+    #[inline(always)]
+    fn lanes(&self, which: Which) -> N::Mask {
+        let mut lanes = N::Mask::splat(false);
+        for (lane, part) in self.blocks.iter().enumerate() {
+            lanes.set(lane, part.left == Some(which));
+        }
+        lanes
+    }
+
+    /// Loads a problem of some lanes. `from`: the problem whose answer is the guess, if that does not stand here already.
+    #[inline(always)]
+    fn load(&mut self, which: Which, from: Option<Which>, lanes: N::Mask) {
+        let newton = &mut *self.newton;
+        let contacts = newton.size.contact_count;
+        for (lane, part) in self.blocks.iter().enumerate() {
+            if !lanes.get(lane) {
+                continue;
+            }
+            let (tile, at) = (part.index / R::LANES, part.index % R::LANES);
+            let mut tiles = self.all.tiles(part.class);
+            let size = tiles.size;
+            let places = newton.matrix.y.order.iter().enumerate().filter(|(_, order)| order[lane] != NONE);
+            let one = tiles.reborrow().one(which, tile);
+            for (unit, order) in places.clone() {
+                let (rows, to, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+                for k in 0..rows {
+                    newton.bias[to + k].set(lane, one.bias[own + k].get(at));
+                }
+                if unit < contacts {
+                    newton.friction[unit].set(lane, one.friction[order[lane] as usize].get(at));
+                } else {
+                    let (to, own) = (2 * (unit - contacts), 2 * (order[lane] as usize - part.size.contact_count));
+                    for k in 0..2 {
+                        newton.bounds[to + k].set(lane, one.bounds[own + k].get(at));
+                    }
+                }
+            }
+            let Some(from) = from else { continue };
+            let one = tiles.one(from, tile);
+            for (unit, order) in places {
+                let (rows, to, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+                for k in 0..rows {
+                    newton.impulse[to + k].set(lane, one.impulse[own + k].get(at));
+                }
             }
         }
+    }
+
+    /// A round on a problem that was loaded, in the lanes where its guess is not the answer; and writes down what came of it. `known`: where the last system stands. Returns where
+    /// there is one now that stands for the next problem.
+    #[inline(always)]
+    fn solve(&mut self, header: &Header, which: Which, index: usize, lanes: N::Mask, known: N::Mask) -> N::Mask {
+        let (newton, zero, round) = (&mut *self.newton, N::zero(), &ROUNDS[index]);
+        warm_start(header, &newton.friction, &newton.bounds, lanes, &mut newton.impulse);
+        // the first round goes for the tolerance itself, whatever the floor
+        let mut report = newton.certificate(header, index > 0);
+        let live = lanes.and(zero.lt(report[REPORT_LIVE]));
+        let (mut sweeps, mut steps) = (zero, zero);
+        if live.any() {
+            newton.matrix.posed.keep(&newton.bias, &newton.bounds, &newton.impulse);
+            newton.scale();
+            newton.tolerance = N::constant(f64::INFINITY);
+            for lane in 0..self.blocks.len() {
+                if live.get(lane) {
+                    newton.set_goal(lane, header, &report, lane);
+                }
+            }
+            if matches!(round.start, Start::Swept) {
+                // a step with factors that still stand takes the place of the first sweeps
+                let first = live.and(known.not());
+                if index == 0 && first.any() {
+                    newton.sweep(header, FIRST_SWEEPS, first);
+                    sweeps = N::select(first, N::constant(f64::from(FIRST_SWEEPS)), zero);
+                } else {
+                    newton.update_velocity();
+                }
+                (steps, _) = newton.solve_swept(header, round.steps, live.and(known));
+            } else {
+                newton.before.clone_from(&newton.impulse);
+                let unsolved;
+                (steps, unsolved) = newton.run_scaled(header, round);
+                let keep = live.and(unsolved.not().or(N::Mask::splat(round.keeps(true))));
+                for (y, before) in newton.impulse.iter_mut().zip(&newton.before) {
+                    *y = N::select(keep, *y, *before);
+                }
+            }
+            newton.unscale();
+            let Posed { bias, bounds, impulse } = &newton.matrix.posed;
+            newton.bias.copy_from_slice(bias);
+            newton.bounds.copy_from_slice(bounds);
+            for (x, posed) in newton.impulse.iter_mut().zip(impulse) {
+                *x = N::select(live, *x, *posed);
+            }
+        }
+        if live.any() || index == 0 {
+            report = newton.certificate(header, true);
+        }
+        let unfinished = lanes.and(zero.lt(report[REPORT_LIVE]));
+        for (lane, part) in self.blocks.iter_mut().enumerate() {
+            if !lanes.get(lane) {
+                continue;
+            }
+            part.left = match which {
+                _ if unfinished.get(lane) => Some(which),
+                Which::Velocity => Some(Which::Position),
+                Which::Position => None,
+            };
+            let at = part.index % R::LANES;
+            let tiles = self.all.tiles(part.class);
+            let size = tiles.size;
+            let one = tiles.one(which, part.index / R::LANES);
+            for (unit, order) in newton.matrix.y.order.iter().enumerate() {
+                if order[lane] == NONE {
+                    continue;
+                }
+                let contacts = newton.size.contact_count;
+                let (rows, from, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+                for k in 0..rows {
+                    one.impulse[own + k].set(at, newton.impulse[from + k].get(lane));
+                }
+            }
+            for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE] {
+                one.report[entry].set(at, report[entry].get(lane));
+            }
+            for (entry, more) in [(REPORT_SWEEPS, sweeps), (REPORT_NEWTON_STEPS, steps)] {
+                one.report[entry].set(at, one.report[entry].get(at) + more.get(lane));
+            }
+        }
+        zero.lt(steps).and(N::Mask::splat(matches!(round.start, Start::Swept)))
+    }
+}
+
+/// Number of rows of a unit in a tile of so many contacts, the first of them, and the first in its own tile, whose blocks are of `size`, where it is number `own` of a block.
+#[inline(always)]
+fn rows_of(unit: usize, contacts: usize, own: usize, block: BlockSize, size: BlockSize) -> (usize, usize, usize) {
+    if unit < contacts {
+        (3, 3 * unit, 3 * own)
+    } else {
+        (1, 2 * contacts + unit, 3 * size.contact_count + own - block.contact_count)
+    }
+}
+
+impl<N: Pack> NewtonTile<N, Factored<N>> {
+    /// The certificate of the impulses that stand here.
+    #[inline(always)]
+    fn certificate(&mut self, header: &Header, floor: bool) -> [N; REPORT_LEN] {
+        let mut report = [N::zero(); REPORT_LEN];
+        let Self { matrix, bias, friction, bounds, impulse, .. } = self;
+        let mut tile = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
+        matrix.residual(header, floor, &mut tile);
+        report
     }
 }

@@ -10,6 +10,7 @@
 //! [`Algorithm::Auto`] leaves the sweeps where they no longer contract and goes on with damped Newton on contact modes (the module `newton`), which runs
 //! in lanes on the CPU and has no shader here: after sweeps on a device, [`polish`] does that part.
 
+mod abreast;
 mod batch;
 mod block_lu;
 mod carried;
@@ -39,7 +40,6 @@ mod swept;
 #[cfg(test)]
 mod tests;
 mod tiles;
-mod turns;
 mod warm_start;
 
 pub use crate::contact::PATCH_ROWS;

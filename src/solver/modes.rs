@@ -60,6 +60,25 @@ impl<R: Real> Mode<R> {
     }
 }
 
+impl<R: Real> Mode<R> {
+    /// This mode in `lanes`, and another one elsewhere.
+    #[inline(always)]
+    pub fn or(&self, lanes: R::Mask, other: Self) -> Self {
+        let pick = |own: R, other: R| R::select(lanes, own, other);
+        Self {
+            pressed: pick(self.pressed, other.pressed),
+            drag: [pick(self.drag[0], other.drag[0]), pick(self.drag[1], other.drag[1])],
+            across: [pick(self.across[0], other.across[0]), pick(self.across[1], other.across[1])],
+            stick: pick(self.stick, other.stick),
+            curvature: [
+                pick(self.curvature[0], other.curvature[0]),
+                pick(self.curvature[1], other.curvature[1]),
+                pick(self.curvature[2], other.curvature[2]),
+            ],
+        }
+    }
+}
+
 /// R x
 #[inline(always)]
 pub(crate) fn expand<R: Real>(mode: &Mode<R>, x: [R; 3]) -> [R; 3] {

@@ -23,13 +23,13 @@ const FIRST_DELTA: f64 = 1e-4;
 /// Over-relaxation α of alternating directions.
 const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
-pub(super) const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
-pub(super) const ENOUGH: f64 = 0.1;
+const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
+const ENOUGH: f64 = 0.1;
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    /// Steps at most, on every problem.
+    /// Steps at most on every problem, or turns where sweeps follow.
     pub steps: usize,
     /// Whether rows that are open in the answer so far are left out.
     pub acting: bool,
@@ -94,7 +94,7 @@ pub(super) trait Form<R: Pack> {
 }
 
 /// The modes that are guessed, and the problem that they are guessed for.
-pub(super) struct Guess<'a, R> {
+pub(super) struct Guess<'a, R: Pack> {
     pub size: BlockSize,
     /// Shape \[contact\].
     pub modes: &'a [Mode<R>],
@@ -104,8 +104,10 @@ pub(super) struct Guess<'a, R> {
     pub fixed: &'a [R],
     /// Proximal term δ.
     pub delta: R,
-    /// Whether modes and δ are those of the last system, so that its factors still stand.
-    pub known: bool,
+    /// The blocks whose unknowns are asked for.
+    pub lanes: R::Mask,
+    /// Of these, the ones whose modes and δ are those of their last system, so that its factors still stand.
+    pub known: R::Mask,
     /// y, shape \[row\].
     pub impulse: &'a [R],
     /// b, shape \[row\].
@@ -147,9 +149,6 @@ pub(super) struct NewtonTile<R, W> {
     pub change: Vec<R>,
     /// y before a step, where sweeps follow it, shape \[row\].
     pub before: Vec<R>,
-    /// y that a shorter step and sweeps led to, and its u, shape \[row\].
-    pub candidate: Vec<R>,
-    pub candidate_velocity: Vec<R>,
 }
 
 impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
@@ -173,8 +172,6 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             direction: Vec::new(),
             change: Vec::new(),
             before: Vec::new(),
-            candidate: Vec::new(),
-            candidate_velocity: Vec::new(),
         }
     }
 
@@ -210,15 +207,6 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
     }
 
-    /// Copies all but W of a tile as it stands.
-    #[inline(always)]
-    pub fn load(&mut self, tile: &OneTile<'_, R>) {
-        self.bias.copy_from_slice(tile.bias);
-        self.friction.copy_from_slice(tile.friction);
-        self.bounds.copy_from_slice(tile.bounds);
-        self.impulse.copy_from_slice(tile.impulse);
-    }
-
     /// Scales all but W of what was gathered.
     #[inline(always)]
     pub(super) fn scale(&mut self) {
@@ -249,10 +237,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
     }
 
-    /// [`Self::run`] where W is scaled already.
+    /// A damped round where all is scaled already.
     #[inline(always)]
     pub fn run_scaled(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
-        self.scale();
         let mut shares: &[f64] = &[];
         match round.start {
             // swept rounds have a loop of their own
@@ -273,7 +260,6 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             let (taken, left) = self.solve(header, round.steps);
             (steps, unsolved) = (steps + taken, left);
         }
-        self.unscale();
         (steps, unsolved)
     }
 
@@ -354,8 +340,8 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             if !live.any() {
                 break;
             }
-            self.guess_modes();
-            self.point(false);
+            self.guess_modes(R::Mask::splat(false));
+            self.point(live, R::Mask::splat(false));
             let mut best = (self.merit_along(one), one);
             let enough = best.0.lt(merit * R::constant(ENOUGH));
             for length in SHORTER {
@@ -468,9 +454,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         merit
     }
 
-    /// What every contact and row does, from p = y − u.
+    /// What every contact and row does, from p = y − u, but in the lanes where that is `known`.
     #[inline(always)]
-    pub(super) fn guess_modes(&mut self) {
+    pub(super) fn guess_modes(&mut self, known: R::Mask) {
         let (zero, one) = (R::zero(), R::one());
         for (c, mode) in self.modes.iter_mut().enumerate() {
             let i = 3 * c;
@@ -478,27 +464,29 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             for k in 0..3 {
                 p[k] = self.impulse[i + k] - self.velocity[i + k];
             }
-            *mode = Mode::of(p, self.friction[c]);
+            let guess = Mode::of(p, self.friction[c]);
+            *mode = mode.or(known, guess);
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
             let p = self.impulse[i] - self.velocity[i];
             let (lower, upper) = (self.bounds[2 * s], self.bounds[2 * s + 1]);
             let (above, below) = (lower.lt(p), p.lt(upper));
-            self.free[s] = R::select(above.and(below), one, zero);
-            self.fixed[i] = R::select(above, R::select(below, zero, upper), lower);
+            self.free[s] = R::select(known, self.free[s], R::select(above.and(below), one, zero));
+            self.fixed[i] = R::select(known, self.fixed[i], R::select(above, R::select(below, zero, upper), lower));
         }
     }
 
-    /// direction = R x + c − y with the unknowns x of the modes, change = W · direction. `known`: whether modes and δ are those of the last time.
+    /// direction = R x + c − y with the unknowns x of the modes, change = W · direction, in `lanes`. `known`: where modes and δ are those of the last time.
     #[inline(always)]
-    pub(super) fn point(&mut self, known: bool) {
+    pub(super) fn point(&mut self, lanes: R::Mask, known: R::Mask) {
         let guess = Guess {
             size: self.size,
             modes: &self.modes,
             free: &self.free,
             fixed: &self.fixed,
             delta: self.delta,
+            lanes,
             known,
             impulse: &self.impulse,
             bias: &self.bias,
@@ -508,12 +496,13 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             let i = 3 * c;
             let y = expand(mode, [x[i], x[i + 1], x[i + 2]]);
             for k in 0..3 {
-                self.direction[i + k] = y[k] - self.impulse[i + k];
+                self.direction[i + k] = R::select(lanes, y[k] - self.impulse[i + k], self.direction[i + k]);
             }
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;
-            self.direction[i] = self.free[s].mul_add(x[i], self.fixed[i]) - self.impulse[i];
+            let y = self.free[s].mul_add(x[i], self.fixed[i]);
+            self.direction[i] = R::select(lanes, y - self.impulse[i], self.direction[i]);
         }
         self.change.fill(R::zero());
         self.matrix.product(&self.direction, &mut self.change);

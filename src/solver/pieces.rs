@@ -47,7 +47,7 @@ impl<R: Pack, W: Form<R>> Task for AddProduct<'_, R, W> {
 }
 
 /// [`Matrix::unknowns`].
-struct FindUnknowns<'a, 'b, R, W> {
+struct FindUnknowns<'a, 'b, R: Pack, W> {
     matrix: &'a mut W,
     guess: &'a Guess<'b, R>,
 }

@@ -12,7 +12,7 @@ use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 /// The first round goes on from the answer so far, with sweeps after every step: what Gauss-Seidel is slow at is rarely which rows act. Where it is, alternating directions find the
 /// modes of nearly all; and friction that is added little by little those of others.
 const ROUNDS: [Round; 7] = [
-    Round { steps: 3, acting: true, start: Start::Swept },
+    Round { steps: 4, acting: true, start: Start::Swept },
     Round { steps: 20, acting: true, start: Start::Split { steps: 20, rho: 3e-4 } },
     Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },

@@ -12,7 +12,7 @@ use crate::lane::Scalar;
 type Block<S> = [Strip<S>; STRIP];
 
 /// Columns of a strip that a free body fills.
-const BODY: usize = 6;
+pub(super) const BODY: usize = 6;
 /// No place, no coupling.
 const NONE: u32 = u32::MAX;
 

@@ -3,26 +3,26 @@
 //!
 //! ```text
 //! δ = δ₀
-//! until the residual is the tolerance:
-//!   y' from the modes of y, with δ;   d = y' − y
-//!   if y' is the answer: done
-//!   a = 1, or the best of some shorter steps where that lowers the merit too little
-//!   c = project(y + a d), swept;   where a < 1 also project(y'), swept: the better of the two
-//!   y = c if its merit is less than the largest of the last three;   δ = max(δ₀, δ/10) after a full step, else 2 δ
-//!   else y is swept;   δ = 10 δ
+//! until the residual is the tolerance, in every turn:
+//!   where a step is next: y' from the modes of y, with δ;   d = y' − y;   if y' is the answer: done;   a = 1
+//!   c = project(y + a d), swept
+//!   y = c if its merit is less than the largest of the last three: a step is next;   δ = max(δ₀, δ/10) after a full step, else 2 δ
+//!   else a = a fifth, and then 0, which counts whatever comes of it;   δ = 10 δ
 //! ```
 //!
 //! A full step guesses all modes at once and may be far worse than y until sweeps have settled what it got wrong: so it is judged after them, and against more
-//! than one step before. With δ far below δ₀ impulses that W does not feel jump, and modes with them; with δ₀ the way is long where W is weak but not zero: what
-//! some steps do not solve is left to other rounds.
+//! than one step before. A step that fails is tried again in the turn after, so that all blocks of a tile sweep in every turn, whatever becomes of their steps. With δ far below δ₀ impulses
+//! that W does not feel jump, and modes with them; with δ₀ the way is long where W is weak but not zero: what some turns do not solve is left to other rounds.
 
-use super::newton::{ENOUGH, Matrix, NewtonTile, Round, SHORTER, Start};
+use super::newton::{Matrix, NewtonTile, Round, Start};
 use super::project::{is_finite, project_cone, project_interval};
 use super::settings::Header;
 use crate::lane::{Mask, Pack, PackMask};
 
-/// Sweeps after a step, and instead of one that brought nothing.
+/// Sweeps in a turn.
 const SWEEPS: u32 = 6;
+/// How far a step goes that failed as a whole.
+const SHORTER: f64 = 0.2;
 /// δ₀: the first proximal term, and the least, in units of the mean diagonal.
 const LEAST_DELTA: f64 = 3e-4;
 
@@ -31,81 +31,74 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     #[inline(always)]
     pub(super) fn run(&mut self, header: &Header, round: &Round) -> (R, R::Mask) {
         self.matrix.scale(self.size, &mut self.unit);
-        if !matches!(round.start, Start::Swept) {
-            return self.run_scaled(header, round);
-        }
         self.scale();
-        self.update_velocity();
-        let answer = self.solve_swept(header, round.steps, false);
+        let answer = if matches!(round.start, Start::Swept) {
+            self.update_velocity();
+            self.solve_swept(header, round.steps, R::Mask::splat(false))
+        } else {
+            self.run_scaled(header, round)
+        };
         self.unscale();
         answer
     }
 
-    /// At most `most` Newton steps on all lanes, until each has reached its tolerance. `follows`: the factors of the last system still stand, and the first step is one
+    /// At most `most` turns, a try of a step each, until every lane has reached its tolerance. `known`: where the factors of the last system still stand, and the first step is one
     /// with them. Returns the steps with factors of their own, and the lanes that have not reached their tolerance.
     #[inline(always)]
-    pub(super) fn solve_swept(&mut self, header: &Header, most: usize, follows: bool) -> (R, R::Mask) {
+    pub(super) fn solve_swept(&mut self, header: &Header, most: usize, mut known: R::Mask) -> (R, R::Mask) {
         let (zero, one, ten, least_delta) = (R::zero(), R::one(), R::constant(10.0), R::constant(LEAST_DELTA));
-        let (mut merit, residual) = self.natural_map();
+        let (merit, residual) = self.natural_map();
         let mut recent = [merit, zero, zero];
         let mut live = self.unfinished(residual);
-        let (mut taken, mut steps, mut delta) = (0, zero, least_delta);
-        let mut known = follows;
-        while live.any() && taken < most {
-            if !known {
-                self.guess_modes();
-                self.delta = delta;
-                taken += 1;
-                steps += R::select(live, one, zero);
+        let (mut steps, mut delta) = (zero, least_delta);
+        // how far the step at hand goes: 0 once it counts, so that another one is next; below 0 once it has failed
+        let mut length = zero;
+        self.before.clone_from(&self.impulse);
+        for _ in 0..most {
+            let next = live.and(zero.lt(length.abs()).not());
+            if next.any() {
+                let keep = known.or(next.not());
+                self.guess_modes(keep);
+                self.delta = R::select(keep, self.delta, delta);
+                steps += R::select(next.and(known.not()), one, zero);
+                self.point(next, known);
+                known = R::Mask::splat(false);
+                let (_, residual) = self.natural_map_ahead();
+                let done = next.and(is_finite(residual)).and(self.unfinished(residual).not());
+                for (before, y) in self.before.iter_mut().zip(&self.impulse) {
+                    *before = R::select(next, *y, *before);
+                }
+                self.step(R::select(done, one, zero));
+                live = live.and(done.not());
+                length = R::select(next, one, length);
             }
-            self.point(known);
-            known = false;
-            let (full, residual) = self.natural_map_ahead();
-            let done = live.and(is_finite(residual)).and(self.unfinished(residual).not());
-            self.step(R::select(done, one, zero));
-            live = live.and(done.not());
             if !live.any() {
                 break;
             }
-            let length = self.length(full, merit, live);
-            self.before.clone_from(&self.impulse);
-            self.candidate.resize(self.impulse.len(), zero);
-            self.candidate_velocity.resize(self.impulse.len(), zero);
-            // this length; the full one, where it is another; and where neither helps, none
+            for (y, before) in self.impulse.iter_mut().zip(&self.before) {
+                *y = R::select(live, *before, *y);
+            }
+            self.step(R::select(live, length.max(zero), zero));
+            self.project(live);
+            self.sweep(header, SWEEPS, live);
+            let (merit, residual) = self.natural_map();
             let highest = recent[0].max(recent[1]).max(recent[2]);
-            let (mut least, mut left, mut chosen) = (R::constant(f64::INFINITY), residual, zero);
-            for (length, none) in [(length, false), (one, false), (zero, true)] {
-                let enough = if none { least.lt(highest) } else { chosen.lt(length).not() };
-                let tries = live.and(enough.not());
-                if !tries.any() {
-                    continue;
-                }
-                for (y, before) in self.impulse.iter_mut().zip(&self.before) {
-                    *y = R::select(tries, *before, *y);
-                }
-                self.step(R::select(tries, length, zero));
-                self.project(tries);
-                self.sweep(header, SWEEPS, tries);
-                let (merit, residual) = self.natural_map();
-                let better = tries.and(R::Mask::splat(none).or(merit.lt(least)));
-                least = R::select(better, merit, least);
-                left = R::select(better, residual, left);
-                chosen = R::select(better, length, chosen);
-                for i in 0..self.impulse.len() {
-                    self.candidate[i] = R::select(better, self.impulse[i], self.candidate[i]);
-                    self.candidate_velocity[i] = R::select(better, self.velocity[i], self.candidate_velocity[i]);
-                }
-            }
-            for i in 0..self.impulse.len() {
-                self.impulse[i] = R::select(live, self.candidate[i], self.impulse[i]);
-                self.velocity[i] = R::select(live, self.candidate_velocity[i], self.velocity[i]);
-            }
-            let shorter = R::select(chosen.lt(one), delta * R::constant(2.0), delta);
-            let grown = R::select(zero.lt(chosen), shorter, delta * ten).min(one);
-            delta = R::select(chosen.lt(one), grown, (delta / ten).max(least_delta));
-            merit = least;
-            recent = [merit, recent[0], recent[1]];
-            live = live.and(self.unfinished(left));
+            let counts = live.and(merit.lt(highest).or(length.lt(zero)));
+            let whole = length.lt(one).not();
+            // all of the way: less of δ; part of it: more; none: much more
+            let part = R::select(zero.lt(length), delta * R::constant(2.0), delta * ten).min(one);
+            delta = R::select(counts, R::select(whole, (delta / ten).max(least_delta), part), delta);
+            recent = [
+                R::select(counts, merit, recent[0]),
+                R::select(counts, recent[0], recent[1]),
+                R::select(counts, recent[1], recent[2]),
+            ];
+            length = R::select(counts, zero, R::select(whole, R::constant(SHORTER), -one));
+            live = live.and(self.unfinished(residual));
+        }
+        // a step that has failed is taken back
+        for (y, before) in self.impulse.iter_mut().zip(&self.before) {
+            *y = R::select(live.and(zero.lt(length.abs())), *before, *y);
         }
         (steps, live)
     }
@@ -114,24 +107,6 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     #[inline(always)]
     fn unfinished(&self, residual: R) -> R::Mask {
         self.tolerance.lt(residual).and(is_finite(residual))
-    }
-
-    /// How far to go along the step: all the way, unless less lowers the merit more.
-    #[inline(always)]
-    fn length(&self, full: R, merit: R, live: R::Mask) -> R {
-        let (mut best, mut chosen) = (full, R::one());
-        let searches = full.lt(merit * R::constant(ENOUGH)).not();
-        if !live.and(searches).any() {
-            return chosen;
-        }
-        for length in SHORTER {
-            let length = R::constant(length);
-            let m = self.merit_along(length);
-            let better = searches.and(m.lt(best).or(is_finite(best).not()));
-            best = R::select(better, m, best);
-            chosen = R::select(better, length, chosen);
-        }
-        chosen
     }
 
     /// y ← y + length · direction

@@ -9,7 +9,7 @@ use super::posed::{Posed, Rows, Tile};
 use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::contact::PATCH_ROWS;
-use crate::lane::{Pack, PackMask, Scalar};
+use crate::lane::{MOST_LANES, Pack, PackMask, Scalar};
 use crate::limit::JointRow;
 use crate::solver::{Batch, Group, STRIP};
 
@@ -183,49 +183,72 @@ fn factored_lanes<R: Pack>(slot: usize, places: &Places, batch: &Batch<R>) -> u3
     bits
 }
 
-/// The rows of Y, dealt out to the factored blocks.
+/// The rows of Y, dealt out to the factored blocks: strip by strip of the worlds whose slot is of one origin, turned.
 #[inline(always)]
 fn factors<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let (nv, plan) = (plan.model.nv(), &plan.rows);
     let Posed { contacts, limits, islands, places, rows, .. } = posed;
-    let (lanes, contact_slots) = (R::LANES, contacts.gap.len());
+    let (lanes, contact_slots, zero) = (R::LANES, contacts.gap.len(), R::Scalar::from_f64(0.0));
     let equality_start = contact_slots + limits.gap.len();
+    let (mut every_lane, mut turned) = ([0; MOST_LANES], [[[zero; STRIP]; MOST_LANES]; 3]);
+    for (lane, at) in every_lane.iter_mut().enumerate() {
+        *at = lane as u32;
+    }
     for slot in 0..rows.support.len() / plan.words {
-        let (first, _) = slot_rows(contact_slots, slot);
+        let (first, row_count) = slot_rows(contact_slots, slot);
+        let mut origins = [None; MOST_LANES];
+        let mut homes = [(0, 0, 0); MOST_LANES];
         for lane in 0..lanes {
-            let Some(p) = places.of(lanes, slot, lane) else { continue };
-            let group = &mut batch.groups[p.group];
-            if !group.factored {
-                continue;
-            }
-            let dofs = if slot < contact_slots {
-                plan.of_contact(islands.pair[slot * lanes + lane] as usize)
-            } else if slot < equality_start {
-                plan.of_joint_row(islands.joint_row[(slot - contact_slots) * lanes + lane] as usize)
-            } else {
-                plan.of_equality(slot - equality_start)
-            };
-            let zero = R::Scalar::from_f64(0.0);
+            let Some(p) = places.of(lanes, slot, lane).filter(|p| batch.groups[p.group].factored) else { continue };
+            let (group, index) = (&mut batch.groups[p.group], p.tile * lanes + p.lane);
+            let contacts = group.factors[index].size.contact_count;
+            let unit = if p.count == 3 { p.row / 3 } else { contacts + p.row - 3 * group.size.contact_count };
             let compliance = if slot < contact_slots { tile.parameters.compliance[0].get(lane) } else { zero };
-            let factor = &mut group.factors[p.tile * lanes + p.lane];
-            let unit =
-                if p.count == 3 { p.row / 3 } else { factor.size.contact_count + p.row - 3 * group.size.contact_count };
-            factor.start(unit, compliance);
-            let (mut strip, mut touched, mut entries) = (0, 0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
-            for dof in dofs {
-                let column = plan.column[dof];
-                if column / STRIP != strip && touched != 0 {
-                    factor.put(unit, strip, touched, &entries);
-                    (touched, entries) = (0, [[R::Scalar::from_f64(0.0); STRIP]; 3]);
+            group.factors[index].start(unit, compliance);
+            homes[lane] = (p.group, index, unit);
+            origins[lane] = Some(if slot < contact_slots {
+                islands.pair[slot * lanes + lane] as usize
+            } else if slot < equality_start {
+                islands.joint_row[(slot - contact_slots) * lanes + lane] as usize
+            } else {
+                slot - equality_start
+            });
+        }
+        for lane in 0..lanes {
+            let Some(origin) = origins[lane] else { continue };
+            let mut dofs = if slot < contact_slots {
+                plan.of_contact(origin)
+            } else if slot < equality_start {
+                plan.of_joint_row(origin)
+            } else {
+                plan.of_equality(origin)
+            };
+            let mut next = dofs.next();
+            while let Some(dof) = next {
+                let (strip, mut touched, mut packs) = (plan.column[dof] / STRIP, 0, [[R::zero(); STRIP]; 3]);
+                while let Some(dof) = next.filter(|dof| plan.column[*dof] / STRIP == strip) {
+                    let column = plan.column[dof] % STRIP;
+                    touched |= 1 << column;
+                    for i in 0..row_count {
+                        packs[i][column] = rows.y[(first + i) * nv + dof];
+                    }
+                    next = dofs.next();
                 }
-                strip = column / STRIP;
-                touched |= 1 << (column % STRIP);
-                for i in 0..p.count {
-                    entries[i][column % STRIP] = rows.y[(first + i) * nv + dof].get(lane);
+                for i in 0..row_count {
+                    R::scatter(&packs[i], &mut turned[i], &every_lane);
+                }
+                for other in lane..lanes {
+                    if origins[other] == Some(origin) {
+                        let ((group, index, unit), t) = (homes[other], &turned);
+                        let entries = [t[0][other], t[1][other], t[2][other]];
+                        batch.groups[group].factors[index].put(unit, strip, touched, &entries);
+                    }
                 }
             }
-            if touched != 0 {
-                factor.put(unit, strip, touched, &entries);
+            for other in lane..lanes {
+                if origins[other] == Some(origin) {
+                    origins[other] = None;
+                }
             }
         }
     }

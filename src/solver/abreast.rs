@@ -1,0 +1,285 @@
+//! Y of as many blocks as a pack has lanes, side by side, as it is used through velocities z = Yᵀ λ.
+//!
+//! Every block has bodies of its own under its contacts. So z stands block by block, in strips ([`Factor`]), and what a unit asks of it is turned into packs, and back
+//! ([`Pack::gather`]).
+
+use super::factor::{Factor, Strip};
+use super::size::BlockSize;
+use super::strip_lu::BODY;
+use crate::lane::{MOST_LANES, Pack, STRIP, Scalar};
+
+/// No unit.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Y of the blocks of a tile, and z.
+#[derive(Debug, Clone)]
+pub(super) struct Abreast<R: Pack> {
+    /// Y of every block as it was posed, shape \[lane\]; a lane without a block has none.
+    pub factors: Vec<Factor<R::Scalar>>,
+    /// Room of the blocks.
+    pub size: BlockSize,
+    /// Which unit of its block every lane has in which place, or [`NONE`]: those that touch most strips first. Shape \[unit\].
+    pub order: Vec<[u32; MOST_LANES]>,
+    /// The first strip of every unit in `at` and `entries`, and one more, shape \[unit + 1\].
+    first: Vec<usize>,
+    /// Where z of every strip of every unit stands in each lane, shape \[strip of a unit\].
+    at: Vec<[u32; MOST_LANES]>,
+    /// Y, shape \[strip of a unit\]\[row\]; a scalar row has one, and zeros.
+    entries: Vec<[[R; STRIP]; 3]>,
+    /// Whether no row touches more than the first [`BODY`] columns of any strip.
+    pub bodies: bool,
+    /// ε, shape \[unit\].
+    pub compliance: Vec<R>,
+    /// Strips of a lane in `velocity`: those of its block, and at least one that nothing touches.
+    pub stride: usize,
+    /// z = Yᵀ y, and Σ|terms of z|, shape \[lane\]\[strip\].
+    pub velocity: Vec<Strip<R::Scalar>>,
+    magnitude: Vec<Strip<R::Scalar>>,
+}
+
+impl<R: Pack> Abreast<R> {
+    /// No blocks yet.
+    pub fn new() -> Self {
+        Self {
+            factors: vec![Factor::default(); R::LANES],
+            size: BlockSize::default(),
+            order: Vec::new(),
+            first: Vec::new(),
+            at: Vec::new(),
+            entries: Vec::new(),
+            bodies: false,
+            compliance: Vec::new(),
+            stride: 0,
+            velocity: Vec::new(),
+            magnitude: Vec::new(),
+        }
+    }
+
+    /// Number of units.
+    #[inline(always)]
+    pub fn unit_count(&self) -> usize {
+        self.size.contact_count + self.size.scalar_count
+    }
+
+    /// Number of rows of a unit, and the first of them.
+    #[inline(always)]
+    pub fn rows(&self, unit: usize) -> (usize, usize) {
+        let contacts = self.size.contact_count;
+        if unit < contacts { (3, 3 * unit) } else { (1, 2 * contacts + unit) }
+    }
+
+    /// Takes the blocks of `factors` in.
+    #[inline(always)]
+    pub fn load(&mut self, size: BlockSize) {
+        self.size = size;
+        self.find_order();
+        self.find_entries();
+    }
+
+    /// The places of the units of all lanes.
+    #[inline(always)]
+    fn find_order(&mut self) {
+        self.order.clear();
+        self.order.resize(self.unit_count(), [NONE; MOST_LANES]);
+        self.first.clear();
+        self.first.resize(self.unit_count() + 1, 0);
+        for (lane, factor) in self.factors.iter().enumerate() {
+            let own = factor.size.contact_count;
+            let mut most = 0;
+            for unit in 0..factor.unit_count() {
+                most = most.max(factor.unit(unit).0.len());
+            }
+            for (units, to) in [(0..own, 0), (own..factor.unit_count(), self.size.contact_count)] {
+                let mut to = to;
+                for count in (0..=most).rev() {
+                    for unit in units.clone() {
+                        if factor.unit(unit).0.len() == count {
+                            self.order[to][lane] = unit as u32;
+                            // for the time being: how many strips
+                            self.first[to + 1] = self.first[to + 1].max(count);
+                            to += 1;
+                        }
+                    }
+                }
+            }
+        }
+        for unit in 0..self.unit_count() {
+            self.first[unit + 1] += self.first[unit];
+        }
+    }
+
+    /// Y, turned.
+    #[inline(always)]
+    fn find_entries(&mut self) {
+        let count = self.first[self.unit_count()];
+        self.at.clear();
+        self.at.resize(count, [0; MOST_LANES]);
+        self.entries.clear();
+        self.entries.resize(count, [[R::zero(); STRIP]; 3]);
+        self.compliance.clear();
+        self.stride = 1;
+        self.bodies = true;
+        for factor in &self.factors {
+            self.stride = self.stride.max(factor.strip_count() + 1);
+            self.bodies &= factor.widest() <= BODY;
+        }
+        let none = [R::Scalar::from_f64(0.0); STRIP];
+        let mut all = [0; MOST_LANES];
+        for (lane, at) in all.iter_mut().enumerate() {
+            *at = lane as u32;
+        }
+        for unit in 0..self.unit_count() {
+            let (rows, _) = self.rows(unit);
+            let mut compliance = R::zero();
+            for (lane, factor) in self.factors.iter().enumerate() {
+                let own = self.order[unit][lane];
+                if own != NONE {
+                    compliance.set(lane, factor.compliance(own as usize));
+                }
+            }
+            self.compliance.push(compliance);
+            for k in self.first[unit]..self.first[unit + 1] {
+                let mut strips = [[none; MOST_LANES]; 3];
+                for (lane, factor) in self.factors.iter().enumerate() {
+                    let own = self.order[unit][lane];
+                    let (touched, entries) = if own == NONE { (&[][..], &[][..]) } else { factor.unit(own as usize) };
+                    let place = k - self.first[unit];
+                    // a strip of its own, where nothing moves, for what a lane lacks
+                    let strip = touched.get(place).map_or(self.stride - 1, |strip| *strip as usize);
+                    self.at[k][lane] = (lane * self.stride + strip) as u32;
+                    if place < touched.len() {
+                        for row in 0..rows {
+                            strips[row][lane] = entries[rows * place + row];
+                        }
+                    }
+                }
+                for row in 0..rows {
+                    self.entries[k][row] = R::gather(&strips[row], &all);
+                }
+            }
+        }
+    }
+
+    /// The blocks on the diagonal of W.
+    #[inline(always)]
+    pub fn find_own(&self, blocks: &mut Vec<[[R; 3]; 3]>) {
+        blocks.clear();
+        for unit in 0..self.unit_count() {
+            let (rows, _) = self.rows(unit);
+            let mut own = [[R::zero(); 3]; 3];
+            for y in &self.entries[self.first[unit]..self.first[unit + 1]] {
+                for i in 0..rows {
+                    for j in 0..=i {
+                        for k in 0..STRIP {
+                            own[i][j] = y[i][k].mul_add(y[j][k], own[i][j]);
+                        }
+                    }
+                }
+            }
+            for i in 0..3 {
+                for j in 0..i {
+                    own[j][i] = own[i][j];
+                }
+            }
+            own[0][0] += self.compliance[unit];
+            blocks.push(own);
+        }
+    }
+
+    /// z = 0
+    #[inline(always)]
+    pub fn rest(&mut self) {
+        self.velocity.clear();
+        self.velocity.resize(self.stride * R::LANES, [R::Scalar::from_f64(0.0); STRIP]);
+    }
+
+    /// z ← z + Y_cᵀ λ_c. `N`: columns of a strip that are looked at.
+    #[inline(always)]
+    pub fn push<const N: usize>(&mut self, unit: usize, [x0, x1, x2]: [R; 3]) {
+        let strips = self.first[unit]..self.first[unit + 1];
+        for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
+            let mut z = R::gather(&self.velocity, at);
+            for k in 0..N {
+                z[k] = y[0][k].mul_add(x0, z[k]);
+            }
+            if unit < self.size.contact_count {
+                for k in 0..N {
+                    z[k] = y[2][k].mul_add(x2, y[1][k].mul_add(x1, z[k]));
+                }
+            }
+            R::scatter(&z, &mut self.velocity, at);
+        }
+    }
+
+    /// Y_c z of a unit; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
+    #[inline(always)]
+    pub fn sum<const N: usize>(&self, unit: usize) -> [R; 3] {
+        let strips = self.first[unit]..self.first[unit + 1];
+        let mut sums = [R::zero(); 3];
+        for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
+            let z = R::gather(&self.velocity, at);
+            if unit < self.size.contact_count {
+                for k in 0..N {
+                    for row in 0..3 {
+                        sums[row] = y[row][k].mul_add(z[k], sums[row]);
+                    }
+                }
+            } else {
+                for k in 0..N {
+                    sums[0] = y[0][k].mul_add(z[k], sums[0]);
+                }
+            }
+        }
+        sums
+    }
+
+    /// z = Yᵀ λ; and m = |Y|ᵀ |λ|, what its terms add up to, where the floor is asked for.
+    #[inline(always)]
+    pub fn find_sums(&mut self, impulse: &[R], floor: bool) {
+        self.rest();
+        self.magnitude.clear();
+        self.magnitude.resize(self.velocity.len(), [R::Scalar::from_f64(0.0); STRIP]);
+        for unit in 0..self.unit_count() {
+            let (rows, i) = self.rows(unit);
+            let mut x = [R::zero(); 3];
+            x[..rows].copy_from_slice(&impulse[i..i + rows]);
+            self.push::<STRIP>(unit, x);
+            if !floor {
+                continue;
+            }
+            let strips = self.first[unit]..self.first[unit + 1];
+            for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
+                let mut m = R::gather(&self.magnitude, at);
+                for row in 0..rows {
+                    for k in 0..STRIP {
+                        m[k] = y[row][k].abs().mul_add(x[row].abs(), m[k]);
+                    }
+                }
+                R::scatter(&m, &mut self.magnitude, at);
+            }
+        }
+    }
+
+    /// The largest entry of |b| + |Y_c| m of a unit: what the terms of u add up to.
+    #[inline(always)]
+    pub fn magnitude_of(&self, unit: usize, bias: &[R]) -> R {
+        let (rows, i) = self.rows(unit);
+        let mut sums = [R::zero(); 3];
+        let strips = self.first[unit]..self.first[unit + 1];
+        for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
+            let m = R::gather(&self.magnitude, at);
+            for row in 0..rows {
+                for k in 0..STRIP {
+                    sums[row] = y[row][k].abs().mul_add(m[k], sums[row]);
+                }
+            }
+        }
+        let mut largest = R::zero();
+        for (row, sum) in sums.iter().enumerate().take(rows) {
+            let sum = bias[i + row].abs() + *sum;
+            // a maximum drops what is not a number; a sum does not
+            largest = sum.mul_add(R::zero(), sum.max(largest));
+        }
+        largest
+    }
+}
