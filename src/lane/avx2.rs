@@ -52,7 +52,7 @@ pub(crate) struct Pair64Mask([__m256d; 2]);
 /// Intrinsics of AVX2 and FMA.
 macro_rules! intrinsic {
     ($call:expr) => {{
-        // SAFETY: needs nothing but AVX2 and FMA, which every machine has on which a `Pair` or `Pair64` exists (see there).
+        // SAFETY: needs nothing but AVX2 and FMA, which every machine has on which a `Pair`, a `Pair64`, or a register of AVX-512 exists (see there). What reads or writes memory says so beside.
         #[allow(unsafe_code)]
         unsafe {
             $call

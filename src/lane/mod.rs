@@ -192,7 +192,7 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
         }
         packs
     }
-    /// The way back of [`Pack::gather`].
+    /// The way back of [`Pack::gather`]; every lane has a place of its own.
     #[inline(always)]
     fn scatter(packs: &[Self; STRIP], rows: &mut [[Self::Scalar; STRIP]], at: &[u32; MOST_LANES]) {
         for (lane, &at) in at.iter().enumerate().take(Self::LANES) {

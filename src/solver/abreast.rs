@@ -238,7 +238,9 @@ impl<R: Pack> Abreast<R> {
     pub fn find_sums(&mut self, impulse: &[R], floor: bool) {
         self.rest();
         self.magnitude.clear();
-        self.magnitude.resize(self.velocity.len(), [R::Scalar::from_f64(0.0); STRIP]);
+        if floor {
+            self.magnitude.resize(self.velocity.len(), [R::Scalar::from_f64(0.0); STRIP]);
+        }
         for unit in 0..self.unit_count() {
             let (rows, i) = self.rows(unit);
             let mut x = [R::zero(); 3];

@@ -13,7 +13,7 @@
 //! All is in lanes ([`Abreast`]) but the systems, which differ in what they couple and are eliminated one by one ([`StripLu`]).
 
 use super::abreast::{Abreast, NONE};
-use super::batch::{REPORT_LIVE, REPORT_SWEEPS};
+use super::batch::REPORT_LIVE;
 use super::modes::{Mode, expand, tests};
 use super::newton::{Form, Guess};
 use super::pgs::{contact_steps, update_contact};
@@ -235,7 +235,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         self.y.find_own(&mut self.own);
     }
 
-    /// Y stays as it is: what is asked of it is scaled.
+    /// Y stays as it is: what is asked of it is scaled. The law is the cone, as of all blocks that Newton solves.
     #[inline(always)]
     fn scale(&mut self, _size: BlockSize, unit: &mut [R]) {
         for array in [&mut self.over, &mut self.spring] {
@@ -402,8 +402,6 @@ impl<R: Pack> Form<R> for Factored<R> {
         } else {
             self.sweep_columns::<STRIP>(header, tile, lanes);
         }
-        let count = R::constant(f64::from(header.sweep_count));
-        tile.report[REPORT_SWEEPS] += R::select(lanes, count, R::zero());
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
             let u = self.velocity_of(unit, tile.bias, tile.impulse);

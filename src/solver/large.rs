@@ -4,11 +4,12 @@ use super::abreast::NONE;
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use super::factored::{Factored, Posed};
 use super::newton::{Form, NewtonTile, Round, Start};
+use super::project::is_finite;
 use super::settings::{Header, SolveSettings};
 use super::size::BlockSize;
 use super::tiles::{Blocks, OneTile, Which};
 use super::warm_start::warm_start;
-use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
 
 /// Sweeps before the first round.
 const FIRST_SWEEPS: u32 = 4;
@@ -139,16 +140,16 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> Task for SolveTile<'_, R, N> {
         self.newton.matrix.level = self.level;
         self.newton.clear(&header);
         self.newton.matrix.scale(room, &mut self.newton.unit);
-        let (mut known, none) = (N::Mask::splat(false), N::Mask::splat(false));
+        let none = N::Mask::splat(false);
         if self.which == Which::Velocity {
             let lanes = self.lanes(Which::Velocity);
             self.load(Which::Velocity, Some(Which::Velocity), lanes);
-            known = self.solve(&header, Which::Velocity, self.index, lanes, none);
+            let known = self.solve(&header, Which::Velocity, self.index, [lanes, none], none);
             // the position problem at once, where the velocity problem is solved, from its answer on
             let lanes = self.lanes(Which::Position);
             if lanes.any() {
-                self.load(Which::Position, None, lanes);
-                self.solve(&header, Which::Position, 0, lanes, known);
+                let same = self.load(Which::Position, None, lanes);
+                self.solve(&header, Which::Position, 0, [lanes, same], known);
             }
         } else {
             let from = if self.index == 0 { Which::Velocity } else { Which::Position };
@@ -157,7 +158,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> Task for SolveTile<'_, R, N> {
             }
             let lanes = self.lanes(Which::Position);
             self.load(Which::Position, Some(from), lanes);
-            self.solve(&header, Which::Position, self.index, lanes, known);
+            self.solve(&header, Which::Position, self.index, [lanes, none], none);
         }
         self.swap_factors();
     }
@@ -182,10 +183,11 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
         lanes
     }
 
-    /// Loads a problem of some lanes. `from`: the problem whose answer is the guess, if that does not stand here already.
+    /// Loads a problem of some lanes. `from`: the problem whose answer is the guess, if that does not stand here already. Returns the lanes whose problem stood here too.
     #[inline(always)]
-    fn load(&mut self, which: Which, from: Option<Which>, lanes: N::Mask) {
+    fn load(&mut self, which: Which, from: Option<Which>, lanes: N::Mask) -> N::Mask {
         let newton = &mut *self.newton;
+        let mut all_same = N::Mask::splat(false);
         let contacts = newton.size.contact_count;
         for (lane, part) in self.blocks.iter().enumerate() {
             if !lanes.get(lane) {
@@ -196,10 +198,13 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             let size = tiles.size;
             let places = newton.matrix.y.order.iter().enumerate().filter(|(_, order)| order[lane] != NONE);
             let one = tiles.reborrow().one(which, tile);
+            let mut same = from.is_none();
             for (unit, order) in places.clone() {
                 let (rows, to, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
                 for k in 0..rows {
-                    newton.bias[to + k].set(lane, one.bias[own + k].get(at));
+                    let bias = one.bias[own + k].get(at);
+                    same = same && bias == newton.bias[to + k].get(lane);
+                    newton.bias[to + k].set(lane, bias);
                 }
                 if unit < contacts {
                     newton.friction[unit].set(lane, one.friction[order[lane] as usize].get(at));
@@ -210,6 +215,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                     }
                 }
             }
+            all_same.set(lane, same);
             let Some(from) = from else { continue };
             let one = tiles.one(from, tile);
             for (unit, order) in places {
@@ -219,17 +225,26 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                 }
             }
         }
+        all_same
     }
 
-    /// A round on a problem that was loaded, in the lanes where its guess is not the answer; and writes down what came of it. `known`: where the last system stands. Returns where
-    /// there is one now that stands for the next problem.
+    /// A round on a problem that was loaded, in the lanes where its guess is not the answer; and writes down what came of it. `same`: where it is the problem that was solved just
+    /// before, and so has its answer. `known`: where the last system stands. Returns where there is one now that stands for the next problem.
     #[inline(always)]
-    fn solve(&mut self, header: &Header, which: Which, index: usize, lanes: N::Mask, known: N::Mask) -> N::Mask {
+    fn solve(
+        &mut self,
+        header: &Header,
+        which: Which,
+        index: usize,
+        [lanes, same]: [N::Mask; 2],
+        known: N::Mask,
+    ) -> N::Mask {
         let (newton, zero, round) = (&mut *self.newton, N::zero(), &ROUNDS[index]);
-        warm_start(header, &newton.friction, &newton.bounds, lanes, &mut newton.impulse);
+        let others = lanes.and(same.not());
+        warm_start(header, &newton.friction, &newton.bounds, others, &mut newton.impulse);
         // the first round goes for the tolerance itself, whatever the floor
         let mut report = newton.certificate(header, index > 0);
-        let live = lanes.and(zero.lt(report[REPORT_LIVE]));
+        let live = others.and(zero.lt(report[REPORT_LIVE]));
         let (mut sweeps, mut steps) = (zero, zero);
         if live.any() {
             newton.matrix.posed.keep(&newton.bias, &newton.bounds, &newton.impulse);
@@ -240,10 +255,11 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                     newton.set_goal(lane, header, &report, lane);
                 }
             }
+            let mut keep = live;
             if matches!(round.start, Start::Swept) {
                 // a step with factors that still stand takes the place of the first sweeps
                 let first = live.and(known.not());
-                if index == 0 && first.any() {
+                if first.any() {
                     newton.sweep(header, FIRST_SWEEPS, first);
                     sweeps = N::select(first, N::constant(f64::from(FIRST_SWEEPS)), zero);
                 } else {
@@ -251,12 +267,12 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                 }
                 (steps, _) = newton.solve_swept(header, round.steps, live.and(known));
             } else {
-                newton.before.clone_from(&newton.impulse);
                 let unsolved;
                 (steps, unsolved) = newton.run_scaled(header, round);
-                let keep = live.and(unsolved.not().or(N::Mask::splat(round.keeps(true))));
-                for (y, before) in newton.impulse.iter_mut().zip(&newton.before) {
-                    *y = N::select(keep, *y, *before);
+                keep = keep.and(unsolved.not().or(N::Mask::splat(round.keeps(true))));
+                // what is not finite is not unsolved either
+                for y in &newton.impulse {
+                    keep = keep.and(is_finite(*y));
                 }
             }
             newton.unscale();
@@ -264,7 +280,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             newton.bias.copy_from_slice(bias);
             newton.bounds.copy_from_slice(bounds);
             for (x, posed) in newton.impulse.iter_mut().zip(impulse) {
-                *x = N::select(live, *x, *posed);
+                *x = N::select(keep, *x, *posed);
             }
         }
         if live.any() || index == 0 {
@@ -298,7 +314,8 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                 one.report[entry].set(at, report[entry].get(lane));
             }
             for (entry, more) in [(REPORT_SWEEPS, sweeps), (REPORT_NEWTON_STEPS, steps)] {
-                one.report[entry].set(at, one.report[entry].get(at) + more.get(lane));
+                let before = if index == 0 { R::Scalar::from_f64(0.0) } else { one.report[entry].get(at) };
+                one.report[entry].set(at, before + more.get(lane));
             }
         }
         zero.lt(steps).and(N::Mask::splat(matches!(round.start, Start::Swept)))

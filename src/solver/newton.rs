@@ -75,7 +75,7 @@ pub(super) trait Matrix<R: Pack>: Form<R> {
 pub(super) trait Form<R: Pack> {
     /// The instruction set that it is worked on with.
     fn level(&self) -> Level;
-    /// Makes room for blocks of `size`, all zero.
+    /// Makes room for blocks of `size`: all zero, or those whose factors stand ready.
     fn clear(&mut self, size: BlockSize);
     /// Finds the unit √w_c of every row, and scales W by them: W_ij ← W_ij / (unit_i unit_j).
     fn scale(&mut self, size: BlockSize, unit: &mut [R]);
@@ -104,7 +104,7 @@ pub(super) struct Guess<'a, R: Pack> {
     pub fixed: &'a [R],
     /// Proximal term δ.
     pub delta: R,
-    /// The blocks whose unknowns are asked for.
+    /// The blocks whose unknowns are asked for; those of others mean nothing. (W as a matrix takes all.)
     pub lanes: R::Mask,
     /// Of these, the ones whose modes and δ are those of their last system, so that its factors still stand.
     pub known: R::Mask,
@@ -403,10 +403,10 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
-    /// [`Self::natural_map`] at y + direction.
+    /// The largest residual at y + direction, m/s.
     #[inline(always)]
-    pub(super) fn natural_map_ahead(&self) -> (R, R) {
-        let (mut merit, mut largest) = (R::zero(), R::zero());
+    pub(super) fn residual_ahead(&self) -> R {
+        let (mut sum, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
             let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
@@ -414,7 +414,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 (y[k], u[k]) = self.along(i + k, R::one());
             }
             let square = contact_error(y, u, self.friction[c]);
-            merit += square;
+            sum += square;
             largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
         for s in 0..self.size.scalar_count {
@@ -422,10 +422,11 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             let (y, u) = self.along(i, R::one());
             let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
             let square = error * error;
-            merit += square;
+            sum += square;
             largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
-        (merit, merit.mul_add(R::zero(), largest.sqrt()))
+        // a maximum drops what is not a number; a sum does not
+        sum.mul_add(R::zero(), largest.sqrt())
     }
 
     /// y and u of a row at y + a · direction.
@@ -436,7 +437,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// The merit at y + a · direction.
     #[inline(always)]
-    pub(super) fn merit_along(&self, a: R) -> R {
+    fn merit_along(&self, a: R) -> R {
         let mut merit = R::zero();
         for c in 0..self.size.contact_count {
             let i = 3 * c;

@@ -7,7 +7,8 @@
 //!   where a step is next: y' from the modes of y, with δ;   d = y' − y;   if y' is the answer: done;   a = 1
 //!   c = project(y + a d), swept
 //!   y = c if its merit is less than the largest of the last three: a step is next;   δ = max(δ₀, δ/10) after a full step, else 2 δ
-//!   else a = a fifth, and then 0, which counts whatever comes of it;   δ = 10 δ
+//!   else a = a fifth, and then 0, which counts whatever comes of it;   δ = 10 δ after that
+//! at the end y is what it was before a step that has not counted
 //! ```
 //!
 //! A full step guesses all modes at once and may be far worse than y until sweeps have settled what it got wrong: so it is judged after them, and against more
@@ -63,7 +64,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 steps += R::select(next.and(known.not()), one, zero);
                 self.point(next, known);
                 known = R::Mask::splat(false);
-                let (_, residual) = self.natural_map_ahead();
+                let residual = self.residual_ahead();
                 let done = next.and(is_finite(residual)).and(self.unfinished(residual).not());
                 for (before, y) in self.before.iter_mut().zip(&self.impulse) {
                     *before = R::select(next, *y, *before);
@@ -94,7 +95,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 R::select(counts, recent[1], recent[2]),
             ];
             length = R::select(counts, zero, R::select(whole, R::constant(SHORTER), -one));
-            live = live.and(self.unfinished(residual));
+            // what is not finite goes back, unless it was so without the step
+            let answered = is_finite(residual).and(self.unfinished(residual).not());
+            live = live.and(answered.not()).and(counts.not().or(is_finite(residual)));
         }
         // a step that has failed is taken back
         for (y, before) in self.impulse.iter_mut().zip(&self.before) {

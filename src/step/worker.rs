@@ -17,7 +17,7 @@ use crate::solver::{self, Batch, BlockSize, FrictionLaw};
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
 
-/// Blocks of so many rows are kept as the factor of W and solved one by one through velocities.
+/// Blocks of so many rows are kept as the factor of W and solved through velocities.
 const FACTORED_FROM: usize = 40;
 /// The same where rows stay in place, in lanes that nobody has to gather: they are faster until Newton's system leaves the cache.
 const FACTORED_IN_PLACE: usize = 112;
@@ -126,7 +126,7 @@ impl<R: Pack> Worker<R> {
         let tile_count = chunk.tile_count();
         let in_place = plan.in_place && !self.any_large(tile_count);
         if plan.in_place && !in_place {
-            // A block so large that it is kept as a factor is solved by itself. The others are the same blocks, to the bit, dealt out.
+            // A block so large that it is kept as a factor is gathered with its like. The others are the same blocks, to the bit, dealt out.
             for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
                 let part = if strikes { Part::Contacts(&w.struck.striking) } else { Part::All };
                 islands(&plan.islands, chunk.lane_count(t), &w.contacts, &w.limits, part, &mut w.islands);
