@@ -147,6 +147,8 @@ pub trait Real:
 
 /// No number type has more lanes.
 pub const MOST_LANES: usize = 16;
+/// Every lane's own number: where [`Pack::gather`] finds strips that stand lane by lane.
+pub(crate) const EVERY_LANE: [u32; MOST_LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 /// Numbers of a lane that are moved together, see [`Pack::gather`].
 pub const STRIP: usize = 8;
 

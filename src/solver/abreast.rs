@@ -6,10 +6,10 @@
 use super::factor::{Factor, Strip};
 use super::size::BlockSize;
 use super::strip_lu::BODY;
-use crate::lane::{MOST_LANES, Pack, STRIP, Scalar};
+use crate::lane::{EVERY_LANE, MOST_LANES, Pack, STRIP, Scalar};
 
 /// No unit.
-pub(super) const NONE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// Y of the blocks of a tile, and z.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(super) struct Abreast<R: Pack> {
     /// Room of the blocks.
     pub size: BlockSize,
     /// Which unit of its block every lane has in which place, or [`NONE`]: those that touch most strips first. Shape \[unit\].
-    pub order: Vec<[u32; MOST_LANES]>,
+    order: Vec<[u32; MOST_LANES]>,
     /// The first strip of every unit in `at` and `entries`, and one more, shape \[unit + 1\].
     first: Vec<usize>,
     /// Where z of every strip of every unit stands in each lane, shape \[strip of a unit\].
@@ -32,7 +32,7 @@ pub(super) struct Abreast<R: Pack> {
     pub compliance: Vec<R>,
     /// Strips of a lane in `velocity`: those of its block, and at least one that nothing touches.
     pub stride: usize,
-    /// z = Yᵀ y, and Σ|terms of z|, shape \[lane\]\[strip\].
+    /// z = Yᵀ λ, and m = |Y|ᵀ |λ|, shape \[lane\]\[strip\].
     pub velocity: Vec<Strip<R::Scalar>>,
     magnitude: Vec<Strip<R::Scalar>>,
 }
@@ -66,6 +66,13 @@ impl<R: Pack> Abreast<R> {
     pub fn rows(&self, unit: usize) -> (usize, usize) {
         let contacts = self.size.contact_count;
         if unit < contacts { (3, 3 * unit) } else { (1, 2 * contacts + unit) }
+    }
+
+    /// The places of the units of the block in `lane`, and which unit of it each is.
+    #[inline(always)]
+    pub fn units_of(&self, lane: usize) -> impl Iterator<Item = (usize, usize)> {
+        let places = self.order.iter().enumerate();
+        places.filter(move |(_, order)| order[lane] != NONE).map(move |(unit, order)| (unit, order[lane] as usize))
     }
 
     /// Takes the blocks of `factors` in.
@@ -124,10 +131,6 @@ impl<R: Pack> Abreast<R> {
             self.bodies &= factor.widest() <= BODY;
         }
         let none = [R::Scalar::from_f64(0.0); STRIP];
-        let mut all = [0; MOST_LANES];
-        for (lane, at) in all.iter_mut().enumerate() {
-            *at = lane as u32;
-        }
         for unit in 0..self.unit_count() {
             let (rows, _) = self.rows(unit);
             let mut compliance = R::zero();
@@ -154,7 +157,7 @@ impl<R: Pack> Abreast<R> {
                     }
                 }
                 for row in 0..rows {
-                    self.entries[k][row] = R::gather(&strips[row], &all);
+                    self.entries[k][row] = R::gather(&strips[row], &EVERY_LANE);
                 }
             }
         }
@@ -233,28 +236,31 @@ impl<R: Pack> Abreast<R> {
         sums
     }
 
-    /// z = Yᵀ λ; and m = |Y|ᵀ |λ|, what its terms add up to, where the floor is asked for.
+    /// z = Yᵀ λ
     #[inline(always)]
-    pub fn find_sums(&mut self, impulse: &[R], floor: bool) {
+    pub fn find_velocity(&mut self, impulse: &[R]) {
         self.rest();
-        self.magnitude.clear();
-        if floor {
-            self.magnitude.resize(self.velocity.len(), [R::Scalar::from_f64(0.0); STRIP]);
-        }
         for unit in 0..self.unit_count() {
             let (rows, i) = self.rows(unit);
             let mut x = [R::zero(); 3];
             x[..rows].copy_from_slice(&impulse[i..i + rows]);
             self.push::<STRIP>(unit, x);
-            if !floor {
-                continue;
-            }
+        }
+    }
+
+    /// m = |Y|ᵀ |λ|: what the terms of z add up to.
+    #[inline(always)]
+    pub fn find_magnitude(&mut self, impulse: &[R]) {
+        self.magnitude.clear();
+        self.magnitude.resize(self.stride * R::LANES, [R::Scalar::from_f64(0.0); STRIP]);
+        for unit in 0..self.unit_count() {
+            let (rows, i) = self.rows(unit);
             let strips = self.first[unit]..self.first[unit + 1];
             for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
                 let mut m = R::gather(&self.magnitude, at);
                 for row in 0..rows {
                     for k in 0..STRIP {
-                        m[k] = y[row][k].abs().mul_add(x[row].abs(), m[k]);
+                        m[k] = y[row][k].abs().mul_add(impulse[i + row].abs(), m[k]);
                     }
                 }
                 R::scatter(&m, &mut self.magnitude, at);

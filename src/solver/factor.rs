@@ -156,35 +156,3 @@ impl<S: Scalar> Factor<S> {
         w
     }
 }
-
-/// The three rows of a contact in the k-th of its strips. (By index: a `zip` here has become a call, before which all registers are put away.)
-#[inline(always)]
-pub(super) fn three_rows<S: Scalar>(entries: &[Strip<S>], k: usize) -> [Strip<S>; 3] {
-    let rows = &entries[3 * k..3 * k + 3];
-    [rows[0], rows[1], rows[2]]
-}
-
-/// sum + x y
-#[inline(always)]
-pub(super) fn add_strip<S: Scalar>(mut sum: Strip<S>, x: &Strip<S>, y: &Strip<S>) -> Strip<S> {
-    for lane in 0..STRIP {
-        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
-    }
-    sum
-}
-
-/// sum + x₀ y₀ + x₁ y₁ + x₂ y₂
-#[inline(always)]
-pub(super) fn add_strips<S: Scalar>(sum: Strip<S>, x: &[Strip<S>; 3], y: [S; 3]) -> Strip<S> {
-    add_strip(add_strip(add_strip(sum, &x[0], &[y[0]; STRIP]), &x[1], &[y[1]; STRIP]), &x[2], &[y[2]; STRIP])
-}
-
-/// Sum of a strip.
-#[inline(always)]
-pub(super) fn total<S: Scalar>(x: &Strip<S>) -> S {
-    let mut half = [S::zero(); STRIP / 2];
-    for k in 0..STRIP / 2 {
-        half[k] = x[k] + x[k + STRIP / 2];
-    }
-    (half[0] + half[2]) + (half[1] + half[3])
-}

@@ -12,7 +12,7 @@
 //!
 //! All is in lanes ([`Abreast`]) but the systems, which differ in what they couple and are eliminated one by one ([`StripLu`]).
 
-use super::abreast::{Abreast, NONE};
+use super::abreast::Abreast;
 use super::batch::REPORT_LIVE;
 use super::modes::{Mode, expand, tests};
 use super::newton::{Form, Guess};
@@ -81,7 +81,7 @@ impl<R: Pack> Factored<R> {
         Self {
             level: Level::default(),
             y: Abreast::new(),
-            posed: Posed { bias: Vec::new(), bounds: Vec::new(), impulse: Vec::new() },
+            posed: Posed::default(),
             own: Vec::new(),
             over: Vec::new(),
             scaled: Vec::new(),
@@ -111,10 +111,10 @@ impl<R: Pack> Factored<R> {
         }
     }
 
-    /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only.
+    /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
     #[inline(always)]
-    fn velocity_of(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
-        let ((rows, i), [s0, s1, s2], over) = (self.y.rows(unit), self.y.sum::<STRIP>(unit), self.over[unit]);
+    fn velocity_of<const N: usize>(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
+        let ((rows, i), [s0, s1, s2], over) = (self.y.rows(unit), self.y.sum::<N>(unit), self.over[unit]);
         let u0 = self.spring[unit].mul_add(impulse[i], s0.mul_add(over, bias[i]));
         if rows == 3 {
             [u0, s1.mul_add(over, bias[i + 1]), s2.mul_add(over, bias[i + 2])]
@@ -126,7 +126,10 @@ impl<R: Pack> Factored<R> {
     /// As stage `residual`; the floor follows the terms of z and those of u, if it is asked for, and is 0 else.
     #[inline(always)]
     pub fn residual(&mut self, header: &Header, floor: bool, tile: &mut OneTile<'_, R>) {
-        self.y.find_sums(tile.impulse, floor);
+        self.y.find_velocity(tile.impulse);
+        if floor {
+            self.y.find_magnitude(tile.impulse);
+        }
         let contacts = self.y.size.contact_count;
         let (mut largest, mut magnitude, mut finite) = (R::zero(), R::zero(), R::Mask::splat(true));
         for unit in 0..self.y.unit_count() {
@@ -159,12 +162,9 @@ impl<R: Pack> Factored<R> {
         let none = [[R::Scalar::from_f64(0.0); 3]; 3];
         self.weights.clear();
         self.weights.resize(factor.unit_count(), none);
-        for (unit, order) in self.y.order.iter().enumerate() {
-            if order[lane] == NONE {
-                continue;
-            }
+        for (unit, own) in self.y.units_of(lane) {
             // Y is as it was posed: the scale goes into K
-            let (weight, over) = (&mut self.weights[order[lane] as usize], self.over[unit].get(lane));
+            let (weight, over) = (&mut self.weights[own], self.over[unit].get(lane));
             let square = over * over;
             for i in 0..3 {
                 for j in 0..3 {
@@ -183,20 +183,15 @@ impl<R: Pack> Factored<R> {
         self.systems[lane].solve(&mut self.y.velocity[first..first + strips]);
     }
 
+    /// Sweeps of Gauss-Seidel in some lanes. `N`: columns of a strip that are looked at.
     #[inline(always)]
     fn sweep_columns<const N: usize>(&mut self, header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
         let contacts = self.y.size.contact_count;
         let zero = R::zero();
         for _ in 0..header.sweep_count {
             for c in 0..contacts {
-                let (i, [s0, s1, s2]) = (3 * c, self.y.sum::<N>(c));
+                let (i, over, u) = (3 * c, self.over[c], self.velocity_of::<N>(c, tile.bias, tile.impulse));
                 let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
-                let over = self.over[c];
-                let u = [
-                    self.spring[c].mul_add(old[0], s0.mul_add(over, tile.bias[i])),
-                    s1.mul_add(over, tile.bias[i + 1]),
-                    s2.mul_add(over, tile.bias[i + 2]),
-                ];
                 let new = update_contact(header.law, u, old, &self.scaled[c], self.step[c], tile.friction[c]);
                 let mut change = [zero; 3];
                 for k in 0..3 {
@@ -207,9 +202,8 @@ impl<R: Pack> Factored<R> {
             }
             for s in 0..self.y.size.scalar_count {
                 let (unit, i) = (contacts + s, 3 * contacts + s);
-                let (old, [sum, ..]) = (tile.impulse[i], self.y.sum::<N>(unit));
-                let over = self.over[unit];
-                let u = self.spring[unit].mul_add(old, sum.mul_add(over, tile.bias[i]));
+                let (old, over) = (tile.impulse[i], self.over[unit]);
+                let [u, ..] = self.velocity_of::<N>(unit, tile.bias, tile.impulse);
                 let new = (-u).mul_add(self.step[unit][0], old);
                 let new = project_interval(new, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
                 tile.impulse[i] = R::select(lanes, new, old);
@@ -269,7 +263,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         self.find_velocity(x);
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let u = self.velocity_of(unit, out, x);
+            let u = self.velocity_of::<STRIP>(unit, out, x);
             out[i..i + rows].copy_from_slice(&u[..rows]);
         }
     }
@@ -339,7 +333,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         there.fill(R::zero());
         for unit in 0..count {
             let (_, i) = self.y.rows(unit);
-            let v = self.velocity_of(unit, &there, &there);
+            let v = self.velocity_of::<STRIP>(unit, &there, &there);
             let (rows, v) = if unit < contacts {
                 (3, tests(&guess.modes[unit], v))
             } else {
@@ -386,7 +380,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         self.row.fill(R::zero());
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let v = self.velocity_of(unit, &self.row, &self.row);
+            let v = self.velocity_of::<STRIP>(unit, &self.row, &self.row);
             for k in 0..rows {
                 x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
             }
@@ -404,7 +398,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         }
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let u = self.velocity_of(unit, tile.bias, tile.impulse);
+            let u = self.velocity_of::<STRIP>(unit, tile.bias, tile.impulse);
             velocity[i..i + rows].copy_from_slice(&u[..rows]);
         }
     }

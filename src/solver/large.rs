@@ -1,6 +1,5 @@
 //! Large blocks, through velocities ([`Factored`]), as many side by side as a pack has lanes: blocks of like size together, round by round.
 
-use super::abreast::NONE;
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, REPORT_SWEEPS};
 use super::factored::{Factored, Posed};
 use super::newton::{Form, NewtonTile, Round, Start};
@@ -11,7 +10,7 @@ use super::tiles::{Blocks, OneTile, Which};
 use super::warm_start::warm_start;
 use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
 
-/// Sweeps before the first round.
+/// Sweeps before a swept round.
 const FIRST_SWEEPS: u32 = 4;
 /// Turns of swept steps first, few for all and more for those that need them ([`NewtonTile::solve_swept`]); then rounds of damped Newton. Alternating directions cost little here, two products and
 /// two triangles a step; with a small ρ they go far where W is weak, as between contacts that wedge each other.
@@ -34,9 +33,12 @@ const FEW: usize = 2;
 /// A large block among all, and which of its problems is not solved yet.
 #[derive(Debug, Clone, Copy)]
 struct Part {
+    /// Its size class.
     class: usize,
+    /// Which block of that.
     index: usize,
     size: BlockSize,
+    /// The first problem that is not solved; none, if both are.
     left: Option<Which>,
 }
 
@@ -50,7 +52,9 @@ impl Part {
 /// Memory for large blocks: which there are, and a tile of them, or one.
 #[derive(Debug, Clone)]
 pub(super) struct Large<R: Pack> {
+    /// Those that are not solved.
     parts: Vec<Part>,
+    /// Those of the round at hand.
     open: Vec<Part>,
     together: NewtonTile<R, Factored<R>>,
     alone: NewtonTile<R::Scalar, Factored<R::Scalar>>,
@@ -98,14 +102,12 @@ pub(super) fn solve_large<R: Pack>(
             large.open.sort_unstable_by_key(Part::by_size);
             let Large { parts, open, together, alone } = large;
             for blocks in open.chunks_mut(R::LANES) {
-                let tile = SolveTile { newton: together, all, blocks, which, index, settings, level };
-                if const { R::LANES > 1 } && tile.blocks.len() <= FEW {
-                    let SolveTile { all, blocks, .. } = tile;
-                    for block in blocks.chunks_mut(1) {
-                        level.run(SolveTile { newton: alone, all, blocks: block, which, index, settings, level });
+                if const { R::LANES > 1 } && blocks.len() <= FEW {
+                    for blocks in blocks.chunks_mut(1) {
+                        level.run(SolveTile { newton: alone, all, blocks, which, index, settings, level });
                     }
                 } else {
-                    level.run(tile);
+                    level.run(SolveTile { newton: together, all, blocks, which, index, settings, level });
                 }
             }
             parts.extend(open.iter().filter(|part| part.left.is_some()));
@@ -196,20 +198,19 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             let (tile, at) = (part.index / R::LANES, part.index % R::LANES);
             let mut tiles = self.all.tiles(part.class);
             let size = tiles.size;
-            let places = newton.matrix.y.order.iter().enumerate().filter(|(_, order)| order[lane] != NONE);
             let one = tiles.reborrow().one(which, tile);
             let mut same = from.is_none();
-            for (unit, order) in places.clone() {
-                let (rows, to, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+            for (unit, number) in newton.matrix.y.units_of(lane) {
+                let (rows, to, own) = rows_of(unit, contacts, number, part.size, size);
                 for k in 0..rows {
                     let bias = one.bias[own + k].get(at);
                     same = same && bias == newton.bias[to + k].get(lane);
                     newton.bias[to + k].set(lane, bias);
                 }
                 if unit < contacts {
-                    newton.friction[unit].set(lane, one.friction[order[lane] as usize].get(at));
+                    newton.friction[unit].set(lane, one.friction[number].get(at));
                 } else {
-                    let (to, own) = (2 * (unit - contacts), 2 * (order[lane] as usize - part.size.contact_count));
+                    let (to, own) = (2 * (unit - contacts), 2 * (number - part.size.contact_count));
                     for k in 0..2 {
                         newton.bounds[to + k].set(lane, one.bounds[own + k].get(at));
                     }
@@ -218,8 +219,8 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             all_same.set(lane, same);
             let Some(from) = from else { continue };
             let one = tiles.one(from, tile);
-            for (unit, order) in places {
-                let (rows, to, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+            for (unit, number) in newton.matrix.y.units_of(lane) {
+                let (rows, to, own) = rows_of(unit, contacts, number, part.size, size);
                 for k in 0..rows {
                     newton.impulse[to + k].set(lane, one.impulse[own + k].get(at));
                 }
@@ -243,7 +244,10 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
         let others = lanes.and(same.not());
         warm_start(header, &newton.friction, &newton.bounds, others, &mut newton.impulse);
         // the first round goes for the tolerance itself, whatever the floor
-        let mut report = newton.certificate(header, index > 0);
+        let mut report = [zero; REPORT_LEN];
+        if others.any() {
+            report = newton.certificate(header, index > 0);
+        }
         let live = others.and(zero.lt(report[REPORT_LIVE]));
         let (mut sweeps, mut steps) = (zero, zero);
         if live.any() {
@@ -300,12 +304,9 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             let tiles = self.all.tiles(part.class);
             let size = tiles.size;
             let one = tiles.one(which, part.index / R::LANES);
-            for (unit, order) in newton.matrix.y.order.iter().enumerate() {
-                if order[lane] == NONE {
-                    continue;
-                }
+            for (unit, number) in newton.matrix.y.units_of(lane) {
                 let contacts = newton.size.contact_count;
-                let (rows, from, own) = rows_of(unit, contacts, order[lane] as usize, part.size, size);
+                let (rows, from, own) = rows_of(unit, contacts, number, part.size, size);
                 for k in 0..rows {
                     one.impulse[own + k].set(at, newton.impulse[from + k].get(lane));
                 }
@@ -333,7 +334,7 @@ fn rows_of(unit: usize, contacts: usize, own: usize, block: BlockSize, size: Blo
 }
 
 impl<N: Pack> NewtonTile<N, Factored<N>> {
-    /// The certificate of the impulses that stand here.
+    /// The certificate of the impulses that stand here; its floor is 0 if it is not asked for.
     #[inline(always)]
     fn certificate(&mut self, header: &Header, floor: bool) -> [N; REPORT_LEN] {
         let mut report = [N::zero(); REPORT_LEN];

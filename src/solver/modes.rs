@@ -58,22 +58,20 @@ impl<R: Real> Mode<R> {
             ],
         }
     }
-}
 
-impl<R: Real> Mode<R> {
-    /// This mode in `lanes`, and another one elsewhere.
+    /// `yes` in the lanes of the mask, `no` elsewhere.
     #[inline(always)]
-    pub fn or(&self, lanes: R::Mask, other: Self) -> Self {
-        let pick = |own: R, other: R| R::select(lanes, own, other);
+    pub fn select(mask: R::Mask, yes: &Self, no: &Self) -> Self {
+        let pick = |yes: R, no: R| R::select(mask, yes, no);
         Self {
-            pressed: pick(self.pressed, other.pressed),
-            drag: [pick(self.drag[0], other.drag[0]), pick(self.drag[1], other.drag[1])],
-            across: [pick(self.across[0], other.across[0]), pick(self.across[1], other.across[1])],
-            stick: pick(self.stick, other.stick),
+            pressed: pick(yes.pressed, no.pressed),
+            drag: [pick(yes.drag[0], no.drag[0]), pick(yes.drag[1], no.drag[1])],
+            across: [pick(yes.across[0], no.across[0]), pick(yes.across[1], no.across[1])],
+            stick: pick(yes.stick, no.stick),
             curvature: [
-                pick(self.curvature[0], other.curvature[0]),
-                pick(self.curvature[1], other.curvature[1]),
-                pick(self.curvature[2], other.curvature[2]),
+                pick(yes.curvature[0], no.curvature[0]),
+                pick(yes.curvature[1], no.curvature[1]),
+                pick(yes.curvature[2], no.curvature[2]),
             ],
         }
     }

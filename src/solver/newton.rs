@@ -342,14 +342,14 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             }
             self.guess_modes(R::Mask::splat(false));
             self.point(live, R::Mask::splat(false));
-            let mut best = (self.merit_along(one), one);
+            let mut best = (self.natural_map_along(one).0, one);
             let enough = best.0.lt(merit * R::constant(ENOUGH));
             for length in SHORTER {
                 if !live.and(enough.not()).any() {
                     break;
                 }
                 let length = R::constant(length);
-                let m = self.merit_along(length);
+                let (m, _) = self.natural_map_along(length);
                 let better = enough.not().and(m.lt(best.0).or(is_finite(best.0).not()));
                 best = (R::select(better, m, best.0), R::select(better, length, best.1));
             }
@@ -403,56 +403,34 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
-    /// The largest residual at y + direction, m/s.
-    #[inline(always)]
-    pub(super) fn residual_ahead(&self) -> R {
-        let (mut sum, mut largest) = (R::zero(), R::zero());
-        for c in 0..self.size.contact_count {
-            let i = 3 * c;
-            let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
-            for k in 0..3 {
-                (y[k], u[k]) = self.along(i + k, R::one());
-            }
-            let square = contact_error(y, u, self.friction[c]);
-            sum += square;
-            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
-        }
-        for s in 0..self.size.scalar_count {
-            let i = 3 * self.size.contact_count + s;
-            let (y, u) = self.along(i, R::one());
-            let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
-            let square = error * error;
-            sum += square;
-            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
-        }
-        // a maximum drops what is not a number; a sum does not
-        sum.mul_add(R::zero(), largest.sqrt())
-    }
-
     /// y and u of a row at y + a · direction.
     #[inline(always)]
     fn along(&self, i: usize, a: R) -> (R, R) {
         (self.direction[i].mul_add(a, self.impulse[i]), self.change[i].mul_add(a, self.velocity[i]))
     }
 
-    /// The merit at y + a · direction.
+    /// [`Self::natural_map`] at y + a · direction.
     #[inline(always)]
-    fn merit_along(&self, a: R) -> R {
-        let mut merit = R::zero();
+    pub(super) fn natural_map_along(&self, a: R) -> (R, R) {
+        let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
             let (mut y, mut u) = ([R::zero(); 3], [R::zero(); 3]);
             for k in 0..3 {
                 (y[k], u[k]) = self.along(i + k, a);
             }
-            merit += contact_error(y, u, self.friction[c]);
+            let square = contact_error(y, u, self.friction[c]);
+            merit += square;
+            largest = (square * (self.unit[i] * self.unit[i])).max(largest);
         }
         for s in 0..self.size.scalar_count {
-            let (y, u) = self.along(3 * self.size.contact_count + s, a);
+            let i = 3 * self.size.contact_count + s;
+            let (y, u) = self.along(i, a);
             let error = row_error(y, u, self.bounds[2 * s], self.bounds[2 * s + 1]);
             merit = error.mul_add(error, merit);
+            largest = (error * error * (self.unit[i] * self.unit[i])).max(largest);
         }
-        merit
+        (merit, merit.mul_add(R::zero(), largest.sqrt()))
     }
 
     /// What every contact and row does, from p = y − u, but in the lanes where that is `known`.
@@ -465,8 +443,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             for k in 0..3 {
                 p[k] = self.impulse[i + k] - self.velocity[i + k];
             }
-            let guess = Mode::of(p, self.friction[c]);
-            *mode = mode.or(known, guess);
+            *mode = Mode::select(known, mode, &Mode::of(p, self.friction[c]));
         }
         for s in 0..self.size.scalar_count {
             let i = 3 * self.size.contact_count + s;

@@ -5,7 +5,7 @@
 //! is one on whole rows.
 
 use super::block_lu::factor_block;
-use super::factor::{Factor, STRIP, Strip, add_strip, add_strips, three_rows, total};
+use super::factor::{Factor, STRIP, Strip};
 use crate::lane::Scalar;
 
 /// A row for every column of a strip.
@@ -256,6 +256,38 @@ fn acts<S: Scalar>(k: &[[S; 3]; 3]) -> bool {
 #[inline(always)]
 fn rows_of<S: Scalar>(entries: &[Strip<S>], strip: usize, contact: bool) -> [Strip<S>; 3] {
     if contact { three_rows(entries, strip) } else { [entries[strip], [S::zero(); STRIP], [S::zero(); STRIP]] }
+}
+
+/// The three rows of a contact in the k-th of its strips. (By index: a `zip` here has become a call, before which all registers are put away.)
+#[inline(always)]
+fn three_rows<S: Scalar>(entries: &[Strip<S>], k: usize) -> [Strip<S>; 3] {
+    let rows = &entries[3 * k..3 * k + 3];
+    [rows[0], rows[1], rows[2]]
+}
+
+/// sum + x y
+#[inline(always)]
+fn add_strip<S: Scalar>(mut sum: Strip<S>, x: &Strip<S>, y: &Strip<S>) -> Strip<S> {
+    for lane in 0..STRIP {
+        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
+    }
+    sum
+}
+
+/// sum + x₀ y₀ + x₁ y₁ + x₂ y₂
+#[inline(always)]
+fn add_strips<S: Scalar>(sum: Strip<S>, x: &[Strip<S>; 3], y: [S; 3]) -> Strip<S> {
+    add_strip(add_strip(add_strip(sum, &x[0], &[y[0]; STRIP]), &x[1], &[y[1]; STRIP]), &x[2], &[y[2]; STRIP])
+}
+
+/// Sum of a strip.
+#[inline(always)]
+fn total<S: Scalar>(x: &Strip<S>) -> S {
+    let mut half = [S::zero(); STRIP / 2];
+    for k in 0..STRIP / 2 {
+        half[k] = x[k] + x[k + STRIP / 2];
+    }
+    (half[0] + half[2]) + (half[1] + half[3])
 }
 
 /// A += Yᵀ K X

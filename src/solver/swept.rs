@@ -64,7 +64,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 steps += R::select(next.and(known.not()), one, zero);
                 self.point(next, known);
                 known = R::Mask::splat(false);
-                let residual = self.residual_ahead();
+                let (_, residual) = self.natural_map_along(one);
                 let done = next.and(is_finite(residual)).and(self.unfinished(residual).not());
                 for (before, y) in self.before.iter_mut().zip(&self.impulse) {
                     *before = R::select(next, *y, *before);

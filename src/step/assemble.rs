@@ -9,7 +9,7 @@ use super::posed::{Posed, Rows, Tile};
 use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::contact::PATCH_ROWS;
-use crate::lane::{MOST_LANES, Pack, PackMask, Scalar};
+use crate::lane::{EVERY_LANE, MOST_LANES, Pack, PackMask, Scalar};
 use crate::limit::JointRow;
 use crate::solver::{Batch, Group, STRIP};
 
@@ -190,10 +190,7 @@ fn factors<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &m
     let Posed { contacts, limits, islands, places, rows, .. } = posed;
     let (lanes, contact_slots, zero) = (R::LANES, contacts.gap.len(), R::Scalar::from_f64(0.0));
     let equality_start = contact_slots + limits.gap.len();
-    let (mut every_lane, mut turned) = ([0; MOST_LANES], [[[zero; STRIP]; MOST_LANES]; 3]);
-    for (lane, at) in every_lane.iter_mut().enumerate() {
-        *at = lane as u32;
-    }
+    let mut turned = [[[zero; STRIP]; MOST_LANES]; 3];
     for slot in 0..rows.support.len() / plan.words {
         let (first, row_count) = slot_rows(contact_slots, slot);
         let mut origins = [None; MOST_LANES];
@@ -235,7 +232,7 @@ fn factors<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &m
                     next = dofs.next();
                 }
                 for i in 0..row_count {
-                    R::scatter(&packs[i], &mut turned[i], &every_lane);
+                    R::scatter(&packs[i], &mut turned[i], &EVERY_LANE);
                 }
                 for other in lane..lanes {
                     if origins[other] == Some(origin) {
