@@ -229,8 +229,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
         all_same
     }
 
-    /// A round on a problem that was loaded, in the lanes where its guess is not the answer; and writes down what came of it. `same`: where it is the problem that was solved just
-    /// before, and so has its answer. `known`: where the last system stands. Returns where there is one now that stands for the next problem.
+    /// [`Solve`], which stands once for the three that ask for it.
     #[inline(always)]
     fn solve(
         &mut self,
@@ -240,7 +239,34 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
         [lanes, same]: [N::Mask; 2],
         known: N::Mask,
     ) -> N::Mask {
-        let (newton, zero, round) = (&mut *self.newton, N::zero(), &ROUNDS[index]);
+        let level = self.level;
+        level.run(Solve { tile: self, header, which, index, lanes, same, known })
+    }
+}
+
+/// A round on a problem that was loaded, in the lanes where its guess is not the answer; and writes down what came of it. Returns where there is a system now that stands for the next
+/// problem.
+struct Solve<'t, 'a, R: Pack, N: Pack> {
+    tile: &'t mut SolveTile<'a, R, N>,
+    header: &'t Header,
+    which: Which,
+    /// Which of [`ROUNDS`].
+    index: usize,
+    /// The lanes of which the problem is left.
+    lanes: N::Mask,
+    /// Where it is the problem that was solved just before, and so has its answer.
+    same: N::Mask,
+    /// Where the last system stands.
+    known: N::Mask,
+}
+
+impl<R: Pack, N: Pack<Scalar = R::Scalar>> Task for Solve<'_, '_, R, N> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = N::Mask;
+    #[inline(always)]
+    fn run(self) -> N::Mask {
+        let Self { tile: SolveTile { newton, all, blocks, .. }, header, which, index, lanes, same, known } = self;
+        let (zero, round) = (N::zero(), &ROUNDS[index]);
         let others = lanes.and(same.not());
         warm_start(header, &newton.friction, &newton.bounds, others, &mut newton.impulse);
         // the first round goes for the tolerance itself, whatever the floor
@@ -254,7 +280,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             newton.matrix.posed.keep(&newton.bias, &newton.bounds, &newton.impulse);
             newton.scale();
             newton.tolerance = N::constant(f64::INFINITY);
-            for lane in 0..self.blocks.len() {
+            for lane in 0..blocks.len() {
                 if live.get(lane) {
                     newton.set_goal(lane, header, &report, lane);
                 }
@@ -291,7 +317,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
             report = newton.certificate(header, true);
         }
         let unfinished = lanes.and(zero.lt(report[REPORT_LIVE]));
-        for (lane, part) in self.blocks.iter_mut().enumerate() {
+        for (lane, part) in blocks.iter_mut().enumerate() {
             if !lanes.get(lane) {
                 continue;
             }
@@ -301,7 +327,7 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> SolveTile<'_, R, N> {
                 Which::Position => None,
             };
             let at = part.index % R::LANES;
-            let tiles = self.all.tiles(part.class);
+            let tiles = all.tiles(part.class);
             let size = tiles.size;
             let one = tiles.one(which, part.index / R::LANES);
             for (unit, number) in newton.matrix.y.units_of(lane) {
@@ -337,10 +363,27 @@ impl<N: Pack> NewtonTile<N, Factored<N>> {
     /// The certificate of the impulses that stand here; its floor is 0 if it is not asked for.
     #[inline(always)]
     fn certificate(&mut self, header: &Header, floor: bool) -> [N; REPORT_LEN] {
+        let level = self.matrix.level;
+        level.run(Certificate { newton: self, header, floor })
+    }
+}
+
+/// [`NewtonTile::certificate`].
+struct Certificate<'a, N: Pack> {
+    newton: &'a mut NewtonTile<N, Factored<N>>,
+    header: &'a Header,
+    floor: bool,
+}
+
+impl<N: Pack> Task for Certificate<'_, N> {
+    const COMPILED: Compiled = N::PIECES;
+    type Output = [N; REPORT_LEN];
+    #[inline(always)]
+    fn run(self) -> [N; REPORT_LEN] {
         let mut report = [N::zero(); REPORT_LEN];
-        let Self { matrix, bias, friction, bounds, impulse, .. } = self;
+        let NewtonTile { matrix, bias, friction, bounds, impulse, .. } = self.newton;
         let mut tile = OneTile { delassus: &[], friction, bounds, bias, impulse, report: &mut report };
-        matrix.residual(header, floor, &mut tile);
+        matrix.residual(self.header, self.floor, &mut tile);
         report
     }
 }
