@@ -10,6 +10,8 @@ use crate::lane::{EVERY_LANE, MOST_LANES, Pack, STRIP, Scalar};
 
 /// No unit.
 const NONE: u32 = u32::MAX;
+/// Strips that most contacts touch at most: those of two bodies.
+const HELD: usize = 2;
 
 /// Y of the blocks of a tile, and z.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub(super) struct Abreast<R: Pack> {
     /// z = Yᵀ λ, and m = |Y|ᵀ |λ|, shape \[lane\]\[strip\].
     pub velocity: Vec<Strip<R::Scalar>>,
     magnitude: Vec<Strip<R::Scalar>>,
+    /// z of the first strips of the unit that is being [changed](Abreast::change).
+    held: [[R; STRIP]; HELD],
 }
 
 impl<R: Pack> Abreast<R> {
@@ -52,6 +56,7 @@ impl<R: Pack> Abreast<R> {
             stride: 0,
             velocity: Vec::new(),
             magnitude: Vec::new(),
+            held: [[R::zero(); STRIP]; HELD],
         }
     }
 
@@ -198,42 +203,46 @@ impl<R: Pack> Abreast<R> {
 
     /// z ← z + Y_cᵀ λ_c. `N`: columns of a strip that are looked at.
     #[inline(always)]
-    pub fn push<const N: usize>(&mut self, unit: usize, [x0, x1, x2]: [R; 3]) {
-        let strips = self.first[unit]..self.first[unit + 1];
-        for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
-            let mut z = R::gather(&self.velocity, at);
-            for k in 0..N {
-                z[k] = y[0][k].mul_add(x0, z[k]);
-            }
-            if unit < self.size.contact_count {
-                for k in 0..N {
-                    z[k] = y[2][k].mul_add(x2, y[1][k].mul_add(x1, z[k]));
-                }
-            }
-            R::scatter(&z, &mut self.velocity, at);
+    pub fn push<const N: usize>(&mut self, unit: usize, x: [R; 3]) {
+        let contact = unit < self.size.contact_count;
+        for k in self.first[unit]..self.first[unit + 1] {
+            let mut z = R::gather(&self.velocity, &self.at[k]);
+            add_impulse::<R, N>(&self.entries[k], contact, x, &mut z);
+            R::scatter(&z, &mut self.velocity, &self.at[k]);
         }
     }
 
     /// Y_c z of a unit; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
     #[inline(always)]
     pub fn sum<const N: usize>(&self, unit: usize) -> [R; 3] {
-        let strips = self.first[unit]..self.first[unit + 1];
-        let mut sums = [R::zero(); 3];
-        for (at, y) in self.at[strips.clone()].iter().zip(&self.entries[strips]) {
-            let z = R::gather(&self.velocity, at);
-            if unit < self.size.contact_count {
-                for k in 0..N {
-                    for row in 0..3 {
-                        sums[row] = y[row][k].mul_add(z[k], sums[row]);
-                    }
-                }
-            } else {
-                for k in 0..N {
-                    sums[0] = y[0][k].mul_add(z[k], sums[0]);
-                }
-            }
+        let (contact, mut sums) = (unit < self.size.contact_count, [R::zero(); 3]);
+        for k in self.first[unit]..self.first[unit + 1] {
+            add_rates::<R, N>(&self.entries[k], contact, &R::gather(&self.velocity, &self.at[k]), &mut sums);
         }
         sums
+    }
+
+    /// z ← z + Y_cᵀ Δλ_c with what `answer` makes of Y_c z: [`Abreast::sum`] and then [`Abreast::push`], and z is gathered once.
+    #[inline(always)]
+    pub fn change<const N: usize>(&mut self, unit: usize, answer: impl FnOnce([R; 3]) -> [R; 3]) {
+        let (contact, mut sums) = (unit < self.size.contact_count, [R::zero(); 3]);
+        let (start, end) = (self.first[unit], self.first[unit + 1]);
+        for k in start..end {
+            let z = R::gather(&self.velocity, &self.at[k]);
+            add_rates::<R, N>(&self.entries[k], contact, &z, &mut sums);
+            if let Some(held) = self.held.get_mut(k - start) {
+                *held = z;
+            }
+        }
+        let x = answer(sums);
+        for k in start..end {
+            let mut z = match self.held.get(k - start) {
+                Some(held) => *held,
+                None => R::gather(&self.velocity, &self.at[k]),
+            };
+            add_impulse::<R, N>(&self.entries[k], contact, x, &mut z);
+            R::scatter(&z, &mut self.velocity, &self.at[k]);
+        }
     }
 
     /// z = Yᵀ λ
@@ -289,5 +298,34 @@ impl<R: Pack> Abreast<R> {
             largest = sum.mul_add(R::zero(), sum.max(largest));
         }
         largest
+    }
+}
+
+/// z ← z + Y_cᵀ λ_c in a strip; a scalar row has the first entry only.
+#[inline(always)]
+fn add_impulse<R: Pack, const N: usize>(y: &[[R; STRIP]; 3], contact: bool, [x0, x1, x2]: [R; 3], z: &mut [R; STRIP]) {
+    for k in 0..N {
+        z[k] = y[0][k].mul_add(x0, z[k]);
+    }
+    if contact {
+        for k in 0..N {
+            z[k] = y[2][k].mul_add(x2, y[1][k].mul_add(x1, z[k]));
+        }
+    }
+}
+
+/// u ← u + Y_c z in a strip; a scalar row has the first entry only.
+#[inline(always)]
+fn add_rates<R: Pack, const N: usize>(y: &[[R; STRIP]; 3], contact: bool, z: &[R; STRIP], sums: &mut [R; 3]) {
+    if contact {
+        for k in 0..N {
+            for row in 0..3 {
+                sums[row] = y[row][k].mul_add(z[k], sums[row]);
+            }
+        }
+    } else {
+        for k in 0..N {
+            sums[0] = y[0][k].mul_add(z[k], sums[0]);
+        }
     }
 }

@@ -114,13 +114,8 @@ impl<R: Pack> Factored<R> {
     /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
     #[inline(always)]
     fn velocity_of<const N: usize>(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
-        let ((rows, i), [s0, s1, s2], over) = (self.y.rows(unit), self.y.sum::<N>(unit), self.over[unit]);
-        let u0 = self.spring[unit].mul_add(impulse[i], s0.mul_add(over, bias[i]));
-        if rows == 3 {
-            [u0, s1.mul_add(over, bias[i + 1]), s2.mul_add(over, bias[i + 2])]
-        } else {
-            [u0, R::zero(), R::zero()]
-        }
+        let ((rows, i), sums) = (self.y.rows(unit), self.y.sum::<N>(unit));
+        velocity(sums, self.over[unit], self.spring[unit], &bias[i..i + rows], impulse[i])
     }
 
     /// As stage `residual`; the floor follows the terms of z and those of u, if it is asked for, and is 0 else.
@@ -186,31 +181,42 @@ impl<R: Pack> Factored<R> {
     /// Sweeps of Gauss-Seidel in some lanes. `N`: columns of a strip that are looked at.
     #[inline(always)]
     fn sweep_columns<const N: usize>(&mut self, header: &Header, tile: &mut OneTile<'_, R>, lanes: R::Mask) {
-        let contacts = self.y.size.contact_count;
-        let zero = R::zero();
+        let Self { y, over, spring, step, scaled, .. } = self;
+        let (contacts, scalars, zero) = (y.size.contact_count, y.size.scalar_count, R::zero());
         for _ in 0..header.sweep_count {
             for c in 0..contacts {
-                let (i, over, u) = (3 * c, self.over[c], self.velocity_of::<N>(c, tile.bias, tile.impulse));
-                let old = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
-                let new = update_contact(header.law, u, old, &self.scaled[c], self.step[c], tile.friction[c]);
-                let mut change = [zero; 3];
-                for k in 0..3 {
-                    change[k] = R::select(lanes, (new[k] - old[k]) * over, zero);
-                    tile.impulse[i + k] = R::select(lanes, new[k], old[k]);
-                }
-                self.y.push::<N>(c, change);
+                let (bias, x) = (&tile.bias[3 * c..3 * c + 3], &mut tile.impulse[3 * c..3 * c + 3]);
+                y.change::<N>(c, |sums| {
+                    let (u, old) = (velocity(sums, over[c], spring[c], bias, x[0]), [x[0], x[1], x[2]]);
+                    let new = update_contact(header.law, u, old, &scaled[c], step[c], tile.friction[c]);
+                    let mut change = [zero; 3];
+                    for k in 0..3 {
+                        change[k] = R::select(lanes, (new[k] - old[k]) * over[c], zero);
+                        x[k] = R::select(lanes, new[k], old[k]);
+                    }
+                    change
+                });
             }
-            for s in 0..self.y.size.scalar_count {
+            for s in 0..scalars {
                 let (unit, i) = (contacts + s, 3 * contacts + s);
-                let (old, over) = (tile.impulse[i], self.over[unit]);
-                let [u, ..] = self.velocity_of::<N>(unit, tile.bias, tile.impulse);
-                let new = (-u).mul_add(self.step[unit][0], old);
-                let new = project_interval(new, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
-                tile.impulse[i] = R::select(lanes, new, old);
-                self.y.push::<N>(unit, [R::select(lanes, (new - old) * over, zero), zero, zero]);
+                let (bias, x) = (&tile.bias[i..i + 1], &mut tile.impulse[i]);
+                y.change::<N>(unit, |sums| {
+                    let ([u, ..], old) = (velocity(sums, over[unit], spring[unit], bias, *x), *x);
+                    let new = (-u).mul_add(step[unit][0], old);
+                    let new = project_interval(new, tile.bounds[2 * s], tile.bounds[2 * s + 1]);
+                    *x = R::select(lanes, new, old);
+                    [R::select(lanes, (new - old) * over[unit], zero), zero, zero]
+                });
             }
         }
     }
+}
+
+/// u = b + (Y_c z) / √w_c + ε y of a unit from Y_c z, all scaled; a scalar row has the first entry only.
+#[inline(always)]
+fn velocity<R: Pack>([s0, s1, s2]: [R; 3], over: R, spring: R, bias: &[R], normal: R) -> [R; 3] {
+    let u0 = spring.mul_add(normal, s0.mul_add(over, bias[0]));
+    if let [_, b1, b2] = *bias { [u0, s1.mul_add(over, b1), s2.mul_add(over, b2)] } else { [u0, R::zero(), R::zero()] }
 }
 
 impl<R: Pack> Form<R> for Factored<R> {

@@ -7,6 +7,7 @@
 use super::block_lu::factor_block;
 use super::factor::{Factor, STRIP, Strip};
 use crate::lane::Scalar;
+use std::ops::Range;
 
 /// A row for every column of a strip.
 type Block<S> = [Strip<S>; STRIP];
@@ -35,6 +36,10 @@ pub(super) struct StripLu<S> {
     couplings: Vec<[Block<S>; 2]>,
     /// Strips that are coupled while order is found, one bit each, shape \[strip\]\[word\].
     coupled: Vec<u64>,
+    /// What of these the units couple, for which order and couplings stand.
+    known: Vec<u64>,
+    /// How many strips each is coupled to that has no place yet, with itself, shape \[strip\]; [`NONE`] if it has one.
+    degree: Vec<u32>,
     /// The right-hand side and solution, shape \[place\].
     solution: Vec<Strip<S>>,
 }
@@ -53,12 +58,13 @@ impl<S: Scalar> StripLu<S> {
         self.diagonal.resize(self.order.len(), one);
         self.couplings.clear();
         self.couplings.resize(self.later.len(), [zero; 2]);
-        for (unit, k) in weight.iter().enumerate() {
-            if acts(k) {
-                self.add(factor, unit, k);
-            }
+        if self.bodies {
+            self.add_all::<BODY>(factor, weight);
+            self.eliminate::<BODY>();
+        } else {
+            self.add_all::<STRIP>(factor, weight);
+            self.eliminate::<STRIP>();
         }
-        if self.bodies { self.eliminate::<BODY>() } else { self.eliminate::<STRIP>() }
     }
 
     /// Which strips are coupled, in which order they go, and what that fills in.
@@ -79,6 +85,15 @@ impl<S: Scalar> StripLu<S> {
                 }
             }
         }
+        // most steps are along the pattern of the last one
+        if self.place.len() == n && self.coupled == self.known {
+            return;
+        }
+        self.known.clone_from(&self.coupled);
+        self.degree.clear();
+        for strip in self.coupled.chunks_exact(words.max(1)) {
+            self.degree.push(count(strip));
+        }
         self.place.clear();
         self.place.resize(n, NONE);
         self.order.clear();
@@ -86,18 +101,13 @@ impl<S: Scalar> StripLu<S> {
         self.later.clear();
         for p in 0..n {
             // of those that are left, the one with the fewest neighbours
-            let mut least = (u32::MAX, 0);
-            for strip in 0..n {
-                if self.place[strip] == NONE {
-                    let mut degree = 0;
-                    for word in &self.coupled[strip * words..(strip + 1) * words] {
-                        degree += word.count_ones();
-                    }
-                    least = least.min((degree, strip));
-                }
+            let mut least = (NONE, 0);
+            for (strip, degree) in self.degree.iter().enumerate() {
+                least = least.min((*degree, strip));
             }
             let strip = least.1;
             self.place[strip] = p as u32;
+            self.degree[strip] = NONE;
             self.order.push(strip as u32);
             self.first.push(self.later.len() as u32);
             // its neighbours become neighbours of each other, and lose it
@@ -114,6 +124,7 @@ impl<S: Scalar> StripLu<S> {
                         self.coupled[other * words + w] |= self.coupled[strip * words + w];
                     }
                     self.coupled[other * words + strip / 64] &= !(1 << (strip % 64));
+                    self.degree[other] = count(&self.coupled[other * words..(other + 1) * words]);
                 }
             }
         }
@@ -132,28 +143,36 @@ impl<S: Scalar> StripLu<S> {
         }
     }
 
-    /// Adds Y_cᵀ K Y_c of a unit.
+    /// Adds Yᵀ K Y. `N`: columns of a strip that are looked at.
     #[inline(always)]
-    fn add(&mut self, factor: &Factor<S>, unit: usize, k: &[[S; 3]; 3]) {
-        let (strips, entries) = factor.unit(unit);
-        let contact = unit < factor.size.contact_count;
-        for a in 0..strips.len() {
-            let (pa, y) = (self.place[strips[a] as usize] as usize, rows_of(entries, a, contact));
-            for b in 0..strips.len() {
-                let (pb, x) = (self.place[strips[b] as usize] as usize, rows_of(entries, b, contact));
-                if pb < pa {
-                    continue;
-                }
-                if pa == pb {
-                    add_product(&mut self.diagonal[pa], &y, k, &x);
-                } else {
-                    let [upper, lower] = &mut self.couplings[self.index[pa * self.order.len() + pb] as usize];
-                    let [k0, k1, k2] = *k;
-                    let transposed = [[k0[0], k1[0], k2[0]], [k0[1], k1[1], k2[1]], [k0[2], k1[2], k2[2]]];
-                    add_product(upper, &y, k, &x);
-                    add_product(lower, &y, &transposed, &x);
+    fn add_all<const N: usize>(&mut self, factor: &Factor<S>, weight: &[[[S; 3]; 3]]) {
+        let mut unit = 0;
+        while unit < weight.len() {
+            // the points of a pair of bodies go together: the sums of a block stay at hand
+            let (strips, contact) = (factor.unit(unit).0, unit < factor.size.contact_count);
+            let mut end = unit + 1;
+            while contact && end < factor.size.contact_count && factor.unit(end).0 == strips {
+                end += 1;
+            }
+            for a in 0..strips.len() {
+                for b in a..strips.len() {
+                    let (pa, pb) = (self.place[strips[a] as usize] as usize, self.place[strips[b] as usize] as usize);
+                    let (a, b, pa, pb) = if pa <= pb { (a, b, pa, pb) } else { (b, a, pb, pa) };
+                    let (upper, lower) = if pa == pb {
+                        (&mut self.diagonal[pa], None)
+                    } else {
+                        let index = self.index[pa * self.order.len() + pb];
+                        // none: no unit that acts touches both
+                        let Some([upper, lower]) = self.couplings.get_mut(index as usize) else { continue };
+                        (upper, Some(lower))
+                    };
+                    add_products::<S, N, false>(upper, factor, unit..end, weight, [a, b]);
+                    if let Some(lower) = lower {
+                        add_products::<S, N, true>(lower, factor, unit..end, weight, [a, b]);
+                    }
                 }
             }
+            unit = end;
         }
     }
 
@@ -240,6 +259,16 @@ impl<S: Scalar> StripLu<S> {
     }
 }
 
+/// Number of strips among some.
+#[inline(always)]
+fn count(strips: &[u64]) -> u32 {
+    let mut count = 0;
+    for word in strips {
+        count += word.count_ones();
+    }
+    count
+}
+
 /// Whether any entry of K is not zero.
 #[inline(always)]
 fn acts<S: Scalar>(k: &[[S; 3]; 3]) -> bool {
@@ -290,16 +319,34 @@ fn total<S: Scalar>(x: &Strip<S>) -> S {
     (half[0] + half[2]) + (half[1] + half[3])
 }
 
-/// A += Yᵀ K X
+/// A += Y_aᵀ K Y_b of some units that touch the same strips, in two of these; `TRANSPOSED`: Y_aᵀ Kᵀ Y_b.
 #[inline(always)]
-fn add_product<S: Scalar>(a: &mut Block<S>, y: &[Strip<S>; 3], k: &[[S; 3]; 3], x: &[Strip<S>; 3]) {
-    let mut product = [[S::zero(); STRIP]; 3];
-    for i in 0..3 {
-        product[i] = add_strips(product[i], x, k[i]);
+fn add_products<S: Scalar, const N: usize, const TRANSPOSED: bool>(
+    block: &mut Block<S>,
+    factor: &Factor<S>,
+    units: Range<usize>,
+    weight: &[[[S; 3]; 3]],
+    [a, b]: [usize; 2],
+) {
+    let mut sums = [[S::zero(); STRIP]; N];
+    sums.copy_from_slice(&block[..N]);
+    for unit in units {
+        let k = &weight[unit];
+        if !acts(k) {
+            continue;
+        }
+        let (entries, contact) = (factor.unit(unit).1, unit < factor.size.contact_count);
+        let (y, x) = (rows_of(entries, a, contact), rows_of(entries, b, contact));
+        let mut product = [[S::zero(); STRIP]; 3];
+        for i in 0..3 {
+            let k = if TRANSPOSED { [k[0][i], k[1][i], k[2][i]] } else { k[i] };
+            product[i] = add_strips(product[i], &x, k);
+        }
+        for r in 0..N {
+            sums[r] = add_strips(sums[r], &product, [y[0][r], y[1][r], y[2][r]]);
+        }
     }
-    for r in 0..STRIP {
-        a[r] = add_strips(a[r], &product, [y[0][r], y[1][r], y[2][r]]);
-    }
+    block[..N].copy_from_slice(&sums);
 }
 
 /// C −= Aᵀ B
