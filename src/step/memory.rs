@@ -7,7 +7,7 @@ use crate::spatial::{Vec3, vec3};
 /// The impulses of a step, in its slots: the first guess of the next.
 #[derive(Debug, Clone, Default)]
 pub struct Memory<R> {
-    /// Pair and lanes of the contacts of every slot.
+    /// Pair and lanes of the contacts of every slot, pairs ascending.
     pub(super) contacts: Vec<SlotPart>,
     /// Which point of the pair, shape \[contact slot\].
     pub(super) feature: Vec<R>,
@@ -84,11 +84,19 @@ impl Identity {
 }
 
 impl<R: Pack> Memory<R> {
+    /// The contacts of the pair of `part` in some of its lanes.
+    #[inline(always)]
+    fn contacts_of(&self, part: &SlotPart) -> impl Iterator<Item = &SlotPart> {
+        let first = self.contacts.partition_point(|kept| kept.origin < part.origin);
+        let pair = self.contacts[first..].iter().take_while(|kept| kept.origin == part.origin);
+        pair.filter(|kept| kept.lanes & part.lanes != 0)
+    }
+
     /// The impulse of the contacts of `part` with these features and unit normals, world axes, N·s, be they points or vertices before; 0 where none is remembered.
     #[inline(always)]
     pub(super) fn contact(&self, part: &SlotPart, feature: R, normal: Vec3<R>) -> Vec3<R> {
         let mut guess = Vec3::zero();
-        for kept in self.contacts.iter().filter(|kept| kept.shared(part) != 0) {
+        for kept in self.contacts_of(part) {
             let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.shared(part)));
             let own = lanes.and(same(self.feature[slot], feature));
             guess = Vec3::select(own, self.contact_impulse[slot], guess);
@@ -120,7 +128,7 @@ impl<R: Pack> Memory<R> {
             guess.friction = Vec3::select(lanes, before.friction, guess.friction);
             guess.torsion = R::select(lanes, before.torsion, guess.torsion);
         }
-        for kept in self.contacts.iter().filter(|kept| kept.shared(part) != 0) {
+        for kept in self.contacts_of(part) {
             let (slot, lanes) = (kept.slot as usize, R::Mask::from_bits(kept.shared(part)));
             let impulse = self.contact_impulse[slot];
             for k in 0..4 {
@@ -254,6 +262,7 @@ impl<R: Pack> Memory<R> {
                 }
             }
         }
+        self.contacts.sort_unstable_by_key(|part| (part.origin, part.slot));
     }
 
     /// Bytes that it takes.

@@ -20,6 +20,7 @@ impl<R: Pack> Memory<R> {
                 Some(slot) => self.contacts.push(SlotPart { slot: slot as u32, ..*part }),
             }
         }
+        debug_assert!(self.contacts.is_sorted_by_key(|part| part.origin), "slots are placed pair by pair");
         self.transmitted.clear();
         for slot in 0..patch_slots {
             self.transmitted.push(transmitted(posed, slot));
