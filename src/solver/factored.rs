@@ -199,7 +199,7 @@ impl<R: Pack> Factored<R> {
             }
             for s in 0..scalars {
                 let (unit, i) = (contacts + s, 3 * contacts + s);
-                let (bias, x) = (&tile.bias[i..i + 1], &mut tile.impulse[i]);
+                let (bias, x) = (&tile.bias[i..=i], &mut tile.impulse[i]);
                 y.change::<N>(unit, |sums| {
                     let ([u, ..], old) = (velocity(sums, over[unit], spring[unit], bias, *x), *x);
                     let new = (-u).mul_add(step[unit][0], old);

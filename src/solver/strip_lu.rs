@@ -385,11 +385,13 @@ mod tests {
     use super::*;
     use nalgebra::{DMatrix, DVector};
 
-    /// A chain of strips with a ring, one strip on its own, contacts of one and two strips and a scalar row; K is not symmetric, as of contacts that slide.
+    /// A chain of strips with a ring, one strip on its own, contacts of one and two strips, three of one pair in a row, and a scalar row; K is not symmetric, as of contacts that slide. One
+    /// unit does not act, which couples other strips if it is another one.
     #[test]
     fn the_factors_solve() {
         for width in [BODY, STRIP] {
-            let touches: [&[usize]; 9] = [&[0, 1], &[1, 2], &[2, 3], &[0, 3], &[4], &[1, 5], &[5], &[3, 5], &[0, 2]];
+            let touches: [&[usize]; 11] =
+                [&[0, 1], &[1, 2], &[2, 3], &[2, 3], &[2, 3], &[0, 3], &[4], &[1, 5], &[5], &[3, 5], &[0, 2]];
             let size = BlockSize { contact_count: touches.len() - 1, scalar_count: 1 };
             let strips = 7;
             let mut number = 0.0f64;
@@ -399,7 +401,7 @@ mod tests {
             };
             let mut factor = Factor::<f64>::default();
             factor.clear(size);
-            let (mut expected, mut weights) = (DMatrix::<f64>::identity(strips * STRIP, strips * STRIP), Vec::new());
+            let (mut products, mut weights) = (Vec::new(), Vec::new());
             for (unit, strips_of) in touches.iter().enumerate() {
                 let rows = factor.rows(unit);
                 factor.start(unit, 0.0);
@@ -415,31 +417,36 @@ mod tests {
                     factor.put(unit, strip, (1u16.wrapping_shl(width as u32) - 1) as u8, &entries);
                 }
                 let mut k = [[0.0; 3]; 3];
-                // one unit does not act
-                for (i, row) in k.iter_mut().enumerate().take(if unit == 6 { 0 } else { rows }) {
+                for (i, row) in k.iter_mut().enumerate().take(rows) {
                     row[i] = 2.0;
                     for x in row.iter_mut().take(rows) {
                         *x += 0.4 * next();
                     }
                 }
                 let k_of = DMatrix::from_fn(rows, rows, |i, j| k[i][j]);
-                expected += y.transpose() * k_of * y;
+                products.push(y.transpose() * k_of * y);
                 weights.push(k);
             }
             factor.compress();
             assert_eq!(factor.strip_count(), 6, "the last one is touched by nothing");
             assert_eq!(factor.widest(), width);
             let mut lu = StripLu::default();
-            // a second time in the same memory
-            for _ in 0..2 {
-                lu.factor(&factor, &weights);
+            // again and again in the same memory
+            for idle in [8, 8, 1, 3, 5, 10, 8] {
+                let mut acting = weights.clone();
+                acting[idle] = [[0.0; 3]; 3];
+                let mut expected = DMatrix::<f64>::identity(strips * STRIP, strips * STRIP);
+                for (_, product) in products.iter().enumerate().filter(|(unit, _)| *unit != idle) {
+                    expected += product;
+                }
+                lu.factor(&factor, &acting);
                 let z =
                     DVector::from_fn(6 * STRIP, |i, _| if i % STRIP < width { (i as f64 * 0.7).cos() } else { 0.0 });
                 let right = expected.view((0, 0), (6 * STRIP, 6 * STRIP)) * &z;
                 let mut solution: Vec<Strip<f64>> = right.as_slice().as_chunks::<STRIP>().0.to_vec();
                 lu.solve(&mut solution);
                 for (x, z) in solution.as_flattened().iter().zip(&z) {
-                    assert!((x - z).abs() < 1e-12, "{width}: {x} {z}");
+                    assert!((x - z).abs() < 1e-12, "{width}, without {idle}: {x} {z}");
                 }
             }
         }
