@@ -448,6 +448,8 @@ fn fallback_moves_as_many_sweeps_do() {
 fn both_forms_of_a_large_block_are_one_problem() {
     /// Largest residual of a block that nothing solves, m/s: README, "What does not work yet".
     const WEDGED: f64 = 3e-8;
+    /// One in fifty of 4000; 50 were seen.
+    const MOST_UNSOLVED: u32 = 80;
     let model = example("boxes");
     // sweeps leave nearly all of these to the exact solver: it gets the time that it needs
     let settings = |algorithm| Settings {
@@ -459,7 +461,10 @@ fn both_forms_of_a_large_block_are_one_problem() {
     };
     let mut factored = noisy(&model, 20, settings(Algorithm::Auto));
     let mut dense = noisy(&model, 20, settings(Algorithm::Pgs));
-    factored.step(200).expect("steps");
+    // a rare block that friction wedges stays above the tolerance of f64, for some steps in a row, and the report says so: of all steps on the way no more than this share
+    let unsolved: u32 = factored.step(200).expect("steps").iter().map(|report| report.unsolved_steps).sum();
+    println!("{unsolved} of 4000 world-steps are not solved");
+    assert!(unsolved <= MOST_UNSOLVED, "{unsolved}");
     let (q, v) = factored.state();
     dense.set_state(Mask::All, &q, &v).expect("a state");
     let [of_factors, of_matrices] = [&mut factored, &mut dense].map(|w| {
@@ -470,14 +475,11 @@ fn both_forms_of_a_large_block_are_one_problem() {
             assert!((residual - record.residual).abs() < 1e-11, "{residual:e}, certified {:e}", record.residual);
             problems.lock().expect("a lock").push(record.problem.clone());
         };
-        // the tolerance of f64 is 1e-10 m/s; a rare block that friction wedges stays above it, and the report says so
+        // the tolerance of f64 is 1e-10 m/s
         let reports = w.step_inspected(1, Some(&see)).expect("a step");
-        let unsolved = reports.iter().filter(|report| !report.solved()).count();
-        assert!(
-            unsolved <= 1 && reports.iter().all(|report| report.residual < if report.solved() { 1e-9 } else { WEDGED }),
-            "{unsolved} unsolved: {:?}",
-            reports.iter().filter(|report| !report.solved()).collect::<Vec<_>>()
-        );
+        let unsolved: Vec<_> = reports.iter().filter(|report| !report.solved()).collect();
+        let bound = |report: &WorldReport| if report.solved() { 1e-9 } else { WEDGED };
+        assert!(reports.iter().all(|report| report.residual < bound(report)), "unsolved: {unsolved:?}");
         let mut problems = problems.into_inner().expect("a lock");
         problems.sort_by(|a, b| a.name.cmp(&b.name));
         problems
