@@ -194,35 +194,28 @@ impl<R: Pack> Abreast<R> {
         }
     }
 
-    /// z = 0
+    /// z ← z + Y_cᵀ λ_c
     #[inline(always)]
-    pub fn rest(&mut self) {
-        self.velocity.clear();
-        self.velocity.resize(self.stride * R::LANES, [R::Scalar::from_f64(0.0); STRIP]);
-    }
-
-    /// z ← z + Y_cᵀ λ_c. `N`: columns of a strip that are looked at.
-    #[inline(always)]
-    pub fn push<const N: usize>(&mut self, unit: usize, x: [R; 3]) {
+    fn push(&mut self, unit: usize, x: [R; 3]) {
         let contact = unit < self.size.contact_count;
         for k in self.first[unit]..self.first[unit + 1] {
             let mut z = R::gather(&self.velocity, &self.at[k]);
-            add_impulse::<R, N>(&self.entries[k], contact, x, &mut z);
+            add_impulse::<R, STRIP>(&self.entries[k], contact, x, &mut z);
             R::scatter(&z, &mut self.velocity, &self.at[k]);
         }
     }
 
-    /// Y_c z of a unit; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
+    /// Y_c z of a unit; a scalar row has the first entry only.
     #[inline(always)]
-    pub fn sum<const N: usize>(&self, unit: usize) -> [R; 3] {
+    pub fn sum(&self, unit: usize) -> [R; 3] {
         let (contact, mut sums) = (unit < self.size.contact_count, [R::zero(); 3]);
         for k in self.first[unit]..self.first[unit + 1] {
-            add_rates::<R, N>(&self.entries[k], contact, &R::gather(&self.velocity, &self.at[k]), &mut sums);
+            add_rates::<R, STRIP>(&self.entries[k], contact, &R::gather(&self.velocity, &self.at[k]), &mut sums);
         }
         sums
     }
 
-    /// z ← z + Y_cᵀ Δλ_c with what `answer` makes of Y_c z: [`Abreast::sum`] and then [`Abreast::push`], and z is gathered once.
+    /// z ← z + Y_cᵀ Δλ_c with what `answer` makes of Y_c z: z is gathered once for both. `N`: columns of a strip that are looked at.
     #[inline(always)]
     pub fn change<const N: usize>(&mut self, unit: usize, answer: impl FnOnce([R; 3]) -> [R; 3]) {
         let (contact, mut sums) = (unit < self.size.contact_count, [R::zero(); 3]);
@@ -245,15 +238,18 @@ impl<R: Pack> Abreast<R> {
         }
     }
 
-    /// z = Yᵀ λ
+    /// z = Yᵀ λ; `impulse`: λ of a row of a unit.
     #[inline(always)]
-    pub fn find_velocity(&mut self, impulse: &[R]) {
-        self.rest();
+    pub fn find_velocity(&mut self, impulse: impl Fn(usize, usize) -> R) {
+        self.velocity.clear();
+        self.velocity.resize(self.stride * R::LANES, [R::Scalar::from_f64(0.0); STRIP]);
         for unit in 0..self.unit_count() {
             let (rows, i) = self.rows(unit);
             let mut x = [R::zero(); 3];
-            x[..rows].copy_from_slice(&impulse[i..i + rows]);
-            self.push::<STRIP>(unit, x);
+            for k in 0..rows {
+                x[k] = impulse(unit, i + k);
+            }
+            self.push(unit, x);
         }
     }
 

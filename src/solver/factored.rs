@@ -100,28 +100,21 @@ impl<R: Pack> Factored<R> {
     /// z = Yᵀ λ of y = λ √w_c
     #[inline(always)]
     fn find_velocity(&mut self, impulse: &[R]) {
-        self.y.rest();
-        for unit in 0..self.y.unit_count() {
-            let ((rows, i), over) = (self.y.rows(unit), self.over[unit]);
-            let mut x = [R::zero(); 3];
-            for k in 0..rows {
-                x[k] = impulse[i + k] * over;
-            }
-            self.y.push::<STRIP>(unit, x);
-        }
+        let Self { y, over, .. } = self;
+        y.find_velocity(|unit, row| impulse[row] * over[unit]);
     }
 
-    /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only. `N`: columns of a strip that are looked at.
+    /// u = b + (Y_c z) / √w_c + ε y of a unit, all scaled; a scalar row has the first entry only.
     #[inline(always)]
-    fn velocity_of<const N: usize>(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
-        let ((rows, i), sums) = (self.y.rows(unit), self.y.sum::<N>(unit));
+    fn velocity_of(&self, unit: usize, bias: &[R], impulse: &[R]) -> [R; 3] {
+        let ((rows, i), sums) = (self.y.rows(unit), self.y.sum(unit));
         velocity(sums, self.over[unit], self.spring[unit], &bias[i..i + rows], impulse[i])
     }
 
     /// As stage `residual`; the floor follows the terms of z and those of u, if it is asked for, and is 0 else.
     #[inline(always)]
     pub fn residual(&mut self, header: &Header, floor: bool, tile: &mut OneTile<'_, R>) {
-        self.y.find_velocity(tile.impulse);
+        self.y.find_velocity(|_, row| tile.impulse[row]);
         if floor {
             self.y.find_magnitude(tile.impulse);
         }
@@ -134,7 +127,7 @@ impl<R: Pack> Factored<R> {
                 finite = finite.and(is_finite(sum));
                 magnitude = sum.max(magnitude);
             }
-            let ([s0, s1, s2], own) = (self.y.sum::<STRIP>(unit), &self.own[unit]);
+            let ([s0, s1, s2], own) = (self.y.sum(unit), &self.own[unit]);
             let u0 = self.y.compliance[unit].mul_add(tile.impulse[i], tile.bias[i] + s0);
             let error = if unit < contacts {
                 let x = [tile.impulse[i], tile.impulse[i + 1], tile.impulse[i + 2]];
@@ -269,7 +262,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         self.find_velocity(x);
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let u = self.velocity_of::<STRIP>(unit, out, x);
+            let u = self.velocity_of(unit, out, x);
             out[i..i + rows].copy_from_slice(&u[..rows]);
         }
     }
@@ -339,7 +332,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         there.fill(R::zero());
         for unit in 0..count {
             let (_, i) = self.y.rows(unit);
-            let v = self.velocity_of::<STRIP>(unit, &there, &there);
+            let v = self.velocity_of(unit, &there, &there);
             let (rows, v) = if unit < contacts {
                 (3, tests(&guess.modes[unit], v))
             } else {
@@ -386,7 +379,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         self.row.fill(R::zero());
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let v = self.velocity_of::<STRIP>(unit, &self.row, &self.row);
+            let v = self.velocity_of(unit, &self.row, &self.row);
             for k in 0..rows {
                 x[i + k] = (-v[k]).mul_add(self.inverse[i + k], x[i + k]);
             }
@@ -404,7 +397,7 @@ impl<R: Pack> Form<R> for Factored<R> {
         }
         for unit in 0..self.y.unit_count() {
             let (rows, i) = self.y.rows(unit);
-            let u = self.velocity_of::<STRIP>(unit, tile.bias, tile.impulse);
+            let u = self.velocity_of(unit, tile.bias, tile.impulse);
             velocity[i..i + rows].copy_from_slice(&u[..rows]);
         }
     }

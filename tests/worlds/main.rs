@@ -446,7 +446,7 @@ fn fallback_moves_as_many_sweeps_do() {
 /// and what is certified of the first is what `lcp::natural_map_residual` says of its W, entry by entry.
 #[test]
 fn both_forms_of_a_large_block_are_one_problem() {
-    /// Largest residual of a block that nothing solves, m/s: README, "What does not work yet".
+    /// Largest residual of the blocks that the last step leaves, m/s; there are others on the way: README, "What does not work yet".
     const WEDGED: f64 = 3e-8;
     /// One in fifty of 4000; 50 were seen.
     const MOST_UNSOLVED: u32 = 80;
