@@ -15,6 +15,7 @@ struct Header {
     tolerance: f32, // m/s
     contracts: f32, // share of the residual; 0: sweeps go on anyway
     infinity: f32,
+    first_block: u32,
 }
 struct Tile {
     contact_count: u32,

@@ -6,7 +6,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= header.block_count {
         return;
     }
-    let b = block_of(id.x);
+    let b = block_of(header.first_block + id.x);
     if !(report[b.report + REPORT_LIVE * LANES] > 1.0) {
         return;
     }

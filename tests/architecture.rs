@@ -221,14 +221,14 @@ mod shaders {
 
     use super::{files, read, root};
     use delassus::gpu::{
-        Array, Header, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, Tile, loop_count,
-        sweeps_in_a_dispatch,
+        Array, Header, LOOP_BUDGET, PATCHES, SHADER, SMALL, SOURCE, STORAGE_BUFFER_LIMIT, Tile, loop_count,
+        small_source, sweeps_in_a_dispatch,
     };
     use delassus::lane::{F32x16, Pack};
     use delassus::lcp::patch::ellipsoid::SECULAR_STEPS;
     use delassus::solver::{
-        ALGORITHM_PGS, BlockSize, DISC_STEPS, LAW_CONE, PATCH_LEN, PATCH_ROWS, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE,
-        REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT, SolveSettings,
+        ALGORITHM_PGS, BlockSize, DISC_STEPS, LAW_BOX, LAW_CONE, PATCH_LEN, PATCH_ROWS, REPORT_FLOOR, REPORT_LEN,
+        REPORT_LIVE, REPORT_RESIDUAL, REPORT_SWEEPS, SWEPT, SolveSettings,
     };
     use wgpu::naga;
 
@@ -282,18 +282,29 @@ mod shaders {
         all[1..].to_vec()
     }
 
+    /// The shaders of blocks that lie in registers.
+    fn small() -> Vec<String> {
+        let laws = [LAW_CONE, LAW_BOX].into_iter();
+        laws.flat_map(|law| (1..=SMALL).map(move |contacts| small_source(law, contacts))).collect()
+    }
+
     #[test]
     fn the_shader_is_valid_and_goes_to_every_language() {
         for patches in [0.0, 1.0] {
-            goes_to_every_language(&naga::back::PipelineConstants::from_iter([(PATCHES.to_owned(), patches)]));
+            let constants = naga::back::PipelineConstants::from_iter([(PATCHES.to_owned(), patches)]);
+            goes_to_every_language(SOURCE, &constants);
+        }
+        for source in small() {
+            assert!(!source.contains("//{"), "what was not filled in");
+            goes_to_every_language(&source, &naga::back::PipelineConstants::default());
         }
     }
 
-    fn goes_to_every_language(constants: &naga::back::PipelineConstants) {
-        let module = parse(SOURCE);
+    fn goes_to_every_language(source: &str, constants: &naga::back::PipelineConstants) {
+        let module = parse(source);
         let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
             .validate(&module)
-            .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(SOURCE, SHADER)));
+            .unwrap_or_else(|e| panic!("{}", e.emit_to_string_with_path(source, SHADER)));
         assert_eq!(module.entry_points.len(), 1);
         assert_eq!(module.entry_points[0].name, SHADER);
         assert_eq!(module.entry_points[0].workgroup_size, [64, 1, 1]);
@@ -312,6 +323,7 @@ mod shaders {
     fn table_shader_and_twin_agree_about_every_binding() {
         let table = Array::ALL.map(|array| (array.name().to_owned(), array.is_written()));
         assert_eq!(storage(&parse(SOURCE)), table);
+        small().iter().for_each(|source| assert_eq!(storage(&parse(source)), table));
         assert_eq!(arguments(SHADER), table[1..], "the twin has its tile as it is");
         assert!(table.len() <= STORAGE_BUFFER_LIMIT as usize);
         for (k, array) in Array::ALL.into_iter().enumerate() {
@@ -323,8 +335,9 @@ mod shaders {
     fn every_part_of_the_shader_has_a_twin() {
         let mut paths = Vec::new();
         files(&root().join("shaders"), "wgsl", &mut paths);
-        // those of the step that stays on the device are made into shaders for a model: see the tests of `resident`
+        // those of the step that stays on the device are made into shaders for a model: see the tests of `resident`; that of small blocks is filled with what is recorded of the twin
         paths.retain(|path| !path.parent().is_some_and(|folder| folder.ends_with("resident")));
+        paths.retain(|path| !path.ends_with("small.wgsl"));
         let shaders = root().join("shaders");
         let name =
             |path: &Path| path.strip_prefix(&shaders).expect("a shader").with_extension("").display().to_string();
@@ -367,6 +380,7 @@ mod shaders {
             ("tolerance", offset_of!(Header, tolerance)),
             ("contracts", offset_of!(Header, contracts)),
             ("infinity", offset_of!(Header, infinity)),
+            ("first_block", offset_of!(Header, first_block)),
         ];
         let tile = [
             ("contact_count", offset_of!(Tile, contact_count)),
@@ -440,6 +454,7 @@ mod shaders {
     #[test]
     fn the_shader_keeps_to_what_every_driver_gets_right() {
         assert_eq!(trap(SOURCE), None);
+        small().iter().for_each(|source| assert_eq!(trap(source), None));
         for (wrong, word) in [
             ("fn f(x: f32) -> f32 { return subgroupAdd(x); }", "subgroupAdd"),
             ("fn f() { storageBarrier(); }", "storageBarrier"),

@@ -10,7 +10,7 @@ mod random;
 use common::{adapter, bits, example};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use delassus::gpu::{Device, DeviceChoice, Gpu, list_devices, sweeps_in_a_dispatch};
+use delassus::gpu::{Device, DeviceChoice, Gpu, SMALL, list_devices, sweeps_in_a_dispatch};
 use delassus::lane::{F32x16, F64x8, Level, Pack, Scalar};
 use delassus::solver::{
     Algorithm, Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL,
@@ -291,7 +291,9 @@ fn long_solves_are_spread_over_dispatches() {
         // of both problems
         let size = shader.groups[places[0].group].size;
         let each = 300u32.div_ceil(sweeps_in_a_dispatch(size, 0, &settings));
-        assert!(each > 5 && report.work.dispatches == u64::from(2 * each), "{report:?} {each}");
+        // what lies in registers has a shader of its own, which needs one
+        let small = u32::from(algorithm == Algorithm::Pgs);
+        assert!(each > 5 && report.work.dispatches == u64::from(2 * (each + small)), "{report:?} {each}");
         gpu.solve_from(u32::MAX, &mut twin, &settings).expect("a solve");
         let sweeps = Block::read(&twin, places[0])[size.row_count() * 2 + REPORT_SWEEPS];
         assert_eq!(sweeps, 300.0);
@@ -403,8 +405,8 @@ fn a_step_takes_few_dispatches_and_two_waits() {
         }
         println!("{name} {algorithm:?} {friction:?}: {most:?}, {contacts} contacts");
         assert!(contacts > 500, "{name}");
-        // where Newton follows, sweeps are few
-        let dispatches = if algorithm == auto { 2 } else { 20 };
+        // where Newton follows, sweeps are few; each size of blocks that lies in registers has a shader of its own
+        let dispatches = if algorithm == auto { 2 * (1 + SMALL as u64) } else { 20 };
         assert!(most.dispatches >= 1 && most.dispatches <= dispatches && most.waits <= 2, "{name}: {most:?}");
     }
 }

@@ -3,7 +3,7 @@
 use super::failure::{Failure, Outcome};
 use super::options::device;
 use super::parse::positive;
-use super::table::{short, table};
+use super::table::{grouped, percent, short, table};
 use super::{progress, say, say_json};
 use clap::{Args, ValueEnum};
 use delassus::DeviceChoice;
@@ -26,7 +26,8 @@ Examples:
   delassus solve problems.jsonl
   delassus solve problems.jsonl --solver lemke --solver pgs --tolerance 1e-6
   delassus solve problems.jsonl --solver newton --json > answers.jsonl
-  delassus solve problems.jsonl --backend gpu --iterations 2000")]
+  delassus solve problems.jsonl --backend gpu --iterations 2000
+  delassus solve problems.jsonl --backend gpu --copies 10000")]
 pub struct Arguments {
     /// File of problems, one JSON object a line.
     file: PathBuf,
@@ -51,6 +52,15 @@ pub struct Arguments {
     /// Device of the backend gpu: its index in `delassus devices`, or part of its name [default: the best].
     #[arg(long, value_name = "INDEX|NAME")]
     device: Option<String>,
+    /// Solve so many copies of every problem, and tell how fast the device was; backend gpu only.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+        allow_negative_numbers = true
+    )]
+    copies: u32,
     /// Print one JSON object a problem and solver, a line each, and nothing else.
     #[arg(long)]
     json: bool,
@@ -107,11 +117,15 @@ struct Answered {
 
 /// Solves and prints.
 pub fn run(a: &Arguments) -> Outcome {
+    if a.copies > 1 && a.backend == Backend::Cpu {
+        return Err(Failure::Other("--copies tells how fast a device is: use it with --backend gpu".into()));
+    }
     let records = file::read_file(&a.file)?;
     if records.is_empty() {
         return Err(Failure::Other(format!("{}: the file holds no contact problem", a.file.display())));
     }
     let mut scores: BTreeMap<(String, usize), Score> = BTreeMap::new();
+    let mut speeds = Vec::new();
     let bar = progress::bar((records.len() * a.solver.len()) as u64, "problems", a.json);
     match a.backend {
         Backend::Cpu => {
@@ -125,9 +139,11 @@ pub fn run(a: &Arguments) -> Outcome {
         Backend::Gpu => {
             let device = device(a.device.as_deref());
             for (k, &solver) in a.solver.iter().enumerate() {
-                for (record, answered) in records.iter().zip(on_gpu(a, &device, &records, solver)?) {
+                let (answers, more) = on_gpu(a, &device, &records, solver)?;
+                for (record, answered) in records.iter().zip(answers) {
                     report(a, record, k, &answered, &mut scores, &bar)?;
                 }
+                speeds.extend(more);
             }
         }
     }
@@ -139,6 +155,7 @@ pub fn run(a: &Arguments) -> Outcome {
         Err(Failure::Other(format!("none of the {} contact problems was solved", records.len())))
     };
     if a.json {
+        speeds.iter().try_for_each(say_json)?;
         return outcome;
     }
     let header = ["family", "solver", "problems", "solved", "not treated", "worst residual_rel", "time, s"];
@@ -156,7 +173,42 @@ pub fn run(a: &Arguments) -> Outcome {
             ]
         }),
     ))?;
+    for s in &speeds {
+        let share = |x: f64, of: f64| percent(x / of);
+        say(format!(
+            "{}, {} problems under the law {}, {} solved: {} sweeps in {:.3} ms on {}, {:.1} million problems/s; of products with W alone {:.2} TFLOP/s, {} of the {:.1} that it can do",
+            s.solver,
+            grouped(s.problems),
+            s.law,
+            percent(s.solved as f64 / s.problems as f64),
+            grouped(s.sweeps),
+            1e3 * s.seconds,
+            s.device,
+            1e-6 * s.problems as f64 / s.seconds,
+            1e-12 * s.operations / s.seconds,
+            share(s.operations / s.seconds, s.limit),
+            1e-12 * s.limit,
+        ))?;
+    }
     outcome
+}
+
+/// How fast a device solved a batch of problems.
+#[derive(Serialize)]
+struct Speed {
+    device: String,
+    solver: &'static str,
+    law: &'static str,
+    problems: u64,
+    solved: u64,
+    /// Of all problems.
+    sweeps: u64,
+    /// On the device, s; wall time where it has no clock, with what goes there and back.
+    seconds: f64,
+    /// Floating-point operations of the products with W, two a multiply-add: one product a sweep, one a look at the residual.
+    operations: f64,
+    /// Operations that the device can do, 1/s.
+    limit: f64,
 }
 
 /// One problem, in f64.
@@ -175,7 +227,12 @@ fn on_cpu(a: &Arguments, record: &Record, solver: Solver) -> Answered {
 
 /// All problems that the batched solver treats, as one batch a friction law; every problem gets its share of the time.
 #[cfg(feature = "gpu")]
-fn on_gpu(a: &Arguments, device: &DeviceChoice, records: &[Record], solver: Solver) -> Outcome<Vec<Answered>> {
+fn on_gpu(
+    a: &Arguments,
+    device: &DeviceChoice,
+    records: &[Record],
+    solver: Solver,
+) -> Outcome<(Vec<Answered>, Vec<Speed>)> {
     use delassus::lane::F32x16;
     use delassus::solver::{Algorithm, FrictionLaw, ProblemBatch, SolveSettings, solve_problems};
     let algorithm = match solver {
@@ -198,6 +255,8 @@ fn on_gpu(a: &Arguments, device: &DeviceChoice, records: &[Record], solver: Solv
         time_s: 0.0,
     };
     let mut answers: Vec<Answered> = records.iter().map(untreated).collect();
+    let mut speeds = Vec::new();
+    let limit = if a.copies > 1 { gpu.measured_limits()?.operations } else { 0.0 };
     for law in [FrictionLaw::Patch, FrictionLaw::Cone, FrictionLaw::Box] {
         let fits = |record: &Record| {
             let wanted = match &record.problem {
@@ -208,7 +267,11 @@ fn on_gpu(a: &Arguments, device: &DeviceChoice, records: &[Record], solver: Solv
             wanted == law && ProblemBatch::<F32x16>::new([&record.problem], law).is_ok()
         };
         let chosen: Vec<usize> = (0..records.len()).filter(|&i| fits(&records[i])).collect();
-        let problems: Vec<_> = chosen.iter().map(|&i| records[i].problem.clone()).collect();
+        let count = chosen.len() * a.copies as usize;
+        let problems: Vec<_> = chosen.iter().map(|&i| &records[i].problem).cycle().take(count).collect();
+        if problems.is_empty() {
+            continue;
+        }
         let settings = SolveSettings {
             tolerance: a.tolerance.unwrap_or(1e-5),
             iterations: u32::try_from(a.iterations).unwrap_or(u32::MAX),
@@ -216,20 +279,52 @@ fn on_gpu(a: &Arguments, device: &DeviceChoice, records: &[Record], solver: Solv
             law,
             ..SolveSettings::default()
         };
+        if a.copies > 1 {
+            gpu.measure();
+        }
         let start = Instant::now();
-        let solutions =
-            solve_problems::<F32x16>(&problems, &settings, |batch, settings| gpu.solve(batch, settings).map(|_| ()))?;
-        let time_s = start.elapsed().as_secs_f64() / problems.len().max(1) as f64;
+        let mut wall = 0.0;
+        let solutions = solve_problems::<F32x16>(problems.iter().copied(), &settings, |batch, settings| {
+            let start = Instant::now();
+            gpu.solve(batch, settings)?;
+            wall = start.elapsed().as_secs_f64();
+            Ok(())
+        })?;
+        let time_s = start.elapsed().as_secs_f64() / count as f64;
+        if a.copies > 1 {
+            // of both problems: the first look, and one after so many sweeps
+            let looks = |sweeps: usize| 2 + sweeps / settings.check_every.max(1) as usize;
+            let each = problems.iter().zip(&solutions);
+            let products = each.map(|(p, s)| p.rows() * p.rows() * (s.iterations + looks(s.iterations)));
+            speeds.push(Speed {
+                device: gpu.info().name.clone(),
+                solver: solver.name(),
+                law: name_of_law(law),
+                problems: count as u64,
+                solved: solutions.iter().filter(|s| s.status == SolveStatus::Solved).count() as u64,
+                sweeps: solutions.iter().map(|s| s.iterations as u64).sum(),
+                seconds: gpu.seconds().unwrap_or(wall),
+                operations: 2.0 * products.sum::<usize>() as f64,
+                limit,
+            });
+        }
         for (i, solution) in chosen.into_iter().zip(solutions) {
             answers[i] = Answered { solution, time_s };
         }
     }
-    Ok(answers)
+    Ok((answers, speeds))
+}
+
+/// What a friction law is called.
+#[cfg(feature = "gpu")]
+fn name_of_law(law: delassus::solver::FrictionLaw) -> &'static str {
+    use super::parse::{FRICTIONS, name_of};
+    name_of(FRICTIONS, &law)
 }
 
 /// Without the feature `gpu` there is no batch to send.
 #[cfg(not(feature = "gpu"))]
-fn on_gpu(_: &Arguments, _: &DeviceChoice, _: &[Record], _: Solver) -> Outcome<Vec<Answered>> {
+fn on_gpu(_: &Arguments, _: &DeviceChoice, _: &[Record], _: Solver) -> Outcome<(Vec<Answered>, Vec<Speed>)> {
     Err(Failure::Other("backend gpu: this build has no GPU support (feature `gpu`); use --backend cpu".into()))
 }
 

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use super::shader::{Array, sweeps_in_a_dispatch};
+use super::small::{SMALL, is_small};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Pack};
 use crate::solver::{
@@ -15,6 +16,10 @@ use crate::solver::{
 const ENTRY_BYTES: u64 = size_of::<F32x16>() as u64;
 /// Invocations of a workgroup, `WORKGROUP_SIZE` in `shaders/common.wgsl`.
 const WORKGROUP_SIZE: usize = 64;
+/// Bytes from one header to the next: every device lets uniforms begin at multiples of that.
+const HEADER_BYTES: u64 = 256;
+/// Runs of a chunk at most: one of blocks of any sizes, and one of each size that lies in registers.
+const MOST_RUNS: u64 = 1 + SMALL as u64;
 /// Workgroups per dimension that every device grants.
 const WORKGROUP_COUNT_LIMIT: usize = 65_535;
 /// Where Newton follows, sweeps are left that do not take the residual down tenfold between two looks: after so many looks none can be above the rounding of f32, 1e-7
@@ -25,7 +30,7 @@ const LOOKS_BEFORE_NEWTON: u32 = 10;
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Header {
-    /// Lanes of all tiles, the idle ones counted.
+    /// Lanes of all tiles of a dispatch, the idle ones counted.
     pub block_count: u32,
     /// As [`solver::Header::law`].
     pub law: u32,
@@ -41,6 +46,8 @@ pub struct Header {
     pub contracts: f32,
     /// +∞, which a shader cannot write down: the residual of a block whose numbers are not finite.
     pub infinity: f32,
+    /// The block of the first invocation.
+    pub first_block: u32,
 }
 
 /// What a tile has for itself: an element of the shader's table, of the same layout.
@@ -84,11 +91,23 @@ impl Part {
     }
 }
 
+/// Tiles next to each other that one shader sweeps.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Contacts of its blocks, where they lie in registers; none: blocks of any sizes.
+    pub small: Option<usize>,
+    tiles: Range<usize>,
+    /// Dispatches after which none of its blocks is swept any more.
+    most_dispatches: u32,
+}
+
 /// Which tiles are solved together.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub parts: Vec<Part>,
     tiles: Vec<Tile>,
+    /// Which shader sweeps which tiles, all of them one after another.
+    pub runs: Vec<Run>,
     /// Bytes of every array of [`Array::ALL`].
     bytes: [u64; Array::ALL.len()],
     /// Dispatches after which no block is swept any more.
@@ -127,12 +146,15 @@ fn tile_bytes(size: BlockSize, patch_count: usize) -> u64 {
 
 impl Chunk {
     /// Cuts the tiles that fit so that every array fits a binding of `binding_bytes` and the blocks fit one dispatch. The largest blocks come first: what takes longest starts
-    /// first, and neighbours are alike.
+    /// first, and neighbours are alike; those that lie in registers come last.
     pub fn cut(all: &[Tiles<'_, F32x16>], settings: &SolveSettings, binding_bytes: u64) -> Vec<Self> {
         let patches = |k: usize| patches_under(settings.law, all[k].patch_count);
         let there = |k: &usize| all[*k].count() > 0 && fits(all[*k].size, patches(*k), settings, binding_bytes);
         let mut order: Vec<usize> = (0..all.len()).filter(there).collect();
-        order.sort_by_key(|&k| Reverse((all[k].size.row_count(), all[k].size, patches(k))));
+        order.sort_by_key(|&k| {
+            let small = is_small(all[k].size, patches(k), settings);
+            (small, Reverse((all[k].size.row_count(), all[k].size, patches(k))))
+        });
         let most_tiles = WORKGROUP_COUNT_LIMIT * WORKGROUP_SIZE / F32x16::LANES;
         let (mut chunks, mut used) = (Vec::<Self>::new(), binding_bytes);
         for k in order {
@@ -162,8 +184,15 @@ impl Chunk {
             0.0 => settings.iterations,
             _ => settings.iterations.min(settings.check_every.max(1).saturating_mul(LOOKS_BEFORE_NEWTON)),
         };
-        self.most_dispatches = self.most_dispatches.max(settings.iterations.div_ceil(sweep_count)).max(1);
+        let most_dispatches = settings.iterations.div_ceil(sweep_count).max(1);
+        self.most_dispatches = self.most_dispatches.max(most_dispatches);
         self.dispatches = self.dispatches.max(expected.div_ceil(sweep_count)).max(1);
+        let small = is_small(size, patch_count, settings).then_some(size.contact_count);
+        let end = self.tiles.len() + part.tiles.len();
+        match self.runs.last_mut().filter(|run| run.small == small) {
+            Some(run) => (run.tiles.end, run.most_dispatches) = (end, run.most_dispatches.max(most_dispatches)),
+            None => self.runs.push(Run { small, tiles: self.tiles.len()..end, most_dispatches }),
+        }
         for _ in part.tiles.clone() {
             let before = |array: Array| (self.bytes[array as usize] / ENTRY_BYTES) as u32;
             self.tiles.push(Tile {
@@ -241,7 +270,8 @@ impl Chunk {
 pub(super) struct Slot {
     /// Bytes that every array has room for, in the order of [`Array::ALL`].
     capacity: [u64; Array::ALL.len()],
-    header: wgpu::Buffer,
+    /// One a run, [`HEADER_BYTES`] apart.
+    headers: wgpu::Buffer,
     /// In the order of [`Array::ALL`]; the bias is that of the velocity problem.
     arrays: Vec<wgpu::Buffer>,
     position_bias: wgpu::Buffer,
@@ -268,9 +298,12 @@ impl Slot {
         let (arrays, position_bias) = (Array::ALL.map(array).to_vec(), array(Array::Bias));
         let back = capacity[Array::Report as usize] + capacity[Array::Impulse as usize];
         let staging = buffer("staging", back, Use::MAP_READ | Use::COPY_DST);
-        let header = buffer("header", size_of::<Header>() as u64, Use::UNIFORM | Use::COPY_DST);
+        let headers = buffer("headers", MOST_RUNS * HEADER_BYTES, Use::UNIFORM | Use::COPY_DST);
+        let header =
+            wgpu::BufferBinding { buffer: &headers, offset: 0, size: NonZeroU64::new(size_of::<Header>() as u64) };
         let groups = [Which::Velocity, Which::Position].map(|which| {
-            let mut entries = vec![wgpu::BindGroupEntry { binding: 0, resource: header.as_entire_binding() }];
+            let header = wgpu::BindingResource::Buffer(header.clone());
+            let mut entries = vec![wgpu::BindGroupEntry { binding: 0, resource: header }];
             for (k, array) in Array::ALL.into_iter().enumerate() {
                 let other = array == Array::Bias && which == Which::Position;
                 let resource = if other { &position_bias } else { &arrays[k] }.as_entire_binding();
@@ -279,7 +312,7 @@ impl Slot {
             let label = Some("sweeps");
             device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
         });
-        Self { capacity, header, arrays, position_bias, staging, groups }
+        Self { capacity, headers, arrays, position_bias, staging, groups }
     }
 
     /// Whether `chunk` has room.
@@ -297,8 +330,8 @@ impl Slot {
     ) -> u64 {
         // what does not depend on the size is for all tiles
         let same = solver::Header::new(BlockSize::default(), settings);
-        let header = Header {
-            block_count: (chunk.tiles.len() * F32x16::LANES) as u32,
+        let header = |run: &Run| Header {
+            block_count: (run.tiles.len() * F32x16::LANES) as u32,
             law: same.law,
             algorithm: same.algorithm,
             iterations: same.iterations,
@@ -306,12 +339,15 @@ impl Slot {
             tolerance: same.tolerance,
             contracts: same.contracts,
             infinity: f32::INFINITY,
+            first_block: (run.tiles.start * F32x16::LANES) as u32,
         };
-        queue.write_buffer(&self.header, 0, bytemuck::bytes_of(&header));
+        for (k, run) in chunk.runs.iter().enumerate() {
+            queue.write_buffer(&self.headers, k as u64 * HEADER_BYTES, bytemuck::bytes_of(&header(run)));
+        }
         let tiles: &[u8] = bytemuck::cast_slice(&chunk.tiles);
         queue.write_buffer(&self.arrays[Array::Tiles as usize], 0, tiles);
         let to = |array: Array| &self.arrays[array as usize];
-        (size_of::<Header>() + tiles.len()) as u64
+        (chunk.runs.len() * size_of::<Header>() + tiles.len()) as u64
             + chunk.send(queue, to(Array::Delassus), Array::Delassus, |k| all[k].delassus)
             + chunk.send_friction(queue, to(Array::Friction), all)
             + chunk.send(queue, to(Array::Bounds), Array::Bounds, |k| all[k].bounds)
@@ -330,22 +366,30 @@ impl Slot {
             + chunk.send(queue, to(Array::Report), Array::Report, |k| reports(&all[k], which))
     }
 
-    /// Records so many dispatches over all blocks, and the way back of report and λ.
+    /// Records these dispatches over all blocks, counted from the first of the problem, as far as a run needs them; returns how many that are. `shaders`: one a run.
     pub fn record(
         &self,
-        encoder: &mut wgpu::CommandEncoder,
-        pipeline: &wgpu::ComputePipeline,
+        pass: &mut wgpu::ComputePass<'_>,
+        shaders: &[wgpu::ComputePipeline],
         chunk: &Chunk,
         which: Which,
-        dispatches: u32,
-    ) {
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        pass.set_pipeline(pipeline);
-        pass.set_bind_group(0, &self.groups[which as usize], &[]);
-        for _ in 0..dispatches {
-            pass.dispatch_workgroups((chunk.tiles.len() * F32x16::LANES).div_ceil(WORKGROUP_SIZE) as u32, 1, 1);
+        dispatches: Range<u32>,
+    ) -> u64 {
+        let mut count = 0;
+        for dispatch in dispatches {
+            let runs = chunk.runs.iter().zip(shaders).enumerate();
+            for (k, (run, shader)) in runs.filter(|(_, (run, _))| dispatch < run.most_dispatches) {
+                count += 1;
+                pass.set_pipeline(shader);
+                pass.set_bind_group(0, &self.groups[which as usize], &[(k as u64 * HEADER_BYTES) as u32]);
+                pass.dispatch_workgroups((run.tiles.len() * F32x16::LANES).div_ceil(WORKGROUP_SIZE) as u32, 1, 1);
+            }
         }
-        drop(pass);
+        count
+    }
+
+    /// Records the way back of report and λ.
+    pub fn record_back(&self, encoder: &mut wgpu::CommandEncoder, chunk: &Chunk) {
         let mut at = 0;
         for array in [Array::Report, Array::Impulse] {
             let size = chunk.bytes[array as usize];

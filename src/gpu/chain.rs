@@ -341,16 +341,15 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::Device`] where nothing was asked for, or the device failed.
-    pub fn answer(&mut self, set: usize) -> Result<Vec<f32>> {
+    pub fn answer(&mut self, set: usize) -> Result<Arrived> {
         let Set { staging, asked, .. } = &mut self.sets[set];
         let bytes = std::mem::take(asked);
         if bytes == 0 {
             return Err(Error::Device(format!("{} was read before", self.device.info().name)));
         }
-        let numbers = numbers(&self.device, staging, bytes)?;
-        staging.unmap();
+        let (view, buffer) = (Some(mapped(&self.device, staging, bytes)?), staging.clone());
         self.count(|work| work.bytes_down += bytes);
-        Ok(numbers)
+        Ok(Arrived { view, buffer })
     }
 
     /// Runs the kernels once, each by itself, waits, and tells the seconds that each took on the device; nothing where the device has no clock.
@@ -411,24 +410,37 @@ impl Chain {
 
     /// Waits for all that was submitted, and reads `bytes` of a buffer.
     async fn fetch<T: bytemuck::Pod>(&self, buffer: &wgpu::Buffer, first: u64, bytes: u64) -> Result<Vec<T>> {
-        let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("chain read back"),
-            size: bytes,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
-        self.device.queue.submit([encoder.finish()]);
-        let arrival = Arrival::of(&staging, bytes);
         self.count(|work| {
             work.waits += 1;
             work.bytes_down += bytes;
         });
-        self.device.wait()?;
-        arrival.await;
-        numbers(&self.device, &staging, bytes)
+        fetch(&self.device, buffer, first, bytes).await
     }
+}
+
+/// Waits for all that was submitted, and reads `bytes` of a buffer.
+///
+/// # Errors
+/// [`Error::Device`] where the device failed meanwhile, or does not answer.
+pub(super) async fn fetch<T: bytemuck::Pod>(
+    device: &Device,
+    buffer: &wgpu::Buffer,
+    first: u64,
+    bytes: u64,
+) -> Result<Vec<T>> {
+    let staging = device.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("read back"),
+        size: bytes,
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
+    device.queue.submit([encoder.finish()]);
+    let arrival = Arrival::of(&staging, bytes);
+    device.wait()?;
+    arrival.await;
+    numbers(device, &staging, bytes)
 }
 
 /// Compiles kernels, all at once, but for those that the device has already.
@@ -489,7 +501,8 @@ fn trusted(device: &Device, kernel: &Kernel<'_>) -> wgpu::ShaderModule {
     let source = wgpu::ShaderSource::Wgsl(kernel.source.into());
     let descriptor = wgpu::ShaderModuleDescriptor { label: Some(kernel.name), source };
     // SAFETY: a shader may neither index beyond an array nor loop without end. Kernels are crate-private, and all of them are made in `resident` (and in tests) of the templates in shaders/ and
-    // of recorded formulas, which have constant indices and no loops.
+    // of recorded formulas, which have constant indices and no loops, or in `limits`, whose two loops count to a constant, and whose indices are below a workgroup's size, or below the array's as its
+    // dispatches are made.
     //
     // Loops: every one counts a variable of its own up by a constant to a bound that it does not change, or takes bits out of a word until none is left. `resident::proof` holds every loop of
     // every template to that.
@@ -505,7 +518,33 @@ fn trusted(device: &Device, kernel: &Kernel<'_>) -> wgpu::ShaderModule {
 
 /// What has arrived in a buffer.
 fn numbers<T: bytemuck::Pod>(device: &Device, arrived: &wgpu::Buffer, bytes: u64) -> Result<Vec<T>> {
+    Ok(bytemuck::pod_collect_to_vec(&mapped(device, arrived, bytes)?))
+}
+
+/// The same where it lies.
+fn mapped(device: &Device, arrived: &wgpu::Buffer, bytes: u64) -> Result<wgpu::BufferView> {
     let view = arrived.get_mapped_range(..bytes);
-    let view = view.map_err(|e| Error::Device(format!("{}: the answer cannot be read: {e}", device.info().name)))?;
-    Ok(bytemuck::pod_collect_to_vec(&view))
+    view.map_err(|e| Error::Device(format!("{}: the answer cannot be read: {e}", device.info().name)))
+}
+
+/// Numbers that have arrived, where the device laid them. Goes before more is asked for.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// There until it is dropped.
+    view: Option<wgpu::BufferView>,
+    buffer: wgpu::Buffer,
+}
+
+impl std::ops::Deref for Arrived {
+    type Target = [f32];
+    fn deref(&self) -> &[f32] {
+        self.view.as_ref().map_or(&[], |view| bytemuck::cast_slice(view))
+    }
+}
+
+impl Drop for Arrived {
+    fn drop(&mut self) {
+        self.view = None;
+        self.buffer.unmap();
+    }
 }

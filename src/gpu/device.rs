@@ -1,13 +1,16 @@
 //! Which devices there are, and opening one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::buffers::{Chunk, Header, Slot};
+use super::buffers::{Chunk, Header, Run, Slot};
+use super::clock::Clock;
 use super::shader::{Array, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT};
+use super::small::small_source;
 use crate::error::{Error, Result};
-use crate::solver::{DeviceChoice, DeviceWork, FrictionLaw};
+use crate::solver::{self, BlockSize, DeviceChoice, DeviceWork, FrictionLaw, SolveSettings};
 use crate::waiting::now;
 
 /// Largest binding asked for, bytes: larger groups are solved in chunks, which costs nothing at this size.
@@ -170,12 +173,10 @@ pub(super) type Pipelines = HashMap<(String, String), wgpu::ComputePipeline>;
 #[derive(Debug)]
 pub struct Gpu {
     open: Device,
-    /// Of the shader without patches.
-    points: wgpu::ComputePipeline,
-    /// Of the shader with patches; none until they are asked for.
-    patches: Option<wgpu::ComputePipeline>,
-    /// Whether what is being solved may have patches.
-    has_patches: bool,
+    /// Those that were asked for so far.
+    pipelines: HashMap<Sweeping, wgpu::ComputePipeline>,
+    /// The shader of every run of the chunks, shape \[chunk\]\[run\].
+    pub(super) shaders: Vec<Vec<wgpu::ComputePipeline>>,
     pub(super) layout: wgpu::BindGroupLayout,
     /// What is being solved.
     pub(super) chunks: Vec<Chunk>,
@@ -185,6 +186,17 @@ pub struct Gpu {
     pub(super) work: DeviceWork,
     /// Largest binding in use, bytes. Tests make it small.
     pub(super) binding_bytes: u64,
+    /// While the device's time is measured.
+    pub(super) clock: Option<Clock>,
+}
+
+/// What a shader of the batched solver sweeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sweeping {
+    /// Blocks of any sizes, the first contacts of which may be patches.
+    Any { patches: bool },
+    /// Blocks of so many contacts and nothing else, under that law.
+    Small { law: u32, contact_count: usize },
 }
 
 impl std::ops::Deref for Gpu {
@@ -364,24 +376,32 @@ impl Gpu {
     pub fn new(choice: &DeviceChoice) -> Result<Self> {
         let open = Device::new(choice)?;
         let layout = layout(&open.device);
-        let points = pipeline(&open.device, &layout, false);
+        let any = Sweeping::Any { patches: false };
+        let pipelines = HashMap::from([(any, pipeline(&open.device, &layout, any))]);
         open.check()?;
         let (binding_bytes, work) = (open.limits.binding_bytes, DeviceWork::default());
-        let (chunks, slots, patches, has_patches) = (Vec::new(), Vec::new(), None, false);
-        Ok(Self { open, points, patches, has_patches, layout, chunks, slots, work, binding_bytes })
+        let (chunks, slots, shaders) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { open, pipelines, shaders, layout, chunks, slots, work, binding_bytes, clock: None })
     }
 
-    /// Which shader solves under a law. The law says it, not the blocks at hand: so a block's bits do not depend on its neighbours.
-    pub(super) fn choose_pipeline(&mut self, law: FrictionLaw) {
-        self.has_patches = law == FrictionLaw::Patch;
-        if self.has_patches && self.patches.is_none() {
-            self.patches = Some(pipeline(&self.open.device, &self.layout, true));
-        }
+    /// Chooses the shaders of the chunks at hand, and makes those that are not there yet. Law and size say which, not what else is in the batch: so a block's bits do not depend on its neighbours.
+    pub(super) fn choose_shaders(&mut self, settings: &SolveSettings) {
+        let Self { open, pipelines, layout, chunks, .. } = self;
+        let mut shader = |run: &Run| {
+            let sweeping = sweeping(settings, run);
+            pipelines.entry(sweeping).or_insert_with(|| pipeline(&open.device, layout, sweeping)).clone()
+        };
+        self.shaders = chunks.iter().map(|chunk| chunk.runs.iter().map(&mut shader).collect()).collect();
     }
 
-    /// The shader that was chosen.
-    pub(super) fn pipeline(&self) -> &wgpu::ComputePipeline {
-        self.patches.as_ref().filter(|_| self.has_patches).unwrap_or(&self.points)
+    /// Measures from now on how long sweeps take on the device, [`Self::seconds`], which costs a wait more a submission. Without effect where it has no clock.
+    pub fn measure(&mut self) {
+        self.clock = Clock::of(&self.open.device);
+    }
+
+    /// Seconds that all sweeps have taken on the device since [`Self::measure`]; none where nothing is measured.
+    pub fn seconds(&self) -> Option<f64> {
+        self.clock.as_ref().map(|clock| clock.seconds)
     }
 
     /// What was asked of the device so far.
@@ -403,7 +423,7 @@ fn layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
         visibility: wgpu::ShaderStages::COMPUTE,
         ty: wgpu::BindingType::Buffer {
             ty,
-            has_dynamic_offset: false,
+            has_dynamic_offset: binding == 0,
             min_binding_size: std::num::NonZeroU64::new(size),
         },
         count: None,
@@ -415,25 +435,36 @@ fn layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(SHADER), entries: &entries })
 }
 
-/// The pipeline of the shader, for blocks that may have patches or cannot.
-fn pipeline(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, patches: bool) -> wgpu::ComputePipeline {
+/// What the shader of a run sweeps.
+fn sweeping(settings: &SolveSettings, run: &Run) -> Sweeping {
+    match run.small {
+        None => Sweeping::Any { patches: settings.law == FrictionLaw::Patch },
+        Some(contact_count) => {
+            Sweeping::Small { law: solver::Header::new(BlockSize::default(), settings).law, contact_count }
+        }
+    }
+}
+
+/// The pipeline of a shader.
+fn pipeline(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, sweeping: Sweeping) -> wgpu::ComputePipeline {
+    let (source, constants) = match sweeping {
+        Sweeping::Any { patches } => (Cow::Borrowed(SOURCE), vec![(PATCHES, f64::from(u8::from(patches)))]),
+        Sweeping::Small { law, contact_count } => (Cow::Owned(small_source(law, contact_count)), Vec::new()),
+    };
     let label = Some(SHADER);
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label,
         bind_group_layouts: &[Some(layout)],
         immediate_size: 0,
     });
-    let source = wgpu::ShaderSource::Wgsl(SOURCE.into());
+    let source = wgpu::ShaderSource::Wgsl(source);
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label, source });
     device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label,
         layout: Some(&pipeline_layout),
         module: &module,
         entry_point: Some(SHADER),
-        compilation_options: wgpu::PipelineCompilationOptions {
-            constants: &[(PATCHES, f64::from(u8::from(patches)))],
-            ..Default::default()
-        },
+        compilation_options: wgpu::PipelineCompilationOptions { constants: &constants, ..Default::default() },
         cache: None,
     })
 }

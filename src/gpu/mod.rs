@@ -4,19 +4,24 @@
 //! Batch ─► chunks that fit one binding ─► upload W, b, μ, bounds ─► λ₀ ─► sweeps of the velocity problem ─► read back λ and report
 //!                                                                   λ₀ ─► sweeps of the position problem ─► read back λ and report
 //! ```
-//! One dispatch covers the blocks of all sizes; each runs its own sweeps, looks at its residual and leaves when it is done. Long solves take several, see [`LOOP_BUDGET`].
+//! One dispatch covers the blocks of all sizes, but for those of up to [`SMALL`] contacts and nothing else: of each such size is a shader of its own, in which W lies in registers. Each block runs its
+//! own sweeps, looks at its residual and leaves when it is done. Long solves take several dispatches, see [`LOOP_BUDGET`].
 //! wgpu appears in this module only.
 
 mod bisect;
 mod buffers;
 mod chain;
+mod clock;
 mod device;
+mod limits;
 mod shader;
+mod small;
 mod solve;
 
 pub use crate::solver::DeviceChoice;
 pub use buffers::{Header, Tile};
-pub(crate) use chain::{Chain, Dispatch, Kernel};
+pub(crate) use chain::{Arrived, Chain, Dispatch, Kernel};
 pub use device::{Device, DeviceInfo, DeviceKind, Gpu, list_devices};
 pub use shader::{Array, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
+pub use small::{SMALL, small_source};
 pub use solve::GpuReport;

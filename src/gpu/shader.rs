@@ -16,7 +16,12 @@ pub const SHADER: &str = "sweeps";
 /// Name of the shader's constant that says whether blocks may have patches.
 pub const PATCHES: &str = "patches";
 
-/// WGSL: what is shared, the parts, and the stage.
+/// Parts that all shaders of the solver share.
+pub(super) const COMMON: &str = include_str!("../../shaders/common.wgsl");
+pub(super) const NUMBERS: &str = include_str!("../../shaders/numbers.wgsl");
+pub(super) const WARM_START: &str = include_str!("../../shaders/warm_start.wgsl");
+
+/// WGSL for blocks of all sizes: what is shared, the parts, and the stage.
 pub const SOURCE: &str = concat!(
     include_str!("../../shaders/common.wgsl"),
     include_str!("../../shaders/numbers.wgsl"),

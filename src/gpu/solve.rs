@@ -3,10 +3,13 @@
 use rayon::prelude::*;
 
 use super::buffers::{Chunk, Slot, fits, patches_under};
+use super::chain::fetch;
+use super::clock::{Clock, TICK_BYTES};
 use super::device::{Device, Gpu};
 use crate::error::{Error, Result};
 use crate::lane::{F32x16, Level};
 use crate::solver::{Batch, BlockSize, DeviceWork, SolveSettings, Tiles, Which, begin_sweeps, solve_tiles};
+use crate::waiting::now;
 
 /// Most dispatches over a chunk in one submission, so that no watchdog ends it.
 const MOST_DISPATCHES: u32 = 8;
@@ -61,7 +64,6 @@ impl Gpu {
     /// As [`Gpu::solve`].
     pub(crate) fn load(&mut self, all: &mut [Tiles<'_, F32x16>], settings: &SolveSettings) -> Result<Option<String>> {
         settings.validate()?;
-        self.choose_pipeline(settings.law);
         let mut note = None;
         for tiles in all.iter_mut().filter(|tiles| tiles.count() > 0) {
             let rows = tiles.size.row_count();
@@ -78,6 +80,7 @@ impl Gpu {
             note = Some(format!("blocks of {rows} rows are too large for the device and were solved on the CPU"));
         }
         self.chunks = Chunk::cut(all, settings, self.binding_bytes);
+        self.choose_shaders(settings);
         for (k, chunk) in self.chunks.iter().enumerate() {
             if self.slots.get(k).is_none_or(|slot| !slot.holds(chunk)) {
                 self.slots.truncate(k);
@@ -119,13 +122,24 @@ impl Gpu {
                 return Ok(());
             }
             let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: None,
+                timestamp_writes: self.clock.as_ref().map(Clock::writes),
+            });
             for &k in &waiting {
                 let chunk = &self.chunks[k];
                 let wanted = if done[k] == 0 { chunk.dispatches } else { chunk.most_dispatches - done[k] };
                 let dispatches = wanted.clamp(1, MOST_DISPATCHES);
-                self.slots[k].record(&mut encoder, self.pipeline(), chunk, which, dispatches);
+                let now = done[k]..done[k] + dispatches;
+                self.work.dispatches += self.slots[k].record(&mut pass, &self.shaders[k], chunk, which, now);
                 done[k] += dispatches;
-                self.work.dispatches += u64::from(dispatches);
+            }
+            drop(pass);
+            for &k in &waiting {
+                self.slots[k].record_back(&mut encoder, &self.chunks[k]);
+            }
+            if let Some(clock) = &self.clock {
+                clock.resolve(&mut encoder);
             }
             self.queue.submit([encoder.finish()]);
             for &k in &waiting {
@@ -133,6 +147,11 @@ impl Gpu {
             }
             self.work.waits += 1;
             self.checked(Device::wait)?;
+            if let Some(mut clock) = self.clock.take() {
+                let ticks = self.checked(|device| now(fetch::<u64>(device, &clock.ticks, 0, TICK_BYTES)))?;
+                clock.add(&self.queue, &ticks);
+                self.clock = Some(clock);
+            }
             for &k in &waiting {
                 let read = self.slots[k].read(&self.chunks[k], all, which);
                 self.work.bytes_down += self.checked(|_| read)?;

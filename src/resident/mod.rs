@@ -37,7 +37,7 @@ mod twin_newton;
 mod twin_patches;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
+use crate::gpu::{Arrived, Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
 use crate::report::WorldReport;
 use crate::solver::{DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision};
@@ -104,7 +104,7 @@ pub(crate) struct Answer {
     stride: usize,
     outcome: usize,
     /// q, v and what came of it, or what came of it and quantities, shape `[component][stride]`.
-    numbers: Vec<f32>,
+    numbers: Arrived,
 }
 
 /// What the device tells of a world after some substeps.
@@ -483,9 +483,9 @@ impl Answer {
     pub fn done(&self) -> &[f32] {
         self.column(self.outcome + layout::DONE)
     }
-    /// Whether the `i`-th world halted.
-    pub fn has_halted(&self, i: usize) -> bool {
-        self.column(self.outcome + layout::HALT)[i] != 0.0
+    /// Why the worlds halted, 0 where they did not, shape \[world\].
+    pub fn why_halted(&self) -> &[f32] {
+        self.column(self.outcome + layout::HALT)
     }
     /// What became of the `i`-th world.
     pub fn outcome(&self, i: usize) -> Outcome {

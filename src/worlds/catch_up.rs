@@ -69,6 +69,20 @@ fn state_number<R: Pack>(q: &[R], v: &[R], [nq, nv]: [usize; 2], k: usize, world
     x.get(world % R::LANES).to_f64() as f32
 }
 
+/// The worlds of which any of the flags, each of shape \[world\], is set: mostly few of very many.
+fn listed(flags: &[&[bool]]) -> Vec<usize> {
+    const TOGETHER: usize = 64;
+    let mut all = Vec::new();
+    let count = flags.iter().map(|flags| flags.len()).min().unwrap_or(0);
+    for first in (0..count).step_by(TOGETHER) {
+        let end = count.min(first + TOGETHER);
+        if flags.iter().any(|flags| flags[first..end].contains(&true)) {
+            all.extend((first..end).filter(|world| flags.iter().any(|flags| flags[*world])));
+        }
+    }
+    all
+}
+
 /// Tiles that a thread takes in at a time.
 const TAKEN_IN: usize = 64;
 
@@ -86,12 +100,19 @@ fn take_in_part<R: Pack>(
     let tiles = reports.len().div_ceil(R::LANES);
     let [nq, nv] = [q.len() / tiles, v.len() / tiles];
     let brought = if answer.has_state { [nq, nv] } else { [0; 2] };
+    // a world that never began stays as the host has it, to the bit
+    let changed: Vec<bool> = done.iter().zip(&*behind).map(|(done, behind)| *done > 0.0 || *behind).collect();
+    let number = |x: f32| R::Scalar::from_f64(f64::from(x));
     for (components, start, state) in [(brought[0], 0, q), (brought[1], nq, v)] {
         for k in 0..components {
-            for (i, x) in answer.column(start + k)[worlds.clone()].iter().enumerate() {
-                // a world that never began stays as the host has it, to the bit
-                if done[i] > 0.0 || behind[i] {
-                    state[i / R::LANES * components + k].set(i % R::LANES, R::Scalar::from_f64(f64::from(*x)));
+            let column = answer.column(start + k)[worlds.clone()].chunks(R::LANES);
+            for ((tile, x), changed) in state.chunks_exact_mut(components).zip(column).zip(changed.chunks(R::LANES)) {
+                let lanes = tile[k].lanes_mut();
+                if changed.contains(&false) {
+                    let some = lanes.iter_mut().zip(x).zip(changed).filter(|(_, changed)| **changed);
+                    some.for_each(|((lane, x), _)| *lane = number(*x));
+                } else {
+                    lanes.iter_mut().zip(x).for_each(|(lane, x)| *lane = number(*x));
                 }
             }
         }
@@ -116,9 +137,10 @@ impl<R: Pack> OnDevice<R> {
         let can_grow = resident.can_grow();
         let mut halted = Halted::default();
         for answer in &answers {
-            for (i, world) in answer.worlds.clone().enumerate().filter(|(i, _)| answer.has_halted(*i)) {
+            let why = answer.why_halted();
+            for (i, _) in why.iter().enumerate().filter(|(_, why)| **why != 0.0) {
                 let outcome = answer.outcome(i);
-                halted.steps.push((outcome.report.steps, world));
+                halted.steps.push((outcome.report.steps, answer.worlds.start + i));
                 halted.crowded |= outcome.no_room && can_grow;
             }
         }
@@ -248,16 +270,19 @@ impl<R: Pack> Core<R> {
         let stays = |world: usize| {
             call.see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
         };
-        let stays: Vec<bool> = (0..self.reports.len()).map(stays).collect();
-        self.fetch(on, &mut resident, &stays)?;
-        let stays = |world: usize| stays[world];
+        let may = call.see.is_some() || !unknown.is_empty() || self.watched.iter().any(Option::is_some);
+        let mut stays_here = vec![false; self.reports.len()];
+        if may {
+            stays_here.iter_mut().enumerate().for_each(|(world, it)| *it = stays(world));
+        }
+        self.fetch(on, &mut resident, &stays_here)?;
+        let stays = |world: usize| stays_here[world];
         let (q, v) = (&self.q, &self.v);
         let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
         let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
-        let all = 0..self.reports.len();
         // what the CPU stepped last
-        let back: Vec<usize> = all.clone().filter(|world| on.here[*world] && !stays(*world)).collect();
-        if back.len() == all.len() {
+        let back: Vec<usize> = listed(&[&on.here]).into_iter().filter(|world| !stays(*world)).collect();
+        if back.len() == self.reports.len() {
             resident.write_memory(memory);
         } else {
             resident.write_worlds(&back, number, memory)?;
@@ -265,7 +290,7 @@ impl<R: Pack> Core<R> {
                 on.news[*world] = false;
             }
         }
-        let told: Vec<usize> = all.filter(|w| on.news[*w] || on.forgets[*w] || stays(*w)).collect();
+        let told = listed(&[&on.news, &on.forgets, &stays_here]);
         let knows_all = !on.brought.behind.contains(&true);
         resident.begin(&told, knows_all, number, stays, |world| on.forgets[world])?;
         // a browser has no moment to read a clock at
@@ -295,7 +320,7 @@ impl<R: Pack> Core<R> {
         let told = |world: &usize| {
             on.brought.behind[*world] && (stays[*world] || on.forgets[*world] || on.here[*world] || on.news[*world])
         };
-        let asked: Vec<usize> = (0..stays.len()).filter(told).collect();
+        let asked: Vec<usize> = listed(&[&on.brought.behind]).into_iter().filter(told).collect();
         let mut states = Vec::new();
         if 2 * asked.len() <= stays.len() {
             now(resident.read_worlds(&asked, true, |world, state, _| states.push((world, state))))?;
