@@ -16,7 +16,7 @@ const LARGE: usize = 1 << 24;
 /// Times that a limit is measured; the best counts.
 const TRIES: usize = 5;
 
-/// The most that one thread can do while all work, or a device ([`measured_limits`](crate::gpu::Device::measured_limits)).
+/// The most that one thread can do while all work, or a device (`gpu::Device::measured_limits`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Floating-point operations in f32 lanes, fused multiply-adds from registers as two, 1/s.

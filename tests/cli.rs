@@ -484,6 +484,32 @@ fn compare_holds_a_device_against_the_cpu() {
 }
 
 #[test]
+#[cfg(feature = "gpu")]
+fn how_fast_a_device_is_stands_beside_what_it_can_do() {
+    let problem = r#"{"format": "delassus-lcp/1", "name": "a foot", "kind": "fc3d", "source": "made up", "licence": "none needed", "n": 3, "nc": 1, "d": 3,
+        "M": {"fmt": "dense", "rows": 3, "cols": 3, "data": [2, 0.5, 0, 0.5, 1, 0, 0, 0, 1]}, "q": [-1, 0.2, -0.9], "mu": [0.5]}"#;
+    let path = file("copies", "p.jsonl", &problem.replace('\n', " "));
+    assert!(refused(&format!("solve {path} --copies 2"), 1).contains("--backend gpu"));
+    assert!(refused(&format!("solve {path} --backend gpu --copies 0"), 2).contains("copies"));
+    if delassus::gpu::list_devices().is_empty() {
+        assert!(std::env::var("DELASSUS_REQUIRE_GPU").map_or(true, |v| v.is_empty() || v == "0"), "no device");
+        return;
+    }
+    let lines = json_lines(&good(&format!("solve {path} --backend gpu --device 0 --copies 40 --json")));
+    let [answer, speed] = &lines[..] else { panic!("an answer and a speed: {lines:?}") };
+    assert_eq!((&answer["status"], &speed["problems"], &speed["solved"]), (&"solved".into(), &40.into(), &40.into()));
+    let number = |key: &str| speed[key].as_f64().unwrap();
+    assert!(number("sweeps") >= 40.0 && number("seconds") > 0.0 && number("limit") > 1e8, "{speed}");
+    // nine multiply-adds a product, and what the law of a contact asks for besides
+    assert!(number("products") >= 18.0 * number("sweeps") && number("operations") > number("products"), "{speed}");
+    assert!(good(&format!("solve {path} --backend gpu --device 0 --copies 40")).contains("million problems/s"));
+    let arguments = "bench m/hopper.xml --backend gpu --device 0 --worlds 8 --steps 2 --warm-up 1";
+    let o = json(&format!("{arguments} --json"));
+    assert!(o["operations"]["free_motion"].as_f64().unwrap() > 1e3, "{o}");
+    assert!(o["operations"].as_object().unwrap().len() == 9 && o["limit"]["gflops"].as_f64().unwrap() > 0.1, "{o}");
+}
+
+#[test]
 fn bench_prints_speed_beside_the_residual() {
     let arguments = "bench m/hopper.xml m/ant.xml --batches 16,32 --precisions f32,f64 --steps 5 --warm-up 5";
     let lines = json_lines(&good(&format!("{arguments} --json")));

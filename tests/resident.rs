@@ -376,26 +376,29 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     };
     // numbers of 4 bytes: control up; q, v and the report down
     let (control, down) = (4 * (count * model.nu()) as u64, 4 * (count * (model.nq() + model.nv() + 11)) as u64);
-    assert_eq!(asked(&mut worlds), (30, 1, control, down));
+    // and once a substep and at the end 256 places for worlds that halt: the list, and of each q, v, the report, impulses of two limits a joint, how many contacts it remembers, and those
+    let look = 4 * 256 * (1 + model.nq() + model.nv() + 11 + 2 * model.nu() + 1 + 16 * 5) as u64;
+    let looked = down + 4 * look;
+    assert_eq!(asked(&mut worlds), (38, 1, control, looked));
     // what has not changed is there, and what is drawn is drawn there: a seed, the first world and the laws go up
-    for (draw, dispatches, up) in [(false, 10, 0), (true, 11, 4 * (6 + 3 * model.nu()) as u64), (false, 10, 0)] {
+    for (draw, dispatches, up) in [(false, 14, 0), (true, 15, 4 * (6 + 3 * model.nu()) as u64), (false, 14, 0)] {
         if draw {
             worlds.draw_control(7);
         }
         let before = worlds.device_work().expect("a device");
         assert!(worlds.step(1).expect("a step").iter().all(|r| !r.halted));
         let work = worlds.device_work().expect("a device").since(before);
-        assert_eq!((work.dispatches, work.waits, work.bytes_up, work.bytes_down), (dispatches, 1, up, down));
+        assert_eq!((work.dispatches, work.waits, work.bytes_up, work.bytes_down), (dispatches, 1, up, down + 2 * look));
     }
     // worlds that start anew are moved together, 256 at a time, with their place in the list
     worlds.reset(Mask::List(&[7, 900, 2000]), 1).expect("a reset");
     let few = 4 * 256 * (1 + model.nq() + model.nv() + 11) as u64;
-    assert_eq!(asked(&mut worlds), (31, 1, control + few, down));
+    assert_eq!(asked(&mut worlds), (39, 1, control + few, looked));
     worlds.external_force_mut()[0] = 1.0;
-    assert_eq!(asked(&mut worlds), (30, 1, control + 4 * (count * model.nv()) as u64, down));
+    assert_eq!(asked(&mut worlds), (38, 1, control + 4 * (count * model.nv()) as u64, looked));
     worlds.reset(Mask::All, 1).expect("a reset");
     let all = down + 4 * (count * model.nv()) as u64;
-    assert_eq!(asked(&mut worlds), (30, 1, control + all, down));
+    assert_eq!(asked(&mut worlds), (38, 1, control + all, looked));
     // those that the CPU steps are told that they stay; what they remember goes nowhere, until they are the device's again
     worlds.feel_contacts(true);
     worlds.step(1).expect("a step");
@@ -404,11 +407,11 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
         let before = worlds.device_work().expect("a device");
         assert!(worlds.step(1).expect("a step").iter().all(|r| r.halted));
         let work = worlds.device_work().expect("a device").since(before);
-        assert_eq!((work.waits, work.bytes_up, work.bytes_down), (1, control + down, down));
+        assert_eq!((work.waits, work.bytes_up, work.bytes_down), (1, control + down, down + 2 * look));
     }
     worlds.feel_contacts(false);
     assert!(asked(&mut worlds).2 > control + down);
-    assert_eq!(asked(&mut worlds), (30, 1, control, down));
+    assert_eq!(asked(&mut worlds), (38, 1, control, looked));
 }
 
 /// Drawn on the device or written down by the host, for worlds of several workgroups, for those that the CPU steps, late or not.

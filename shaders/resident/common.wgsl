@@ -15,8 +15,8 @@ struct Header {
 @group(0) @binding(4) var<storage, read_write> contact: array<f32>;
 @group(0) @binding(5) var<storage, read_write> rows: array<f32>;
 @group(0) @binding(6) var<storage, read> tables: array<f32>;
-// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another.
-@group(0) @binding(8) var<storage, read_write> listed: array<atomic<u32>, 2>;
+// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another. And how many `look` has found.
+@group(0) @binding(8) var<storage, read_write> listed: array<atomic<u32>, 3>;
 
 // Whether there is such a world, and it has not halted.
 fn runs(w: u32) -> bool {

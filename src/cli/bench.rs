@@ -99,12 +99,12 @@ struct Measurement {
     device_work: Option<DeviceStep>,
     /// Time of every shader on the device, µs a world-step; backend gpu only.
     shaders_us: BTreeMap<String, f64>,
-    /// Floating-point operations of one world by stage, a world-step; none in f64.
-    operations: Option<BTreeMap<&'static str, f64>>,
-    /// What one thread can do at most.
+    /// Floating-point operations of one world by stage, a world-step, those of shaders as their twins count them; none in f64.
+    operations: Option<BTreeMap<String, f64>>,
+    /// What one thread can do at most, or the device on the backend gpu.
     limit: MachineLimits,
     /// Share of that limit by stage, and `all`: operations, and bytes of state.
-    share_of_limit: Option<BTreeMap<&'static str, f64>>,
+    share_of_limit: Option<BTreeMap<String, f64>>,
     share_of_bandwidth: f64,
     bytes_per_world: usize,
     /// What there is to know about the model, the start and the backend.
@@ -134,11 +134,29 @@ impl DeviceStep {
     }
 }
 
-/// What one thread can do at most while all work, see [`delassus::machine`].
+/// What one thread can do at most while all work, or a device, see [`delassus::machine`].
 #[derive(Clone, Copy, Serialize)]
 struct MachineLimits {
     gflops: f64,
     gigabytes_per_second: f64,
+}
+
+impl From<Limits> for MachineLimits {
+    fn from(Limits { operations, bytes }: Limits) -> Self {
+        Self { gflops: 1e-9 * operations, gigabytes_per_second: 1e-9 * bytes }
+    }
+}
+
+/// What the device of the backend gpu can do.
+#[cfg(feature = "gpu")]
+fn device_limits(a: &Arguments) -> Outcome<MachineLimits> {
+    Ok(delassus::gpu::Device::new(&super::options::device(a.step.device.as_deref()))?.measured_limits()?.into())
+}
+
+/// Without the feature `gpu` there is none.
+#[cfg(not(feature = "gpu"))]
+fn device_limits(_: &Arguments) -> Outcome<MachineLimits> {
+    Err(Failure::Other(NO_GPU.into()))
 }
 
 /// Steps that are measured.
@@ -147,17 +165,24 @@ const STEPS: u64 = 200;
 const TIMED: u64 = 50;
 /// Worlds whose operations are counted, the first ones of the batch.
 const COUNTED: usize = 32;
+/// What a build without the feature `gpu` says.
+#[cfg(not(feature = "gpu"))]
+const NO_GPU: &str = "backend gpu: this build has no GPU support (feature `gpu`); use --backend cpu";
+/// Steps whose operations twins count.
+#[cfg(feature = "gpu")]
+const COUNTED_STEPS: u64 = 10;
 
 /// Measures and prints.
 pub fn run(a: &Arguments) -> Outcome {
     let (mut all, mut outcome) = (Vec::new(), Ok(()));
-    let Limits { operations, bytes } = limits(a.step.threads.map(|count| count as usize));
-    let limit = MachineLimits { gflops: 1e-9 * operations, gigabytes_per_second: 1e-9 * bytes };
+    let limit = MachineLimits::from(limits(a.step.threads.map(|count| count as usize)));
+    let of_device = if a.backend.contains(&Backend::Gpu) { device_limits(a)? } else { limit };
     for path in &a.models {
         let model = Model::from_mjcf_file(path)?;
         for &worlds in &a.worlds {
             for &backend in &a.backend {
                 for &precision in &a.precision {
+                    let limit = if backend == Backend::Gpu { of_device } else { limit };
                     let (m, finite) = measure(a, &model, Batch { worlds, backend, precision }, limit)?;
                     if a.json {
                         say_json(&m)?;
@@ -209,20 +234,34 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
     let times = run.worlds.stage_times();
     let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
     // in f64 the sweeps are others
-    let counted = if batch.precision == Precision::F32 && on_cpu { Some(count(a, model, batch)?) } else { None };
-    let share_of_limit = counted.map(|counted| {
-        let share =
-            |operations: f64, seconds: f64| operations * world_steps / seconds.max(1e-12) / (1e9 * limit.gflops);
-        let mut shares: BTreeMap<_, _> =
-            Stage::ALL.iter().map(|&s| (s.name(), share(counted[s as usize], times.of(s)))).collect();
-        shares.insert("all", share(counted.iter().sum(), times.seconds.iter().sum()));
+    let mut operations: Option<BTreeMap<String, f64>> = match batch.precision {
+        Precision::F32 if on_cpu => Some(count(a, model, batch)?),
+        Precision::F32 => count_on_device(a, model, batch)?,
+        Precision::F64 => None,
+    };
+    // seconds of each of them a world-step
+    let mut busy: BTreeMap<String, f64> = BTreeMap::new();
+    if on_cpu {
+        busy.extend(Stage::ALL.iter().map(|&s| (s.name().to_owned(), times.of(s) / world_steps)));
+    }
+    for (name, seconds) in run.worlds.shader_times() {
+        let name = if name.starts_with("free_motion") { "free_motion".to_owned() } else { name };
+        *busy.entry(name).or_default() += seconds / timed_world_steps;
+    }
+    let all: f64 = busy.values().sum();
+    // a device without a clock tells no time
+    operations = operations.filter(|_| all > 0.0);
+    let share_of_limit = operations.as_ref().map(|operations| {
+        let share = |operations: f64, seconds: f64| operations / seconds.max(1e-15) / (1e9 * limit.gflops);
+        let each = operations.iter().filter_map(|(name, n)| Some((name.clone(), share(*n, *busy.get(name)?))));
+        let mut shares: BTreeMap<_, _> = each.collect();
+        shares.insert("all".into(), share(operations.values().sum(), all));
         shares
     });
     // every world is read and written once a step
-    let busy = if on_cpu { times.seconds.iter().sum() } else { seconds };
-    let moved = 2.0 * bytes_per_world as f64 * world_steps / busy;
+    let moved = 2.0 * bytes_per_world as f64 / if all > 0.0 { all } else { seconds / world_steps };
     let measurement = Measurement {
-        operations: counted.map(|counted| Stage::ALL.iter().map(|&s| (s.name(), counted[s as usize])).collect()),
+        operations,
         limit,
         share_of_limit,
         share_of_bandwidth: moved / (1e9 * limit.gigabytes_per_second),
@@ -255,7 +294,7 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
 }
 
 /// Floating-point operations of one world by stage, a world-step: the first worlds of the batch through the same steps in a number type that counts.
-fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<[f64; Stage::ALL.len()]> {
+fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<BTreeMap<String, f64>> {
     let worlds = Worlds::counting(model, COUNTED, a.step.settings(batch))?;
     let mut run = Run::of(worlds, &a.step, STEPS)?;
     run.substeps = a.substeps;
@@ -267,7 +306,33 @@ fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<[f64; Stage::ALL
         run.step(None)?;
     }
     let world_steps = run.steps as f64 * f64::from(a.substeps) * COUNTED as f64;
-    Ok(run.worlds.stage_times().operations.map(|n| n as f64 / world_steps))
+    let counted = run.worlds.stage_times().operations;
+    Ok(Stage::ALL.iter().map(|&s| (s.name().to_owned(), counted[s as usize] as f64 / world_steps)).collect())
+}
+
+/// The same of the shaders of a step, by the twins of some steps; none where they are not compared.
+#[cfg(feature = "gpu")]
+fn count_on_device(a: &Arguments, model: &Model, batch: Batch) -> Outcome<Option<BTreeMap<String, f64>>> {
+    let mut run = Run::new(model, Batch { worlds: COUNTED as u64, ..batch }, &a.step, STEPS)?;
+    run.substeps = a.substeps;
+    for _ in 0..a.warm_up.max(1) {
+        run.step(None)?;
+    }
+    let mut counted: BTreeMap<String, f64> = BTreeMap::new();
+    for _ in 0..COUNTED_STEPS {
+        for stage in run.worlds.beside_twins()? {
+            *counted.entry(stage.stage).or_default() +=
+                stage.operations as f64 / (COUNTED as u64 * COUNTED_STEPS) as f64;
+        }
+        run.step(None)?;
+    }
+    Ok(Some(counted).filter(|counted| !counted.is_empty()))
+}
+
+/// Without the feature `gpu` there are no shaders.
+#[cfg(not(feature = "gpu"))]
+fn count_on_device(_: &Arguments, _: &Model, _: Batch) -> Outcome<Option<BTreeMap<String, f64>>> {
+    Err(Failure::Other(NO_GPU.into()))
 }
 
 fn print(all: &[Measurement]) -> Outcome {
@@ -334,14 +399,30 @@ fn print(all: &[Measurement]) -> Outcome {
         say(format!("{}, {} worlds: device time by shader, µs a world-step", m.model, m.worlds))?;
         say(table(["shader", "µs"], m.shaders_us.iter().map(|(name, us)| [name.clone(), format!("{us:.4}")])))?;
     }
-    let limit = first.limit;
+    for (m, shares) in all.iter().filter(|m| m.backend == "gpu").filter_map(|m| Some((m, m.share_of_limit.as_ref()?))) {
+        say(format!(
+            "{}, {} worlds: operations a world-step (k), as twins count them, and their share of what the device can do, {:.0} GFLOP/s; bytes of state: {} of {:.0} GB/s",
+            m.model,
+            m.worlds,
+            m.limit.gflops,
+            percent(m.share_of_bandwidth),
+            m.limit.gigabytes_per_second
+        ))?;
+        let all = m.operations.iter().flatten();
+        let rows = all.map(|(name, n)| [name.clone(), format!("{:.2}", 1e-3 * n), percent(shares[name])]);
+        say(table(
+            ["shader", "operations", "share"],
+            rows.chain([["all".into(), String::new(), percent(shares["all"])]]),
+        ))?;
+    }
+    let Some(first) = all.iter().find(|m| m.backend != "gpu") else { return Ok(()) };
     say(format!(
         "operations a world-step (k) and their share of what a thread can do, {:.0} GFLOP/s; bytes of state, of {:.1} GB/s",
-        limit.gflops, limit.gigabytes_per_second
+        first.limit.gflops, first.limit.gigabytes_per_second
     ))?;
     say(table(
         ["model", "worlds", "free motion", "collide", "rows", "assemble", "solve", "finish", "all", "bytes"],
-        all.iter().map(|m| {
+        all.iter().filter(|m| m.backend != "gpu").map(|m| {
             let share = |name: &str| match (&m.operations, &m.share_of_limit) {
                 (Some(n), Some(share)) => {
                     let n = if name == "all" { n.values().sum() } else { n[name] };

@@ -174,9 +174,9 @@ pub fn run(a: &Arguments) -> Outcome {
         }),
     ))?;
     for s in &speeds {
-        let share = |x: f64, of: f64| percent(x / of);
+        let rate = |x: f64| format!("{:.2} TFLOP/s ({})", 1e-12 * x / s.seconds, percent(x / s.seconds / s.limit));
         say(format!(
-            "{}, {} problems under the law {}, {} solved: {} sweeps in {:.3} ms on {}, {:.1} million problems/s; of products with W alone {:.2} TFLOP/s, {} of the {:.1} that it can do",
+            "{}, {} problems under the law {}, {} solved: {} sweeps in {:.3} ms on {}, {:.1} million problems/s; {}, products with W alone {}, of {:.1} TFLOP/s that it can do",
             s.solver,
             grouped(s.problems),
             s.law,
@@ -185,8 +185,8 @@ pub fn run(a: &Arguments) -> Outcome {
             1e3 * s.seconds,
             s.device,
             1e-6 * s.problems as f64 / s.seconds,
-            1e-12 * s.operations / s.seconds,
-            share(s.operations / s.seconds, s.limit),
+            s.operations.map_or("-".into(), rate),
+            rate(s.products),
             1e-12 * s.limit,
         ))?;
     }
@@ -205,8 +205,10 @@ struct Speed {
     sweeps: u64,
     /// On the device, s; wall time where it has no clock, with what goes there and back.
     seconds: f64,
-    /// Floating-point operations of the products with W, two a multiply-add: one product a sweep, one a look at the residual.
-    operations: f64,
+    /// Floating-point operations of all sweeps and looks at the residual, a multiply-add as two: of problems of contacts alone. None where there are others, or under another law.
+    operations: Option<f64>,
+    /// Those of the products with W of all problems: one a sweep, one a look.
+    products: f64,
     /// Operations that the device can do, 1/s.
     limit: f64,
 }
@@ -233,8 +235,10 @@ fn on_gpu(
     records: &[Record],
     solver: Solver,
 ) -> Outcome<(Vec<Answered>, Vec<Speed>)> {
+    use delassus::gpu::operations_of_block;
     use delassus::lane::F32x16;
-    use delassus::solver::{Algorithm, FrictionLaw, ProblemBatch, SolveSettings, solve_problems};
+    use delassus::lcp::Law;
+    use delassus::solver::{Algorithm, FrictionLaw, LAW_CONE, ProblemBatch, SolveSettings, solve_problems};
     let algorithm = match solver {
         Solver::Auto | Solver::Pgs => Algorithm::Pgs,
         Solver::Jacobi => Algorithm::Jacobi,
@@ -294,8 +298,17 @@ fn on_gpu(
         if a.copies > 1 {
             // of both problems: the first look, and one after so many sweeps
             let looks = |sweeps: usize| 2 + sweeps / settings.check_every.max(1) as usize;
-            let each = problems.iter().zip(&solutions);
-            let products = each.map(|(p, s)| p.rows() * p.rows() * (s.iterations + looks(s.iterations)));
+            let each = || problems.iter().zip(&solutions);
+            let products = each().map(|(p, s)| p.rows() * p.rows() * (s.iterations + looks(s.iterations)));
+            let mut known: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
+            let operations = each().map(|(p, s)| {
+                let cones = p.laws.iter().all(|law| matches!(law, Law::Cone { dimension: 3, .. }));
+                (cones && solver != Solver::Jacobi).then(|| {
+                    let of_block = || operations_of_block(LAW_CONE, p.laws.len());
+                    let [sweep, look] = *known.entry(p.laws.len()).or_insert_with(of_block);
+                    sweep as f64 * s.iterations as f64 + look as f64 * looks(s.iterations) as f64
+                })
+            });
             speeds.push(Speed {
                 device: gpu.info().name.clone(),
                 solver: solver.name(),
@@ -304,7 +317,8 @@ fn on_gpu(
                 solved: solutions.iter().filter(|s| s.status == SolveStatus::Solved).count() as u64,
                 sweeps: solutions.iter().map(|s| s.iterations as u64).sum(),
                 seconds: gpu.seconds().unwrap_or(wall),
-                operations: 2.0 * products.sum::<usize>() as f64,
+                operations: operations.sum(),
+                products: 2.0 * products.sum::<usize>() as f64,
                 limit,
             });
         }

@@ -1,13 +1,12 @@
-//! A chain of shaders over buffers that stay on the device: made once for a model, run once a step.
+//! A chain of shaders over buffers that stay on the device: a step that stays there. Commands are recorded, and go together.
 
-use super::Device;
+use super::arrival::{Arrival, Arrived, fetch};
+use super::device::Device;
 use crate::error::{Error, Result};
 use crate::solver::DeviceWork;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Mutex, PoisonError};
 
 /// Most submissions that are on their way at a time: who submits more waits for the first of them.
 const MOST_IN_FLIGHT: usize = 256;
@@ -44,36 +43,19 @@ struct Set {
     asked: u64,
     /// When they are there.
     arrival: Arrival,
+    /// What was looked at before all was done.
+    looks: Vec<Look>,
 }
 
-/// That a buffer is mapped, or cannot be: awaited.
-#[derive(Debug, Clone, Default)]
-struct Arrival(Arc<Mutex<(bool, Option<Waker>)>>);
-
-impl Arrival {
-    /// Maps the first `bytes` of a buffer.
-    fn of(buffer: &wgpu::Buffer, bytes: u64) -> Self {
-        let arrival = Self::default();
-        let told = arrival.clone();
-        // a failure shows when the numbers are read
-        buffer.map_async(wgpu::MapMode::Read, ..bytes, move |_| {
-            let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
-            told.0 = true;
-            if let Some(waker) = told.1.take() {
-                waker.wake();
-            }
-        });
-        arrival
-    }
-}
-
-impl Future for Arrival {
-    type Output = ();
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.1 = Some(context.waker().clone());
-        if told.0 { Poll::Ready(()) } else { Poll::Pending }
-    }
+/// Numbers on their way back while others are still being computed.
+#[derive(Debug)]
+struct Look {
+    staging: wgpu::Buffer,
+    /// Bytes that were asked for, and not yet read.
+    asked: u64,
+    arrival: Arrival,
+    /// Number of the submission that brings them.
+    submission: u64,
 }
 
 /// The pipelines, and a set of buffers for every part of the worlds. Binding 0 is a uniform, the others are storage.
@@ -87,6 +69,10 @@ pub(crate) struct Chain {
     bytes: u64,
     /// What was submitted and not yet waited for, the first first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
+    /// Submissions that were waited for.
+    landed: u64,
+    /// What is recorded, and goes with the next submission.
+    recorded: Mutex<Option<wgpu::CommandEncoder>>,
     /// What was asked of the device so far.
     work: Mutex<DeviceWork>,
 }
@@ -110,8 +96,8 @@ impl Chain {
         let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some("chain"), entries: &entries };
         let layout = device.device.create_bind_group_layout(&descriptor);
         let pipelines = compiled(&device, &layout, kernels)?;
-        let (sets, in_flight, work) = (Vec::new(), VecDeque::new(), Mutex::default());
-        Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, work })
+        let (sets, in_flight, recorded, work) = (Vec::new(), VecDeque::new(), Mutex::default(), Mutex::default());
+        Ok(Self { device, layout, pipelines, sets, bytes: 0, in_flight, landed: 0, recorded, work })
     }
 
     /// The device in use.
@@ -169,7 +155,8 @@ impl Chain {
         };
         let uniforms: Vec<_> = headers.iter().map(uniform).collect();
         let groups = self.groups(&uniforms, &buffers);
-        self.sets.push(Set { buffers, uniforms, groups, staging, asked: 0, arrival: Arrival::default() });
+        let (asked, arrival, looks) = (0, Arrival::default(), Vec::new());
+        self.sets.push(Set { buffers, uniforms, groups, staging, asked, arrival, looks });
         self.bytes += all;
         self.device.check()?;
         Ok(true)
@@ -231,98 +218,162 @@ impl Chain {
         Ok(true)
     }
 
-    /// Writes to a storage binding (counted from 1) of a set.
+    /// Writes to a storage binding (counted from 1) of a set, after all that was recorded.
     pub fn write(&mut self, set: usize, binding: usize, first: usize, numbers: &[f32]) {
         if !numbers.is_empty() {
+            self.submit();
             let at = (first * size_of::<f32>()) as u64;
             self.device.queue.write_buffer(&self.sets[set].buffers[binding - 1], at, bytemuck::cast_slice(numbers));
             self.count(|work| work.bytes_up += size_of_val(numbers) as u64);
         }
     }
 
-    /// Sets numbers of a storage binding (counted from 1) of a set to zero, after all that was submitted.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn zero(&mut self, set: usize, binding: usize, range: Range<usize>) -> Result<()> {
-        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    /// Sets numbers of a storage binding (counted from 1) of a set to zero.
+    pub fn zero(&mut self, set: usize, binding: usize, range: Range<usize>) {
         let size = size_of::<f32>() as u64;
         let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
-        encoder.clear_buffer(&self.sets[set].buffers[binding - 1], first, Some(bytes));
-        self.submit(encoder)
+        let buffer = self.sets[set].buffers[binding - 1].clone();
+        self.record(|encoder| encoder.clear_buffer(&buffer, first, Some(bytes)));
     }
 
-    /// Copies the first numbers of a storage binding (counted from 1) of a set to another, after all that was submitted.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn copy(&mut self, set: usize, [from, to]: [usize; 2], count: usize) -> Result<()> {
-        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let (buffers, bytes) = (&self.sets[set].buffers, (count * size_of::<f32>()) as u64);
-        encoder.copy_buffer_to_buffer(&buffers[from - 1], 0, &buffers[to - 1], 0, bytes);
-        self.submit(encoder)
+    /// Copies the first numbers of a storage binding (counted from 1) of a set to another.
+    pub fn copy(&mut self, set: usize, [from, to]: [usize; 2], count: usize) {
+        let [from, to] = [from, to].map(|binding| self.sets[set].buffers[binding - 1].clone());
+        let bytes = (count * size_of::<f32>()) as u64;
+        self.record(|encoder| encoder.copy_buffer_to_buffer(&from, 0, &to, 0, bytes));
     }
 
-    /// Runs the kernels one after another, `times` times: a submission for each time, so that none lasts long. Does not wait, but where very many are on their way.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed before, or does not answer.
-    pub fn run(&mut self, set: usize, dispatches: &[Dispatch], times: u32) -> Result<()> {
-        for _ in 0..times {
-            let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    /// Runs the kernels one after another.
+    pub fn run(&mut self, set: usize, dispatches: &[Dispatch]) {
+        self.count(|work| work.dispatches += dispatches.len() as u64);
+        let (groups, pipelines) = (&self.sets[set].groups, &self.pipelines);
+        self.record(|encoder| {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             for dispatch in dispatches {
-                pass.set_bind_group(0, &self.sets[set].groups[dispatch.header], &[]);
-                pass.set_pipeline(&self.pipelines[dispatch.kernel]);
+                pass.set_bind_group(0, &groups[dispatch.header], &[]);
+                pass.set_pipeline(&pipelines[dispatch.kernel]);
                 let [x, y] = dispatch.workgroups;
                 pass.dispatch_workgroups(x, y, 1);
             }
-            drop(pass);
-            self.count(|work| work.dispatches += dispatches.len() as u64);
-            self.submit(encoder)?;
-        }
-        Ok(())
+        });
     }
 
-    /// Submits. Where too many are on their way already, waits for the first of them.
-    fn submit(&mut self, encoder: wgpu::CommandEncoder) -> Result<()> {
-        self.in_flight.push_back(self.device.queue.submit([encoder.finish()]));
-        if self.in_flight.len() > MOST_IN_FLIGHT
-            && let Some(first) = self.in_flight.pop_front()
-        {
-            self.device.wait_for(Some(first))?;
+    /// Records what goes with the next submission.
+    fn record(&self, commands: impl FnOnce(&mut wgpu::CommandEncoder)) {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        commands(recorded.get_or_insert_with(new));
+    }
+
+    /// What was recorded, once.
+    fn recorded(&self) -> Option<wgpu::CommandBuffer> {
+        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        recorded.map(wgpu::CommandEncoder::finish)
+    }
+
+    /// Submits what was recorded; does not wait. No submission may last long.
+    fn submit(&mut self) {
+        if let Some(commands) = self.recorded() {
+            self.in_flight.push_back(self.device.queue.submit([commands]));
         }
-        self.device.check()
+    }
+
+    /// Submits what was recorded, so that what follows is a submission of its own. Waits where very many are on their way.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed before, or does not answer.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.submit();
+        let most = self.landed + self.in_flight.len().saturating_sub(MOST_IN_FLIGHT) as u64;
+        self.wait_until(most)
     }
 
     /// Waits for all that was submitted, one after the other: each has its time.
     fn wait(&mut self) -> Result<()> {
         self.count(|work| work.waits += 1);
-        while let Some(first) = self.in_flight.pop_front() {
+        self.submit();
+        self.wait_until(u64::MAX)
+    }
+
+    /// Waits for so many submissions, counted from the first ever.
+    fn wait_until(&mut self, number: u64) -> Result<()> {
+        while self.landed < number
+            && let Some(first) = self.in_flight.pop_front()
+        {
             self.device.wait_for(Some(first))?;
+            self.landed += 1;
         }
         self.device.check()
     }
 
-    /// Asks for numbers of storage bindings (counted from 1) of a set, as they are after all that was submitted: [`Self::answer`] reads them, one after the other. Does not wait.
+    /// Asks for numbers of storage bindings (counted from 1) of a set, as they are after all that was recorded: [`Self::answer`] reads them, one after the other. Does not wait.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// [`Error::Device`] where the device failed before, or does not answer.
     pub fn ask(&mut self, set: usize, parts: &[(usize, Range<usize>)]) -> Result<()> {
-        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let size = size_of::<f32>() as u64;
-        let Set { buffers, staging, asked, .. } = &mut self.sets[set];
-        *asked = 0;
-        for (binding, range) in parts.iter().filter(|(_, range)| !range.is_empty()) {
-            let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
-            encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, *asked, bytes);
-            *asked += bytes;
-        }
-        let bytes = *asked;
-        self.submit(encoder)?;
+        let Set { buffers, staging, .. } = &self.sets[set];
+        let mut asked = 0;
+        self.record(|encoder| {
+            for (binding, range) in parts.iter().filter(|(_, range)| !range.is_empty()) {
+                let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+                encoder.copy_buffer_to_buffer(&buffers[binding - 1], first, staging, asked, bytes);
+                asked += bytes;
+            }
+        });
+        self.go_on()?;
         let set = &mut self.sets[set];
-        set.arrival = Arrival::of(&set.staging, bytes);
+        (set.asked, set.arrival) = (asked, Arrival::of(&set.staging, asked));
         self.device.check()
+    }
+
+    /// Looks at numbers of a storage binding (counted from 1) of a set, as they are after all that was recorded, while what is recorded later goes on: [`Self::looked`] reads them. `look`: its number; numbers
+    /// are used anew. Does not wait.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn look(&mut self, set: usize, look: usize, binding: usize, range: Range<usize>) -> Result<()> {
+        let size = size_of::<f32>() as u64;
+        let (first, bytes) = (range.start as u64 * size, range.len() as u64 * size);
+        while self.sets[set].looks.len() <= look {
+            let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("look"),
+                size: bytes,
+                usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+            self.sets[set].looks.push(Look { staging, asked: 0, arrival: Arrival::default(), submission: 0 });
+        }
+        let Set { buffers, looks, .. } = &mut self.sets[set];
+        // nobody has read it
+        if std::mem::take(&mut looks[look].asked) > 0 {
+            looks[look].staging.unmap();
+        }
+        let (from, to) = (buffers[binding - 1].clone(), looks[look].staging.clone());
+        self.record(|encoder| encoder.copy_buffer_to_buffer(&from, first, &to, 0, bytes));
+        self.go_on()?;
+        let submission = self.landed + self.in_flight.len() as u64;
+        let look = &mut self.sets[set].looks[look];
+        (look.asked, look.submission, look.arrival) = (bytes, submission, Arrival::of(&look.staging, bytes));
+        Ok(())
+    }
+
+    /// Waits for what a look brings, but not for what was recorded after it; none where nothing was looked at.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device failed meanwhile, or does not answer.
+    pub async fn looked(&mut self, set: usize, look: usize) -> Result<Option<Arrived>> {
+        let Some(Look { asked, submission, .. }) = self.sets[set].looks.get(look).filter(|look| look.asked > 0) else {
+            return Ok(None);
+        };
+        let (asked, submission) = (*asked, *submission);
+        self.wait_until(submission)?;
+        let look = &mut self.sets[set].looks[look];
+        look.asked = 0;
+        look.arrival.clone().await;
+        let arrived = Arrived::new(&self.device, &look.staging, asked)?;
+        self.count(|work| work.bytes_down += asked);
+        Ok(Some(arrived))
     }
 
     /// Waits for all that [`Self::ask`] asked for.
@@ -347,9 +398,9 @@ impl Chain {
         if bytes == 0 {
             return Err(Error::Device(format!("{} was read before", self.device.info().name)));
         }
-        let (view, buffer) = (Some(mapped(&self.device, staging, bytes)?), staging.clone());
+        let arrived = Arrived::new(&self.device, staging, bytes)?;
         self.count(|work| work.bytes_down += bytes);
-        Ok(Arrived { view, buffer })
+        Ok(arrived)
     }
 
     /// Runs the kernels once, each by itself, waits, and tells the seconds that each took on the device; nothing where the device has no clock.
@@ -358,7 +409,8 @@ impl Chain {
     /// [`Error::Device`] where the device failed.
     pub async fn run_timed(&mut self, set: usize, dispatches: &[Dispatch]) -> Result<Vec<f64>> {
         if !self.device.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
-            self.run(set, dispatches, 1)?;
+            self.run(set, dispatches);
+            self.go_on()?;
             return Ok(Vec::new());
         }
         let count = 2 * dispatches.len() as u32;
@@ -389,7 +441,7 @@ impl Chain {
             pass.dispatch_workgroups(x, y, 1);
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
-        self.device.queue.submit([encoder.finish()]);
+        self.device.queue.submit(self.recorded().into_iter().chain([encoder.finish()]));
         let ticks: Vec<u64> = self.fetch(&ticks, 0, u64::from(count) * size_of::<u64>() as u64).await?;
         let second = 1e-9 * f64::from(self.device.queue.get_timestamp_period());
         Ok(ticks.chunks_exact(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 * second).collect())
@@ -414,33 +466,8 @@ impl Chain {
             work.waits += 1;
             work.bytes_down += bytes;
         });
-        fetch(&self.device, buffer, first, bytes).await
+        fetch(&self.device, self.recorded(), buffer, [first, bytes]).await
     }
-}
-
-/// Waits for all that was submitted, and reads `bytes` of a buffer.
-///
-/// # Errors
-/// [`Error::Device`] where the device failed meanwhile, or does not answer.
-pub(super) async fn fetch<T: bytemuck::Pod>(
-    device: &Device,
-    buffer: &wgpu::Buffer,
-    first: u64,
-    bytes: u64,
-) -> Result<Vec<T>> {
-    let staging = device.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("read back"),
-        size: bytes,
-        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    encoder.copy_buffer_to_buffer(buffer, first, &staging, 0, bytes);
-    device.queue.submit([encoder.finish()]);
-    let arrival = Arrival::of(&staging, bytes);
-    device.wait()?;
-    arrival.await;
-    numbers(device, &staging, bytes)
 }
 
 /// Compiles kernels, all at once, but for those that the device has already.
@@ -514,37 +541,4 @@ fn trusted(device: &Device, kernel: &Kernel<'_>) -> wgpu::ShaderModule {
     // becomes one. `resident::proof` pins every place where a shader makes an integer of a number, with the reason why it is in range; the twins do the same steps in Rust, where an index beyond an
     // array is a panic.
     unsafe { device.device.create_shader_module_trusted(descriptor, checks) }
-}
-
-/// What has arrived in a buffer.
-fn numbers<T: bytemuck::Pod>(device: &Device, arrived: &wgpu::Buffer, bytes: u64) -> Result<Vec<T>> {
-    Ok(bytemuck::pod_collect_to_vec(&mapped(device, arrived, bytes)?))
-}
-
-/// The same where it lies.
-fn mapped(device: &Device, arrived: &wgpu::Buffer, bytes: u64) -> Result<wgpu::BufferView> {
-    let view = arrived.get_mapped_range(..bytes);
-    view.map_err(|e| Error::Device(format!("{}: the answer cannot be read: {e}", device.info().name)))
-}
-
-/// Numbers that have arrived, where the device laid them. Goes before more is asked for.
-#[derive(Debug)]
-pub(crate) struct Arrived {
-    /// There until it is dropped.
-    view: Option<wgpu::BufferView>,
-    buffer: wgpu::Buffer,
-}
-
-impl std::ops::Deref for Arrived {
-    type Target = [f32];
-    fn deref(&self) -> &[f32] {
-        self.view.as_ref().map_or(&[], |view| bytemuck::cast_slice(view))
-    }
-}
-
-impl Drop for Arrived {
-    fn drop(&mut self) {
-        self.view = None;
-        self.buffer.unmap();
-    }
 }

@@ -79,8 +79,8 @@ fn seconds_of(chain: &mut Chain, kernel: usize, workgroups: u32) -> Result<f64> 
 fn head() -> String {
     format!(
         "@group(0) @binding(0) var<uniform> header: vec4<u32>;
-@group(0) @binding(1) var<storage, read_write> to: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read_write> from: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> copied: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> numbers: array<vec4<f32>>;
 const ROUNDS = {ROUNDS}u;
 const COPIED = {COPIED}u;
 const WORKGROUP = {WORKGROUP}u;
@@ -101,7 +101,7 @@ fn multiply_adds(@builtin(global_invocation_id) id: vec3<u32>) {{
     let c = vec4<f32>(f32(header.x) * 1e-6);
 {begin}    for (var k = 0u; k < ROUNDS; k++) {{
 {go_on}    }}
-    to[id.x % WORKGROUP] = a{sum};
+    copied[id.x % WORKGROUP] = a{sum};
 }}
 ",
         head()
@@ -115,7 +115,7 @@ fn copy() -> String {
 fn copy(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{
     for (var k = 0u; k < COPIED; k++) {{
         let at = (COPIED * group.x + k) * WORKGROUP + lane;
-        to[at] = from[at];
+        copied[at] = numbers[at];
     }}
 }}
 ",

@@ -8,6 +8,7 @@
 //! own sweeps, looks at its residual and leaves when it is done. Long solves take several dispatches, see [`LOOP_BUDGET`].
 //! wgpu appears in this module only.
 
+mod arrival;
 mod bisect;
 mod buffers;
 mod chain;
@@ -19,9 +20,10 @@ mod small;
 mod solve;
 
 pub use crate::solver::DeviceChoice;
+pub(crate) use arrival::Arrived;
 pub use buffers::{Header, Tile};
-pub(crate) use chain::{Arrived, Chain, Dispatch, Kernel};
+pub(crate) use chain::{Chain, Dispatch, Kernel};
 pub use device::{Device, DeviceInfo, DeviceKind, Gpu, list_devices};
 pub use shader::{Array, LOOP_BUDGET, PATCHES, SHADER, SOURCE, STORAGE_BUFFER_LIMIT, loop_count, sweeps_in_a_dispatch};
-pub use small::{SMALL, small_source};
+pub use small::{SMALL, operations_of_block, small_source};
 pub use solve::GpuReport;

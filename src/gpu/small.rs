@@ -33,6 +33,7 @@ pub fn small_source(law: u32, contact_count: usize) -> String {
         loads("let", &friction, "friction", "contact"),
         loads("var", &impulse, "impulse", "row"),
     ];
+    let keep: Vec<_> = (0..n).map(|i| format!("impulse[b.row + {i}u * LANES] = l{i};\n")).collect();
     let told = |program: &Program, prefix: &str, inputs: &[&[String]], output: &dyn Fn(usize, &str) -> String| {
         let inputs = inputs.concat();
         program.wgsl(&program.whole(), prefix, |i| inputs[i].clone(), output, |_| String::new())
@@ -55,10 +56,19 @@ pub fn small_source(law: u32, contact_count: usize) -> String {
                 _ => format!("finite = finite && is_finite({x});"),
             }),
         )
-        .replace("//{keep}\n", &(0..n).map(|i| format!("impulse[b.row + {i}u * LANES] = l{i};\n")).collect::<String>());
+        .replace("//{keep}\n", &keep.concat());
     // of patches only what others say of them
     let constants = format!("const PATCH_ROWS = {PATCH_ROWS}u;\n");
     [COMMON, &constants, NUMBERS, WARM_START, &text].concat()
+}
+
+/// Floating-point operations of a sweep, and of a look at the residual, over a block of so many contacts under a law, a fused multiply-add as two; of blocks of any size the same formulas. What a sweep
+/// makes of W once is not counted.
+pub fn operations_of_block(law: u32, contact_count: usize) -> [u64; 2] {
+    let n = 3 * contact_count;
+    let sweep = record(n * n + 3 * n + contact_count, |x| sweep(law, contact_count, x));
+    let certify = record(n * n + 2 * n + contact_count, |x| certify(law, contact_count, x));
+    [sweep.operations(), certify.operations()]
 }
 
 /// Cuts `x` into W, shape \[row\]\[row\], and what is left.

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::arrival::fetch;
 use super::buffers::{Chunk, Slot, fits, patches_under};
-use super::chain::fetch;
 use super::clock::{Clock, TICK_BYTES};
 use super::device::{Device, Gpu};
 use crate::error::{Error, Result};
@@ -148,7 +148,7 @@ impl Gpu {
             self.work.waits += 1;
             self.checked(Device::wait)?;
             if let Some(mut clock) = self.clock.take() {
-                let ticks = self.checked(|device| now(fetch::<u64>(device, &clock.ticks, 0, TICK_BYTES)))?;
+                let ticks = self.checked(|device| now(fetch::<u64>(device, None, &clock.ticks, [0, TICK_BYTES])))?;
                 clock.add(&self.queue, &ticks);
                 self.clock = Some(clock);
             }

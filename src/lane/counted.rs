@@ -9,12 +9,18 @@ thread_local! {
 }
 
 /// Operations of `sin_cos_f32`: three fused steps of range reduction, a square, two polynomials.
-const SIN_COS: u64 = 26;
+pub(super) const SIN_COS: u64 = 26;
 
-/// Additions, multiplications, divisions and roots on [`Counted`] numbers by this thread so far; a fused multiply-add counts as two. Comparisons,
+/// Additions, multiplications, divisions and roots on [`Counted`] numbers, and of programs that were evaluated, by this thread so far; a fused multiply-add counts as two. Comparisons,
 /// selections and signs do not count.
 pub(crate) fn operations() -> u64 {
     OPERATIONS.get()
+}
+
+/// Counts operations that are done in f32.
+#[cfg(feature = "gpu")]
+pub(crate) fn count_operations(operations: u64) {
+    OPERATIONS.set(OPERATIONS.get() + operations);
 }
 
 /// An `f32` that counts what is done with it.

@@ -40,6 +40,8 @@ mod recorded;
 pub(crate) use avx2::{Pair, Pair64};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{Wide, Wide64};
+#[cfg(feature = "gpu")]
+pub(crate) use counted::count_operations;
 pub(crate) use counted::{Counted, operations};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use level::HAS_AVX512;

@@ -3,6 +3,7 @@
 //! What is recorded is what the formula does, operation by operation: constants are folded and common parts shared only where no bit changes. So a
 //! [`Program`] evaluated in f32 gives the bits of the formula in f32.
 
+use super::counted::{SIN_COS, count_operations};
 use super::{Mask, Real};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -39,6 +40,18 @@ enum Op {
 impl Op {
     fn is_mask(self) -> bool {
         matches!(self, Self::Less(..) | Self::Bit(_) | Self::And(..) | Self::Or(..) | Self::Not(_))
+    }
+
+    /// As many as [`super::operations`] counts for it.
+    fn operations(self) -> u64 {
+        match self {
+            Self::Add(..) | Self::Sub(..) | Self::Mul(..) | Self::Div(..) | Self::Sqrt(_) => 1,
+            Self::MulAdd(..) => 2,
+            // both come of one function
+            Self::Sin(_) | Self::Cos(_) => SIN_COS / 2,
+            Self::Atan2(..) => SIN_COS,
+            _ => 0,
+        }
     }
 
     fn operands(self) -> ([u32; 3], usize) {
@@ -264,6 +277,8 @@ pub(crate) struct Program {
     ops: Vec<Op>,
     /// Where its results are.
     outputs: Vec<u32>,
+    /// Floating-point operations of all of it.
+    operations: u64,
 }
 
 /// Records `formula` of `inputs` numbers. What it does in vain is left out.
@@ -288,7 +303,8 @@ pub(crate) fn record(inputs: usize, formula: impl FnOnce(&[Recorded]) -> Vec<Rec
         place[k] = kept.len() as u32;
         kept.push(moved(*op, |x| place[x as usize]));
     }
-    Program { ops: kept, outputs: outputs.iter().map(|x| place[*x as usize]).collect() }
+    let operations = kept.iter().map(|op| op.operations()).sum();
+    Program { ops: kept, outputs: outputs.iter().map(|x| place[*x as usize]).collect(), operations }
 }
 
 /// The operation with its operands elsewhere.
@@ -328,14 +344,20 @@ pub(crate) struct Piece {
 }
 
 impl Program {
+    /// Its floating-point operations, a fused multiply-add as two.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
     /// Number of operations.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ops.len()
     }
 
-    /// Does it, in f32.
+    /// Does it, in f32, and counts its operations.
     pub fn evaluate(&self, inputs: &[f32]) -> Vec<f32> {
+        count_operations(self.operations);
         // a mask is 1 or 0
         let mut x: Vec<f32> = Vec::with_capacity(self.ops.len());
         for op in &self.ops {

@@ -3,13 +3,12 @@
 
 use super::layout::{self, FAR, LIST, Layout};
 use super::twin::{Twin, World};
-use super::{Resident, stride};
+use super::{LISTED, Resident, stride};
 use crate::error::Result;
+use crate::lane::operations;
 use crate::step::Plan;
 use std::ops::Range;
 
-/// The binding that says how many worlds are listed; those with a column for every world are the first ones, but for the tables.
-const LISTED: usize = 8;
 /// How far apart two numbers may be that a driver and the twin round otherwise, as a share of the largest of their buffer in that world.
 const SAME: f32 = 1e-4;
 /// The same of what Newton solves, which is z: a step is rounded by 1e-7/δ, which is 1e-3 for its first δ. So rounding decides how many steps a world takes, and impulses that W does not feel.
@@ -30,6 +29,8 @@ pub struct StageComparison {
     pub contacts: usize,
     /// The most steps of Newton that a world took in it.
     pub newton_steps: u32,
+    /// Floating-point operations of all worlds as the twin counts them: those of its formulas and of Newton's products, a fused multiply-add as two. What loops do between them is left out.
+    pub operations: u64,
 }
 
 impl StageComparison {
@@ -82,16 +83,18 @@ impl Resident {
 
     /// A step, every stage beside its twin.
     async fn compared(&mut self, twins: &Twin<'_>) -> Result<Vec<StageComparison>> {
-        self.begin(&[], false, |_, _| 0.0, |_| false, |_| false)?;
+        self.begin(&[], false, |_, _| 0.0, |_| false, |_| false);
         let mut all = Vec::new();
         for (stage, shaders) in grouped(self) {
             let mut told = self.read_buffers(problem(&stage)).await?;
             let before: Vec<f32> = told.iter().map(World::newton_steps).collect();
-            self.run_stages(shaders)?;
+            self.run_stages(shaders);
             let done = self.read_buffers(problem(&stage)).await?;
+            let counted = operations();
             for w in &mut told {
                 twins.run(&stage, w);
             }
+            let operations = operations() - counted;
             let mut differ = Vec::new();
             for (world, (a, b)) in done.iter().zip(&told).enumerate() {
                 let newton = stage.ends_with("newton");
@@ -105,15 +108,16 @@ impl Resident {
             let (listed, contacts) = (done.iter().filter(|w| w.listed).count(), done.iter().map(World::count).sum());
             let newton_steps =
                 done.iter().zip(&before).fold(0.0, |most: f32, (w, b)| most.max(w.newton_steps() - b)) as u32;
-            all.push(StageComparison { stage, worlds: done.len(), differ, listed, contacts, newton_steps });
+            let worlds = done.len();
+            all.push(StageComparison { stage, worlds, differ, listed, contacts, newton_steps, operations });
         }
         Ok(all)
     }
 
     /// Runs some shaders of a step.
-    fn run_stages(&mut self, stages: Range<usize>) -> Result<()> {
+    fn run_stages(&mut self, stages: Range<usize>) {
         let dispatches = self.dispatches(&self.sets[0]);
-        self.chain.run(0, &dispatches[stages], 1)
+        self.chain.run(0, &dispatches[stages]);
     }
 
     /// All buffers of all worlds; `problem`: the one at hand.
@@ -242,7 +246,7 @@ mod tests {
             if k < nq { q[k] as f32 + if scalar(k) { 0.05 * noise } else { 0.0 } } else { 0.2 * noise }
         };
         let all: Vec<usize> = (0..WORLDS).collect();
-        resident.begin(&all, true, start, |_| false, |_| true).expect("a begin");
+        resident.begin(&all, true, start, |_| false, |_| true);
         resident.step(steps).expect("steps");
         now(resident.answers()).expect("answers");
         resident
@@ -401,7 +405,7 @@ mod tests {
         let plan = plan_with("hopper", Integrator::Euler);
         let mut resident = moved(&plan, device, 60);
         let twins = resident.twins(&plan);
-        resident.begin(&[], false, |_, _| 0.0, |_| false, |_| false).expect("a begin");
+        resident.begin(&[], false, |_, _| 0.0, |_| false, |_| false);
         let (start, stages) = (now(resident.read_buffers(0)).expect("buffers"), grouped(&resident));
         let mut ends = Vec::new();
         for first in 0..=stages.len() {
@@ -413,7 +417,7 @@ mod tests {
             }
             resident.write_buffers(&worlds, stages.get(first).map_or(0, |(stage, _)| problem(stage)));
             if let Some((_, shaders)) = stages.get(first) {
-                resident.run_stages(shaders.start..resident.stages.len()).expect("a run");
+                resident.run_stages(shaders.start..resident.stages.len());
             }
             ends.push(now(resident.read_buffers(0)).expect("buffers"));
         }

@@ -201,13 +201,18 @@ fn scalar_row<R: Real>(
     out.extend(y);
 }
 
+/// a · b in [`SUMS`] sums, none of which waits for another: one invocation sweeps a world, and what it waits for is most of its time.
 pub(super) fn dot<R: Real>(a: &[R], b: &[R]) -> R {
-    let mut sum = R::zero();
-    for (a, b) in a.iter().zip(b) {
-        sum = a.mul_add(*b, sum);
+    let count = if a.len() < 2 * SUMS { 1 } else { SUMS };
+    let mut sums = [R::zero(); SUMS];
+    for (k, (a, b)) in a.iter().zip(b).enumerate() {
+        sums[k % count] = a.mul_add(*b, sums[k % count]);
     }
-    sum
+    if count == 1 { sums[0] } else { (sums[0] + sums[1]) + (sums[2] + sums[3]) }
 }
+
+/// Sums of a product of two vectors.
+const SUMS: usize = 4;
 
 /// Two poses of 12 numbers, two times three lengths, threshold, size, margin; shift and reference of both geoms.
 pub(super) const POINT_INPUTS: usize = 2 * 12 + 6 + 3 + 2 * 9;

@@ -524,7 +524,7 @@ impl Layout {
 /// What became of a world in this call: [`HALT`], substeps done, then the worst of them, as [`crate::WorldReport`] has it: residual, floor, overlap, sweeps; contacts and rows of the
 /// last one, contacts found at most.
 pub(super) const OUTCOME_LEN: usize = 11;
-/// Why a world halted, see [`NOT_SOLVED`] and those after it; 0 while it goes on.
+/// Why a world halted, see [`NOT_SOLVED`] and those after it; negative once `look` has listed it; 0 while it goes on.
 pub(super) const HALT: usize = 0;
 pub(super) const DONE: usize = 1;
 pub(super) const RESIDUAL: usize = 2;

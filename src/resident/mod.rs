@@ -17,6 +17,7 @@ mod elimination;
 mod formulas;
 mod jacobi;
 mod layout;
+mod looks;
 mod loops;
 mod memory;
 mod moving;
@@ -43,12 +44,14 @@ use crate::solver::{DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision};
 use formulas::Formulas;
 use layout::{Layout, OUTCOME_LEN};
+use looks::MOST_LOOKS;
 use loops::worlds_of_a_workgroup;
 use observation::Observation;
 use shaders::{Shader, Spread, Stage, draw, movers, shaders, stages};
 use std::ops::Range;
 
 pub use bisect::StageComparison;
+pub(crate) use looks::Left;
 
 /// Most degrees of freedom: more do not fit the registers that z is kept in.
 pub(crate) const MOST_DOFS: usize = 64;
@@ -60,6 +63,11 @@ const MOST_CAPACITY: usize = 128;
 const WORKGROUP: usize = 64;
 /// Most workgroups of a dispatch.
 const MOST_WORKGROUPS: usize = 65_535;
+
+/// Shaders behind `gather`.
+const SCATTER: usize = 1;
+const LOOK: usize = 2;
+const DRAW: usize = 3;
 
 /// Worlds that are moved at a time, whole workgroups of them.
 const MOVED: usize = 4 * WORKGROUP;
@@ -74,6 +82,8 @@ const GIVEN: usize = 2;
 const MOTION: usize = 3;
 const TABLES: usize = 6;
 const COLUMNS: usize = 7;
+/// How many worlds are listed; the only binding that has no column for every world, but for the two before it.
+const LISTED: usize = 8;
 
 /// The worlds of a batch on a device.
 #[derive(Debug)]
@@ -82,7 +92,7 @@ pub(crate) struct Resident {
     chain: Chain,
     /// The shaders of a step, in flow order.
     stages: Vec<Stage>,
-    /// Index of the shader `gather`; `scatter` is the next, then `draw`.
+    /// Index of the shader `gather`; `scatter` is the next, then `look`, then `draw`.
     gather: usize,
     /// The worlds of every set of buffers.
     sets: Vec<Range<usize>>,
@@ -244,8 +254,8 @@ impl Resident {
             let headers = [header(0), header(1)];
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
             let columns = ((1 + self.layout.state_len()) * MOVED).max(DRAWN + 3 * self.layout.nu);
-            // and how many worlds of either problem are listed
-            bytes.extend([tables.len(), columns, 2].map(|numbers| 4 * numbers as u64));
+            // and how many worlds are listed
+            bytes.extend([tables.len(), columns, 3].map(|numbers| 4 * numbers as u64));
             let back = (4 * self.components_back() * stride) as u64;
             let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
             if !self.chain.add_set(&headers, &bytes, back)? {
@@ -301,14 +311,11 @@ impl Resident {
     }
 
     /// Lets the device draw the control of all worlds from a seed and the laws of the actuators, least, count and unit, shape `[nu][3]`; does not wait.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed before.
-    pub fn draw_control(&mut self, seed: u64, laws: &[f32]) -> Result<()> {
+    pub fn draw_control(&mut self, seed: u64, laws: &[f32]) {
         // halves of words are exact in f32
         let halves = |x: u64, count: u32| (0..count).map(move |k| f32::from((x >> (16 * k)) as u16));
         if laws.is_empty() {
-            return Ok(());
+            return;
         }
         for (set, worlds) in self.sets.iter().enumerate() {
             let told: Vec<f32> =
@@ -316,17 +323,13 @@ impl Resident {
             self.chain.write(set, COLUMNS, 0, &told);
             let fours = (laws.len() / 3).div_ceil(4) as u32;
             let workgroups = [worlds.len().div_ceil(WORKGROUP) as u32, fours];
-            self.chain.run(set, &[Dispatch { kernel: self.gather + 2, header: 0, workgroups }], 1)?;
-            self.chain.copy(set, [MOTION, GIVEN], laws.len() / 3 * stride(worlds))?;
+            self.chain.run(set, &[Dispatch { kernel: self.gather + DRAW, header: 0, workgroups }]);
+            self.chain.copy(set, [MOTION, GIVEN], laws.len() / 3 * stride(worlds));
         }
-        Ok(())
     }
 
     /// Begins a call of `step`: of the worlds that are `told`, q and v are what `number` of component (q, then v) and world says, those that `stay` are not stepped, and those that
     /// `forget` start from no impulses. Of the others nothing is sent, unless `number` `knows_all` and sending all is less.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device failed before.
     pub fn begin(
         &mut self,
         told: &[usize],
@@ -334,7 +337,7 @@ impl Resident {
         number: impl Fn(usize, usize) -> f32,
         stay: impl Fn(usize) -> bool,
         forget: impl Fn(usize) -> bool,
-    ) -> Result<()> {
+    ) {
         let (outcome, end) = (self.layout.outcome(), self.layout.scalar_memory());
         let component = |k: usize, world: usize| match k.checked_sub(outcome) {
             None => number(k, world),
@@ -347,17 +350,16 @@ impl Resident {
             for (set, worlds) in self.sets.iter().enumerate() {
                 self.chain.write(set, STATE, 0, &columns(end, stride(worlds), worlds, &component));
             }
-            return Ok(());
+            return;
         }
         for (set, worlds) in self.sets.iter().enumerate() {
-            self.chain.zero(set, STATE, outcome * stride(worlds)..end * stride(worlds))?;
+            self.chain.zero(set, STATE, outcome * stride(worlds)..end * stride(worlds));
         }
         for (set, some) in moved {
             let all = columns_of(&some, end, &component);
             self.write_columns(set, &some, &all);
-            self.run_mover(set, self.gather + 1, end)?;
+            self.run_mover(set, self.gather + SCATTER, end);
         }
-        Ok(())
     }
 
     /// The shaders of a step over one set of worlds.
@@ -377,14 +379,29 @@ impl Resident {
         stages.collect()
     }
 
-    /// Steps all worlds, and asks what came of it; does not wait.
+    /// Steps all worlds, and asks what came of it; does not wait. Behind Newton of the velocity problem it looks which worlds have halted, in the last [`MOST_LOOKS`] substeps.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed before.
     pub fn step(&mut self, substeps: u32) -> Result<()> {
+        // a browser does nothing while it waits
+        let looks = !cfg!(target_family = "wasm");
+        let first = self.stages.iter().position(|stage| looks && stage.name == "velocity newton").map_or(0, |k| k + 1);
         for set in 0..self.sets.len() {
             let dispatches = self.dispatches(&self.sets[set]);
-            self.chain.run(set, &dispatches, substeps)?;
+            let (before, after) = dispatches.split_at(first);
+            for left in (1..=substeps as usize).rev() {
+                if first > 0 && left <= MOST_LOOKS {
+                    self.chain.run(set, before);
+                    self.look(set, MOST_LOOKS - left)?;
+                    self.chain.run(set, after);
+                } else {
+                    self.chain.run(set, &dispatches);
+                }
+                if left > 1 {
+                    self.chain.go_on()?;
+                }
+            }
         }
         self.ask()
     }
@@ -411,7 +428,9 @@ impl Resident {
 
     fn ask(&mut self) -> Result<()> {
         let (outcome, end) = (self.layout.outcome(), self.layout.scalar_memory());
-        for (set, worlds) in self.sets.iter().enumerate() {
+        for set in 0..self.sets.len() {
+            self.look(set, MOST_LOOKS)?;
+            let worlds = &self.sets[set];
             let stride = stride(worlds);
             let Some(observation) = &self.observation else {
                 self.chain.ask(set, &[(STATE, 0..end * stride)])?;
@@ -421,26 +440,29 @@ impl Resident {
             let dispatch = |kernel| Dispatch { kernel, header: 0, workgroups: [groups, 1] };
             let dispatches: Vec<_> = observation.kernels.clone().map(dispatch).collect();
             if !dispatches.is_empty() {
-                self.chain.run(set, &dispatches, 1)?;
+                self.chain.run(set, &dispatches);
             }
             self.chain.ask(set, &[(STATE, outcome * stride..end * stride), (MOTION, 0..observation.len * stride)])?;
         }
         Ok(())
     }
 
-    /// Waits, and reads what became of the worlds, set by set.
+    /// Waits, and reads what became of the worlds, set by set, and the worlds that halted since the last look, as far as there was room for them.
     ///
     /// # Errors
     /// [`Error::Device`] where the device failed.
-    pub async fn answers(&mut self) -> Result<Vec<Answer>> {
-        let (has_state, mut answers) = (self.observation.is_none(), Vec::new());
+    pub async fn answers(&mut self) -> Result<(Vec<Answer>, Vec<Left>)> {
+        let (has_state, mut answers, mut left) = (self.observation.is_none(), Vec::new(), Vec::new());
         let outcome = if has_state { self.layout.outcome() } else { 0 };
         self.chain.arrived().await?;
+        for set in 0..self.sets.len() {
+            left.extend(self.looked((set, MOST_LOOKS)).await?);
+        }
         for (set, worlds) in self.sets.iter().enumerate() {
             let numbers = self.chain.answer(set)?;
             answers.push(Answer { worlds: worlds.clone(), has_state, stride: stride(worlds), outcome, numbers });
         }
-        Ok(answers)
+        Ok((answers, left))
     }
 
     /// Room for twice the contacts, where the device has the memory for it, which is returned; all that lies on the device is gone.
@@ -536,6 +558,6 @@ fn outcome(number: &dyn Fn(usize) -> f32) -> Outcome {
         capacity_needed: number(layout::FOUND) as usize,
         ..WorldReport::default()
     };
-    let why = number(layout::HALT);
+    let why = number(layout::HALT).abs();
     Outcome { report, no_room: why == layout::NO_ROOM }
 }

@@ -1,6 +1,6 @@
 //! Worlds on their way to the device and back: all of them, or some, few at a time.
 
-use super::{COLUMNS, MOVED, Resident, STATE, WORKGROUP, columns_of, stride};
+use super::{COLUMNS, MOVED, Resident, SCATTER, STATE, WORKGROUP, columns_of, stride};
 use crate::error::Result;
 use crate::gpu::Dispatch;
 use crate::step::Remembered;
@@ -34,16 +34,16 @@ impl Resident {
     }
 
     /// Runs `gather` or `scatter` on the first components of the state of the worlds that are listed in [`COLUMNS`]; does not wait.
-    pub(super) fn run_mover(&mut self, set: usize, kernel: usize, components: usize) -> Result<()> {
+    pub(super) fn run_mover(&mut self, set: usize, kernel: usize, components: usize) {
         let workgroups = [(MOVED / WORKGROUP) as u32, components as u32];
-        self.chain.run(set, &[Dispatch { kernel, header: 0, workgroups }], 1)
+        self.chain.run(set, &[Dispatch { kernel, header: 0, workgroups }]);
     }
 
     /// Lists worlds of a set, with numbers that follow.
     pub(super) fn write_columns(&mut self, set: usize, worlds: &[usize], numbers: &[f32]) {
-        let mut list = vec![-1.0; MOVED];
+        let mut list = vec![0.0; MOVED];
         for (to, world) in list.iter_mut().zip(worlds) {
-            *to = (world - self.sets[set].start) as f32;
+            *to = (1 + world - self.sets[set].start) as f32;
         }
         list.extend_from_slice(numbers);
         self.chain.write(set, COLUMNS, 0, &list);
@@ -63,7 +63,7 @@ impl Resident {
         let (first, state) = if with_state { (0, self.layout.outcome()) } else { (memory, 0) };
         for (set, some) in self.moved(worlds) {
             self.write_columns(set, &some, &[]);
-            self.run_mover(set, self.gather, end)?;
+            self.run_mover(set, self.gather, end);
             let all = self.chain.read(set, COLUMNS, (1 + first) * MOVED..(1 + end) * MOVED).await?;
             for (at, world) in some.into_iter().enumerate() {
                 let own = (0..state).map(|k| all[k * MOVED + at]).collect();
@@ -90,15 +90,12 @@ impl Resident {
     }
 
     /// Writes q and v of some worlds, as `number` of component and world has them, and what they remember.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) where the device failed before.
     pub fn write_worlds(
         &mut self,
         worlds: &[usize],
         number: impl Fn(usize, usize) -> f32,
         memory: impl Fn(usize) -> Vec<Remembered>,
-    ) -> Result<()> {
+    ) {
         let (moving, end) = (self.layout.nq + self.layout.nv, self.layout.state_len());
         for (set, some) in self.moved(worlds) {
             let mut all = columns_of(&some, moving, &number);
@@ -108,9 +105,8 @@ impl Resident {
                 self.layout.remember(&memory(world), |k, x| all[k * MOVED + at] = x);
             }
             self.write_columns(set, &some, &all);
-            self.run_mover(set, self.gather + 1, end)?;
+            self.run_mover(set, self.gather + SCATTER, end);
         }
-        Ok(())
     }
 
     /// Writes what all worlds remember, as `memory` has it.

@@ -3,7 +3,7 @@
 use super::formulas::parts;
 use super::layout::Layout;
 use super::shaders::{MOST_OPERATIONS, Shader, common, entry, motion_input};
-use super::{MOTION, Resident, stride};
+use super::{DRAW, MOTION, Resident, stride};
 use crate::error::{Error, Result};
 use crate::gpu::Kernel;
 use crate::lane::{Program, Real, record};
@@ -73,7 +73,7 @@ impl Resident {
     /// [`Error::Device`] where the device refuses, or has not got the memory; q and v are brought back then.
     pub fn bring_back(&mut self, plan: &Plan, quantities: Option<&[Quantity]>) -> Result<()> {
         self.observation = None;
-        let first = self.gather + 3;
+        let first = self.gather + DRAW + 1;
         let Some(quantities) = quantities else { return self.chain.replace_kernels(first, &[]) };
         let len = quantities.iter().map(|quantity| quantity.len(&plan.model)).sum();
         let (mut all, mut passed) = (Vec::new(), 0);

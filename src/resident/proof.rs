@@ -142,7 +142,10 @@ const INTEGERS: [(&str, &str); 21] = [
     ("u32(contact[LIST * header.stride + k])", "place of a world: `sweeps` lists each at most once, itself"),
     ("u32(before)", "flags before that of a scalar row: at most its own index"),
     ("u32(all)", "all those flags: at most the scalar rows"),
-    ("u32(columns[id.x])", "place of a world: the host lists its own"),
+    (
+        "u32(columns[id.x])",
+        "place of a world and one, above zero: the host lists its own, and `look` those below the count of worlds",
+    ),
     ("u32(columns[k])", "half of a word of a seed, indexes nothing"),
 ];
 

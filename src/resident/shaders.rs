@@ -152,10 +152,10 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     all
 }
 
-/// What moves the state of some worlds, [`MOVED`] at a time: two entry points of one source, `gather` and `scatter`.
-pub(super) fn movers(plan: &Plan, layout: &Layout) -> [Shader; 2] {
+/// What moves the state of some worlds, [`MOVED`] at a time, and finds those that halted: three entry points of one source, `gather`, `scatter` and `look`.
+pub(super) fn movers(plan: &Plan, layout: &Layout) -> [Shader; 3] {
     let source = format!("{}\nconst MOVED = {MOVED}u;\n{COLUMNS}", common(plan, layout));
-    ["gather", "scatter"].map(|name| Shader { name: name.into(), source: source.clone() })
+    ["gather", "scatter", "look"].map(|name| Shader { name: name.into(), source: source.clone() })
 }
 
 /// What draws the control of all worlds.
@@ -266,6 +266,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         let _ = writeln!(out, "const COMPLIANCE = {:e}f;", settings.compliance as f32);
     }
     for (name, value) in [
+        ("ASKED", layout::ASKED.into()),
         ("NOT_SOLVED", layout::NOT_SOLVED.into()),
         ("NO_ROOM", layout::NO_ROOM.into()),
         ("NO_FORMULA", layout::NO_FORMULA.into()),

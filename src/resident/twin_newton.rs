@@ -6,6 +6,7 @@ use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
 use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
+use crate::lane::count_operations;
 use crate::solver::{PATCH_DELTA, PATCH_ROWS};
 use std::ops::Range;
 
@@ -44,6 +45,7 @@ impl Twin<'_> {
 
     /// u = b + Yᵀ z of the rows of a contact, m/s, or the change of it; `u`: b, or 0.
     fn felt(y: &[&[f32]], mut u: Vec<f32>, z: &[f32]) -> Vec<f32> {
+        count_operations(2 * (y.len() * z.len()) as u64);
         for (d, z) in z.iter().enumerate() {
             for (u, y) in u.iter_mut().zip(y) {
                 *u = y[d].mul_add(*z, *u);
@@ -54,6 +56,7 @@ impl Twin<'_> {
 
     /// The same of a scalar row.
     fn felt_scalar(&self, w: &World, scalar: usize, mut u: f32, z: &[f32]) -> f32 {
+        count_operations(2 * z.len() as u64);
         for (y, z) in w.motion[scalar + SCALAR_HEAD..][..self.layout.nv].iter().zip(z) {
             u = y.mul_add(*z, u);
         }
@@ -128,6 +131,7 @@ impl Twin<'_> {
         for [contacts, scalars] in self.tiles(w.count(), acting.len()) {
             for c in contacts {
                 let (law, y) = (self.contact_law(w, p, c, delta), self.contact_y(w, c));
+                count_operations(2 * (columns * nv * y.len()) as u64);
                 for column in 0..columns {
                     // M Y, or g
                     let own: Vec<f32> = y.iter().map(|y| y[column.min(nv - 1)]).collect();
@@ -144,6 +148,7 @@ impl Twin<'_> {
             for (s, scalar) in acting[scalars].iter().copied() {
                 let law = self.scalar_law(w, p, s, scalar, delta);
                 let y = &w.motion[scalar + SCALAR_HEAD..][..nv];
+                count_operations(2 * (columns * nv) as u64);
                 for column in 0..columns {
                     let pushed = if column == nv { law.lack[0] } else { law.m[0][0] * y[column] };
                     for d in 0..nv {
@@ -261,6 +266,8 @@ fn between(a: f32, b: f32, length: f32) -> f32 {
 /// The answer of a system of `nv` unknowns with its right-hand side as last column: Gauss and Jordan without pivots.
 pub(super) fn eliminated(nv: usize, mut system: Vec<f32>) -> Vec<f32> {
     let columns = nv + 1;
+    // a quotient a column, and a product with every other row
+    count_operations((0..nv).map(|k| (columns - k) * (1 + 2 * (nv - 1))).sum::<usize>() as u64);
     for k in 0..nv {
         let pivots: Vec<f32> = (0..nv).map(|i| system[columns * i + k]).collect();
         for j in k..columns {
@@ -276,5 +283,6 @@ pub(super) fn eliminated(nv: usize, mut system: Vec<f32>) -> Vec<f32> {
 
 /// m x
 fn times(m: &[Vec<f32>], x: &[f32]) -> Vec<f32> {
+    count_operations(2 * (m.len() * x.len()) as u64);
     m.iter().map(|row| row.iter().zip(x).fold(0.0, |sum, (m, x)| sum + m * x)).collect()
 }

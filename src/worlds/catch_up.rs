@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{PARAMETERS, Parameter, TileParameters};
 use crate::report::WorldReport;
-use crate::resident::{Answer, Given, Resident, StageComparison};
+use crate::resident::{Answer, Given, Left, Resident, StageComparison};
 use crate::step::{Chunk, ContactRecord, Memory, Plan, Remembered, Worker};
 use crate::waiting::now;
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -47,8 +48,21 @@ struct Halted {
     crowded: bool,
 }
 
+/// A world that has halted.
+struct HaltedWorld {
+    /// Substeps behind it.
+    done: u32,
+    world: usize,
+    /// q, and then v; none: as the host has them.
+    state: Option<Vec<f32>>,
+    memory: Vec<Remembered>,
+    report: WorldReport,
+}
+
 /// Some worlds out of their tiles, as tiles of their own.
-struct Gathered<R: Pack> {
+pub(super) struct Gathered<R: Pack> {
+    /// Substeps behind them.
+    done: u32,
     worlds: Vec<usize>,
     q: Vec<R>,
     v: Vec<R>,
@@ -128,12 +142,12 @@ fn take_in_part<R: Pack>(
 }
 
 impl<R: Pack> OnDevice<R> {
-    /// Waits for what the device leaves: state and reports, and of the worlds that halted what they remember. Nothing of the host's changes.
-    pub(super) async fn arrived(&mut self) -> Result<Arrived> {
+    /// Waits for what the device leaves: state and reports, and of the worlds that halted what they remember. Nothing of the host's changes. `early`: those that have been looked at.
+    pub(super) async fn arrived(&mut self, early: Vec<Left>) -> Result<Arrived> {
         let Some(resident) = &mut self.resident else {
             return Err(Error::Device("the device was lost before it answered".into()));
         };
-        let answers = resident.answers().await?;
+        let (answers, late) = resident.answers().await?;
         let can_grow = resident.can_grow();
         let mut halted = Halted::default();
         for answer in &answers {
@@ -148,16 +162,24 @@ impl<R: Pack> OnDevice<R> {
         let (here, behind) = (&self.here, &self.brought.behind);
         let has_state = answers.iter().all(|answer| answer.has_state);
         let stays_there = |done: u32, world: usize| !has_state && (done > 0 || behind[world]);
-        let unknown = |(done, world): &&(u32, usize)| *done > 0 || !here[*world] || stays_there(*done, *world);
-        let unknown: Vec<usize> = halted.steps.iter().filter(unknown).map(|(_, world)| *world).collect();
+        let unknown = |done: u32, world: usize| done > 0 || !here[world] || stays_there(done, world);
         let (mut told, mut states) = (Vec::new(), Vec::new());
         let mut see = |world: usize, state: Vec<f32>, of| {
             told.push((world, of));
-            if !state.is_empty() {
+            if !has_state {
                 states.push((world, state));
             }
         };
-        resident.read_worlds(&unknown, !has_state, &mut see).await?;
+        let mut seen = HashSet::new();
+        for Left { world, outcome, state, memory } in early.into_iter().chain(late) {
+            seen.insert(world);
+            if unknown(outcome.report.steps, world) {
+                see(world, state, memory);
+            }
+        }
+        let others = halted.steps.iter().filter(|(done, world)| unknown(*done, *world) && !seen.contains(world));
+        let others: Vec<usize> = others.map(|(_, world)| *world).collect();
+        resident.read_worlds(&others, !has_state, &mut see).await?;
         if halted.crowded {
             // all that lies on the device goes with what there is no room in
             let mut halts = vec![false; here.len()];
@@ -203,17 +225,71 @@ impl<R: Pack> Core<R> {
         })
     }
 
-    /// Takes what the device leaves, or why there is nothing, and steps here what halted there. Where the device failed, the worlds are as before the call.
+    /// Waits for what the device leaves. The worlds that it is seen to leave before its end are stepped here meanwhile; what becomes of them comes back beside it. Nothing of the host's changes.
+    pub(super) fn arrive(&self, on: &mut OnDevice<R>, call: &Call<'_>) -> (Result<Arrived>, Vec<Gathered<R>>) {
+        let (workers, stepped) = (std::mem::take(&mut on.workers), Mutex::new(Vec::new()));
+        let arrive = || {
+            rayon::scope(|scope| {
+                let mut early = Vec::new();
+                let looks = on.resident.as_ref().map_or_else(Vec::new, |resident| resident.looks());
+                for look in looks {
+                    let Some(resident) = &mut on.resident else { break };
+                    let found = now(resident.looked(look))?;
+                    let halted = found.iter().map(|left| self.halted_early(on, left)).collect();
+                    for mut some in self.gathered(halted, call) {
+                        let (workers, stepped) = (&workers, &stepped);
+                        scope.spawn(move |_| {
+                            some.step_with(&self.plan, workers, call);
+                            stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
+                        });
+                    }
+                    early.extend(found);
+                }
+                now(on.arrived(early))
+            })
+        };
+        let arrived = self.threads.run(arrive).flatten();
+        on.workers = workers;
+        (arrived, stepped.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A world as the device left it; of one that never began, and that the host knows, what the host has.
+    fn halted_early(&self, on: &OnDevice<R>, left: &Left) -> HaltedWorld {
+        let Left { world, outcome, state, memory } = left;
+        let (done, begun) = (outcome.report.steps, self.reports[*world].begun());
+        let began = done > 0;
+        let memory = if began || !on.here[*world] { memory.clone() } else { self.remembered(*world) };
+        HaltedWorld {
+            done,
+            world: *world,
+            state: (began || on.brought.behind[*world]).then(|| state.clone()),
+            memory: if on.forgets[*world] && !began { Vec::new() } else { memory },
+            report: if began { WorldReport { unsolved_in_a_row: 0, ..outcome.report } } else { begun },
+        }
+    }
+
+    /// What the host knows that a world remembers.
+    fn remembered(&self, world: usize) -> Vec<Remembered> {
+        self.memory[world / R::LANES].of(world % R::LANES)
+    }
+
+    /// Takes what the device leaves, or why there is nothing, and steps here what halted there, but for what was stepped early. Where the device failed, the worlds are as before the call.
     pub(super) fn finish_on_device(
         &mut self,
         on: &mut OnDevice<R>,
         arrived: Result<Arrived>,
+        early: Vec<Gathered<R>>,
         call: &Call<'_>,
     ) -> Result<()> {
         let arrived = arrived.map_err(|error| on.fail(&mut self.memory, error))?;
-        let halted = self.take_in(on, arrived)?;
+        let mut halted = self.take_in(on, arrived)?;
         // from here on nothing of the call depends on the device
-        if let Err(error) = self.catch_up(&on.workers, halted.steps, call) {
+        let stepped: HashSet<usize> = early.iter().flat_map(|some| some.worlds.iter().copied()).collect();
+        halted.steps.retain(|(_, world)| !stepped.contains(world));
+        for some in early {
+            self.put_back(some);
+        }
+        if let Err(error) = self.catch_up(&on.workers, &halted.steps, call) {
             on.lose(&mut self.memory);
             return Err(error);
         }
@@ -252,7 +328,7 @@ impl<R: Pack> Core<R> {
         if on.control_is_new {
             match call.control {
                 Acting::Given(control) => resident.give(Given::Control, |u, world| control[world * nu + u] as f32),
-                Acting::Drawn(draw) => resident.draw_control(draw.seed, &draw.laws())?,
+                Acting::Drawn(draw) => resident.draw_control(draw.seed, &draw.laws()),
             }
         }
         if on.external_is_new {
@@ -279,20 +355,20 @@ impl<R: Pack> Core<R> {
         let stays = |world: usize| stays_here[world];
         let (q, v) = (&self.q, &self.v);
         let number = |k: usize, world: usize| state_number::<R>(q, v, [nq, nv], k, world);
-        let memory = |world: usize| self.memory[world / R::LANES].of(world % R::LANES);
+        let memory = |world: usize| self.remembered(world);
         // what the CPU stepped last
         let back: Vec<usize> = listed(&[&on.here]).into_iter().filter(|world| !stays(*world)).collect();
         if back.len() == self.reports.len() {
             resident.write_memory(memory);
         } else {
-            resident.write_worlds(&back, number, memory)?;
+            resident.write_worlds(&back, number, memory);
             for world in &back {
                 on.news[*world] = false;
             }
         }
         let told = listed(&[&on.news, &on.forgets, &stays_here]);
         let knows_all = !on.brought.behind.contains(&true);
-        resident.begin(&told, knows_all, number, stays, |world| on.forgets[world])?;
+        resident.begin(&told, knows_all, number, stays, |world| on.forgets[world]);
         // a browser has no moment to read a clock at
         if self.plan.profile && cfg!(not(target_family = "wasm")) {
             let seconds = on.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -385,28 +461,20 @@ impl<R: Pack> Core<R> {
     }
 
     /// Steps the worlds that halted (substeps done, world) through those that they missed.
-    fn catch_up(
-        &mut self,
-        workers: &Mutex<Vec<Worker<R>>>,
-        mut halted: Vec<(u32, usize)>,
-        call: &Call<'_>,
-    ) -> Result<()> {
-        halted.sort_unstable();
-        // few worlds, and hard ones: every thread has its share; who looks at blocks is shown whole tiles
-        let share = halted.len().div_ceil(self.threads.count()).max(1);
-        let most = if call.see.is_some() { usize::MAX } else { share }.min(self.plan.most_tiles() * R::LANES);
-        let together = halted.chunk_by(|a, b| a.0 == b.0).flat_map(|alike| alike.chunks(most));
-        let parts: Vec<(u32, Vec<usize>)> =
-            together.map(|part| (part[0].0, part.iter().map(|(_, world)| *world).collect())).collect();
-        let gathered: Vec<_> = parts.into_iter().map(|(done, worlds)| (done, self.gather(worlds, call))).collect();
+    fn catch_up(&mut self, workers: &Mutex<Vec<Worker<R>>>, halted: &[(u32, usize)], call: &Call<'_>) -> Result<()> {
+        let world = |&(done, world): &(u32, usize)| {
+            let (memory, report) = (self.remembered(world), self.reports[world]);
+            HaltedWorld { done, world, state: None, memory, report }
+        };
+        let mut gathered = self.gathered(halted.iter().map(world).collect(), call);
+        for some in &mut gathered {
+            some.watched = some.worlds.iter().map(|world| self.watched[*world].take()).collect();
+        }
         let plan = &self.plan;
         let stepped = Mutex::new(Vec::new());
         // those that missed most take longest
-        self.threads.each(gathered.into_par_iter().with_max_len(1), |(done, mut some)| {
-            let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
-            some.step(plan, &mut worker, call.substeps - done, call.see);
-            workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        self.threads.each(gathered.into_par_iter().with_max_len(1), |mut some| {
+            some.step_with(plan, workers, call);
             stepped.lock().unwrap_or_else(PoisonError::into_inner).push(some);
         })?;
         for some in stepped.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -415,12 +483,23 @@ impl<R: Pack> Core<R> {
         Ok(())
     }
 
-    fn gather(&mut self, worlds: Vec<usize>, call: &Call<'_>) -> Gathered<R> {
+    /// Worlds that halted, together those that have as many substeps behind them.
+    fn gathered(&self, mut halted: Vec<HaltedWorld>, call: &Call<'_>) -> Vec<Gathered<R>> {
+        halted.sort_unstable_by_key(|halted| (halted.done, halted.world));
+        // few worlds, and hard ones: every thread has its share; who looks at blocks is shown whole tiles
+        let share = halted.len().div_ceil(self.threads.count()).max(1);
+        let most = if call.see.is_some() { usize::MAX } else { share }.min(self.plan.most_tiles() * R::LANES);
+        let together = halted.chunk_by(|a, b| a.done == b.done).flat_map(|alike| alike.chunks(most));
+        together.map(|part| self.gather(part, call)).collect()
+    }
+
+    fn gather(&self, halted: &[HaltedWorld], call: &Call<'_>) -> Gathered<R> {
         let model = &*self.plan.model;
-        let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), worlds.len().div_ceil(R::LANES));
+        let (nq, nv, nu, tiles) = (model.nq(), model.nv(), model.nu(), halted.len().div_ceil(R::LANES));
         let zeros = |len: usize| vec![R::zero(); tiles * len];
         let lens = Parameter::ALL.map(|parameter| parameters_of(&self.fields, 0).of(parameter).len());
         let mut some = Gathered {
+            done: halted.first().map_or(0, |halted| halted.done),
             q: zeros(nq),
             v: zeros(nv),
             control: zeros(nu.max(1)),
@@ -428,15 +507,21 @@ impl<R: Pack> Core<R> {
             parameters: lens.map(zeros),
             memory: vec![Memory::default(); tiles],
             reports: Vec::new(),
-            watched: Vec::new(),
-            past: self.past.alike(worlds.len()),
-            worlds,
+            watched: vec![None; halted.len()],
+            past: self.past.alike(halted.len()),
+            worlds: halted.iter().map(|halted| halted.world).collect(),
         };
         let mut control = vec![0.0; nu];
-        for (at, &world) in some.worlds.iter().enumerate() {
-            let (tile, lane) = (at / R::LANES, at % R::LANES);
+        for (at, HaltedWorld { world, state, memory, report, .. }) in halted.iter().enumerate() {
+            let (world, tile, lane) = (*world, at / R::LANES, at % R::LANES);
             carry(&self.q, world, &mut some.q, at, nq);
             carry(&self.v, world, &mut some.v, at, nv);
+            if let Some(state) = state {
+                let [q, v] = [&mut some.q[tile * nq..][..nq], &mut some.v[tile * nv..][..nv]];
+                for (to, x) in q.iter_mut().chain(v).zip(state) {
+                    to.set(lane, R::Scalar::from_f64(f64::from(*x)));
+                }
+            }
             call.control.of(world, &mut control);
             let external = &call.external[world * nv..(world + 1) * nv];
             for (from, to) in [(&control[..], &mut some.control), (external, &mut some.external)] {
@@ -450,9 +535,8 @@ impl<R: Pack> Core<R> {
                     to[tile * len + i].set(lane, x.get(world % R::LANES));
                 }
             }
-            some.memory[tile].set(lane, &self.memory[world / R::LANES].of(world % R::LANES));
-            some.reports.push(self.reports[world]);
-            some.watched.push(self.watched[world].take());
+            some.memory[tile].set(lane, memory);
+            some.reports.push(*report);
         }
         some
     }
@@ -473,6 +557,14 @@ impl<R: Pack> Core<R> {
 }
 
 impl<R: Pack> Gathered<R> {
+    /// Steps them through what they missed of a call, with one of the workers, or a new one.
+    fn step_with(&mut self, plan: &Plan, workers: &Mutex<Vec<Worker<R>>>, call: &Call<'_>) {
+        let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, plan.most_tiles(), false));
+        self.step(plan, &mut worker, call.substeps - self.done, call.see);
+        workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+    }
+
     fn step(
         &mut self,
         plan: &Plan,

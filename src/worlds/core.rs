@@ -213,9 +213,16 @@ impl<R: Pack> Engine for Core<R> {
             return None;
         }
         Some(Box::pin(async move {
+            // a browser has no thread that could wait
+            if !cfg!(target_family = "wasm") {
+                return self.with_device(|core, on| {
+                    let (arrived, early) = core.arrive(on, call);
+                    core.finish_on_device(on, arrived, early, call)
+                });
+            }
             let Solver::Gpu(on) = &mut self.solver else { return Ok(()) };
-            let arrived = on.arrived().await;
-            self.with_device(|core, on| core.finish_on_device(on, arrived, call))
+            let arrived = on.arrived(Vec::new()).await;
+            self.with_device(|core, on| core.finish_on_device(on, arrived, Vec::new(), call))
         }))
     }
 
