@@ -174,9 +174,9 @@ pub fn run(a: &Arguments) -> Outcome {
         }),
     ))?;
     for s in &speeds {
-        let rate = |x: f64| format!("{:.2} TFLOP/s ({})", 1e-12 * x / s.seconds, percent(x / s.seconds / s.limit));
+        let rate = |x: f64| format!("{:.1} GFLOP/s ({})", 1e-9 * x / s.seconds, percent(x / s.seconds / s.limit));
         say(format!(
-            "{}, {} problems under the law {}, {} solved: {} sweeps in {:.3} ms on {}, {:.1} million problems/s; {}, products with W alone {}, of {:.1} TFLOP/s that it can do",
+            "{}, {} problems under the law {}, {} solved: {} sweeps in {:.3} ms on {}, {:.1} million problems/s; {}, products with W alone {}, of {:.0} GFLOP/s that it can do",
             s.solver,
             grouped(s.problems),
             s.law,
@@ -187,7 +187,7 @@ pub fn run(a: &Arguments) -> Outcome {
             1e-6 * s.problems as f64 / s.seconds,
             s.operations.map_or("-".into(), rate),
             rate(s.products),
-            1e-12 * s.limit,
+            1e-9 * s.limit,
         ))?;
     }
     outcome
