@@ -496,6 +496,9 @@ fn how_fast_a_device_is_stands_beside_what_it_can_do() {
         return;
     }
     let lines = json_lines(&good(&format!("solve {path} --backend gpu --device 0 --copies 40 --json")));
+    assert!(
+        refused(&format!("solve {path} --backend gpu --device 0 --copies 4000000000"), 1).contains("use fewer copies")
+    );
     let [answer, speed] = &lines[..] else { panic!("an answer and a speed: {lines:?}") };
     assert_eq!((&answer["status"], &speed["problems"], &speed["solved"]), (&"solved".into(), &40.into(), &40.into()));
     let number = |key: &str| speed[key].as_f64().unwrap();

@@ -272,6 +272,13 @@ fn on_gpu(
         };
         let chosen: Vec<usize> = (0..records.len()).filter(|&i| fits(&records[i])).collect();
         let count = chosen.len() * a.copies as usize;
+        if a.copies > 1 && count > MOST_PROBLEMS {
+            let text = format!(
+                "--copies {}: {count} problems are more than a batch of {MOST_PROBLEMS}; use fewer copies",
+                a.copies
+            );
+            return Err(Failure::Other(text));
+        }
         let problems: Vec<_> = chosen.iter().map(|&i| &records[i].problem).cycle().take(count).collect();
         if problems.is_empty() {
             continue;
@@ -328,6 +335,10 @@ fn on_gpu(
     }
     Ok((answers, speeds))
 }
+
+/// Problems of a batch of copies at most: some gigabytes of memory here.
+#[cfg(feature = "gpu")]
+const MOST_PROBLEMS: usize = 1 << 22;
 
 /// What a friction law is called.
 #[cfg(feature = "gpu")]

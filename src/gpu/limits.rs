@@ -11,6 +11,8 @@ use std::time::Instant;
 const SUMS: usize = 8;
 /// Times that it does.
 const ROUNDS: usize = 1024;
+/// Vectors of four that an invocation copies.
+const COPIED: u32 = 4;
 /// Invocations of a workgroup.
 const WORKGROUP: usize = 64;
 /// Workgroups of a dispatch at most.
@@ -38,6 +40,7 @@ impl Device {
         let bytes = LARGE.min(self.limits.binding_bytes);
         let invocations = (bytes / (4 * size_of::<f32>()) as u64) as u32;
         let workgroups = (invocations / WORKGROUP as u32).min(MOST_WORKGROUPS);
+        // what no compiler knows: a constant of the sums
         let header: Vec<u8> = [workgroups, 0, 0, 0].iter().flat_map(|x: &u32| x.to_ne_bytes()).collect();
         if !chain.add_set(&[&header], &[bytes, bytes], 4)? {
             return Err(Error::Device(format!("{} has no memory to measure its limits with", self.info().name)));
@@ -59,9 +62,6 @@ impl Device {
         })
     }
 }
-
-/// Vectors of four that an invocation copies.
-const COPIED: u32 = 4;
 
 /// Seconds that so many workgroups of a kernel take.
 fn seconds_of(chain: &mut Chain, kernel: usize, workgroups: u32) -> Result<f64> {

@@ -38,8 +38,7 @@ pub fn small_source(law: u32, contact_count: usize) -> String {
         let inputs = inputs.concat();
         program.wgsl(&program.whole(), prefix, |i| inputs[i].clone(), output, |_| String::new())
     };
-    let sweep = record(n * n + 3 * n + contact_count, |x| sweep(law, contact_count, x));
-    let certify = record(n * n + 2 * n + contact_count, |x| certify(law, contact_count, x));
+    let [sweep, certify] = formulas(law, contact_count);
     let constant = record(n * n, |x| all_steps(law, contact_count, x));
     let text = TEMPLATE
         .replace("//{bring}\n", &bring.concat())
@@ -65,10 +64,16 @@ pub fn small_source(law: u32, contact_count: usize) -> String {
 /// Floating-point operations of a sweep, and of a look at the residual, over a block of so many contacts under a law, a fused multiply-add as two; of blocks of any size the same formulas. What a sweep
 /// makes of W once is not counted.
 pub fn operations_of_block(law: u32, contact_count: usize) -> [u64; 2] {
+    formulas(law, contact_count).map(|formula| formula.operations)
+}
+
+/// What a sweep does, and a look at the residual.
+fn formulas(law: u32, contact_count: usize) -> [Program; 2] {
     let n = 3 * contact_count;
-    let sweep = record(n * n + 3 * n + contact_count, |x| sweep(law, contact_count, x));
-    let certify = record(n * n + 2 * n + contact_count, |x| certify(law, contact_count, x));
-    [sweep.operations(), certify.operations()]
+    [
+        record(n * n + 3 * n + contact_count, |x| sweep(law, contact_count, x)),
+        record(n * n + 2 * n + contact_count, |x| certify(law, contact_count, x)),
+    ]
 }
 
 /// Cuts `x` into W, shape \[row\]\[row\], and what is left.

@@ -277,8 +277,8 @@ pub(crate) struct Program {
     ops: Vec<Op>,
     /// Where its results are.
     outputs: Vec<u32>,
-    /// Floating-point operations of all of it.
-    operations: u64,
+    /// Floating-point operations of all of it, a fused multiply-add as two.
+    pub operations: u64,
 }
 
 /// Records `formula` of `inputs` numbers. What it does in vain is left out.
@@ -344,11 +344,6 @@ pub(crate) struct Piece {
 }
 
 impl Program {
-    /// Its floating-point operations, a fused multiply-add as two.
-    pub fn operations(&self) -> u64 {
-        self.operations
-    }
-
     /// Number of operations.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -10,6 +10,8 @@ mod backends;
 mod brought;
 #[cfg(feature = "gpu")]
 mod catch_up;
+#[cfg(feature = "gpu")]
+mod gathered;
 mod control;
 mod core;
 mod delay;
