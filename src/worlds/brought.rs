@@ -65,9 +65,10 @@ impl<R: Pack> Brought<R> {
         size_of::<f32>() * self.numbers.len() + 2 * self.behind.len()
     }
 
-    /// Whether the host's q and v of a world are older than the world, and nobody has read newer ones.
-    pub fn is_behind(&self, world: usize) -> bool {
-        self.behind[world] && !matches!(self.late.get(), Some(Ok(_)))
+    /// Whether the host's q and v of every world are older than the world, and nobody has read newer ones; empty where none are.
+    pub fn behind(&self) -> &[bool] {
+        let read = matches!(self.late.get(), Some(Ok(_)));
+        if read || !self.behind.contains(&true) { &[] } else { &self.behind }
     }
 
     /// q and v of all worlds, read once; none where those of the host are of now.

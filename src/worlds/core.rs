@@ -263,8 +263,8 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     #[cfg(feature = "gpu")]
-    fn is_behind(&self, world: usize) -> bool {
-        matches!(&self.solver, Solver::Gpu(on) if on.brought.is_behind(world))
+    fn behind(&self) -> &[bool] {
+        if let Solver::Gpu(on) = &self.solver { on.brought.behind() } else { &[] }
     }
 
     #[cfg(feature = "gpu")]

@@ -96,9 +96,9 @@ trait Engine: Send + Sync {
     /// See [`Worlds::bring_back`].
     #[cfg(feature = "gpu")]
     fn bring_back(&mut self, quantities: Option<&[Quantity]>) -> Result<()>;
-    /// Whether the state of a world that would be left if its device failed is older than the world.
+    /// Whether the state of every world that would be left if its device failed is older than the world, shape \[world\]; empty where none is.
     #[cfg(feature = "gpu")]
-    fn is_behind(&self, world: usize) -> bool;
+    fn behind(&self) -> &[bool];
     /// The worlds whose state the last call had to read before it began.
     #[cfg(feature = "gpu")]
     fn fetched(&self) -> &[usize];

@@ -166,14 +166,18 @@ impl Worlds {
 
     /// Keeps the time of the state that would be left if a device failed now.
     pub(super) fn keep_time(&mut self) {
-        for (world, (kept, time)) in self.time_read.iter_mut().zip(&self.time).enumerate() {
-            #[cfg(feature = "gpu")]
-            if self.engine.is_behind(world) {
-                continue;
+        #[cfg(feature = "gpu")]
+        let behind = self.engine.behind();
+        #[cfg(not(feature = "gpu"))]
+        let behind: &[bool] = &[];
+        if behind.is_empty() {
+            self.time_read.copy_from_slice(&self.time);
+            return;
+        }
+        for ((kept, time), behind) in self.time_read.iter_mut().zip(&self.time).zip(behind) {
+            if !behind {
+                *kept = *time;
             }
-            #[cfg(not(feature = "gpu"))]
-            let _ = world;
-            *kept = *time;
         }
     }
 
