@@ -9,7 +9,7 @@ use crate::solver::DISC_STEPS;
 use crate::step::Plan;
 
 /// Turns of Newton at most: steps, and sweeps behind them, up to three times a step. More leave fewer worlds to the CPU, and all others wait for those.
-pub(super) const NEWTON_TURNS: usize = 40;
+pub(super) const NEWTON_TURNS: usize = 64;
 /// Degrees of freedom that an iteration over those of a patch is for.
 pub(super) const AT_A_TIME: usize = 8;
 /// Sweeps after a step of Newton: they find which rows act.
