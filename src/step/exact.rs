@@ -28,7 +28,7 @@ use nalgebra::{DMatrix, DVector};
 
 /// By which solver, in how many steps, and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn: first with none, for most overlaps can be pushed
 /// out. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each other at ten times the push-out: rounding stays
-/// below the tolerance. With compliance it is another problem than the one that was given up, and its answer is not near: of 48 such blocks of humanoids that lie two-phase solved 39 with a tenth, in half a
+/// below the tolerance. With compliance it is another problem than the one that was given up: of 48 such blocks of humanoids that lie two-phase solved 39 with a tenth, in half a
 /// millisecond, Newton from the velocity answer 10, in three.
 const GIVE_WAY: [(lcp::Solver, usize, f64); 4] = [
     (lcp::Solver::Newton, 20, 0.0),

@@ -24,18 +24,21 @@ pub(super) struct HaltedWorld {
 /// Some worlds out of their tiles, as tiles of their own.
 pub(super) struct Gathered<R: Pack> {
     /// Substeps behind them.
-    pub done: u32,
+    done: u32,
+    /// Which worlds they are.
     pub worlds: Vec<usize>,
-    pub q: Vec<R>,
-    pub v: Vec<R>,
-    pub control: Vec<R>,
-    pub external: Vec<R>,
+    /// Of these in their order: q, v, control and force from outside, shapes `[tile][nq]`, `[tile][nv]`, `[tile][nu]` and `[tile][nv]`.
+    q: Vec<R>,
+    v: Vec<R>,
+    control: Vec<R>,
+    external: Vec<R>,
     /// In the order of [`Parameter::ALL`], shape `[tile][len]`.
-    pub parameters: [Vec<R>; PARAMETERS],
-    pub memory: Vec<Memory<R>>,
-    pub reports: Vec<WorldReport>,
+    parameters: [Vec<R>; PARAMETERS],
+    memory: Vec<Memory<R>>,
+    reports: Vec<WorldReport>,
+    /// The contacts of those that are watched.
     pub watched: Vec<Option<Vec<ContactRecord>>>,
-    pub past: Past<R>,
+    past: Past<R>,
 }
 
 impl<R: Pack> Core<R> {

@@ -10,12 +10,12 @@ mod backends;
 mod brought;
 #[cfg(feature = "gpu")]
 mod catch_up;
-#[cfg(feature = "gpu")]
-mod gathered;
 mod control;
 mod core;
 mod delay;
 mod fields;
+#[cfg(feature = "gpu")]
+mod gathered;
 mod loads;
 mod mask;
 mod noise;
