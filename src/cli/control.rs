@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Steps for which a random control is held.
+/// Steps of physics for which a random control is held: substeps, so that worlds move alike however many of them a step has.
 const HOLD: u64 = 5;
 
 /// The choice of the user.
@@ -62,8 +62,8 @@ impl Driver {
         !matches!(self, Self::Random(_))
     }
 
-    /// Sets the control before step `step`, counted from 0.
-    pub fn drive(&self, step: u64, worlds: &mut Worlds) {
+    /// Sets the control before step `step`, counted from 0, of `substeps` substeps each.
+    pub fn drive(&self, step: u64, substeps: u32, worlds: &mut Worlds) {
         let nu = worlds.model().nu();
         if nu == 0 {
             return;
@@ -71,9 +71,9 @@ impl Driver {
         match self {
             Self::Held => {}
             Self::Random(seed) => {
-                if step.is_multiple_of(HOLD) {
+                if let Some(draw) = new_draw(step, u64::from(substeps)) {
                     // seeds below 2³² share no draw
-                    worlds.draw_control(seed.wrapping_add((step / HOLD) << 32));
+                    worlds.draw_control(seed.wrapping_add(draw << 32));
                 }
             }
             Self::Rows(rows) => {
@@ -84,6 +84,12 @@ impl Driver {
             }
         }
     }
+}
+
+/// Which draw begins with a step, draw k being that of substeps k [`HOLD`] to (k + 1) [`HOLD`]; none where that of the step before still holds.
+fn new_draw(step: u64, substeps: u64) -> Option<u64> {
+    let draw = |step: u64| step * substeps / HOLD;
+    (step == 0 || draw(step) != draw(step - 1)).then(|| draw(step))
 }
 
 /// Reads rows of nu numbers.
@@ -103,4 +109,28 @@ fn read(path: &Path, model: &Model) -> Outcome<Vec<Vec<f64>>> {
         return Err(Failure::Other(format!("{}: the control file has no line", path.display())));
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The draw that every substep has is one and the same, however many of them a step has, where steps begin with it.
+    #[test]
+    fn a_draw_is_held_for_five_substeps() {
+        let draws = |substeps: u64| -> Vec<u64> {
+            let mut now = None;
+            let steps = (0..20).flat_map(|step| {
+                now = new_draw(step, substeps).or(now);
+                std::iter::repeat_n(now.unwrap_or(u64::MAX), substeps as usize)
+            });
+            steps.take(20).collect()
+        };
+        let wanted: Vec<u64> = (0..20).map(|substep| substep / 5).collect();
+        assert_eq!(draws(1), wanted);
+        assert_eq!(draws(5), wanted);
+        // what begins within a step begins with the next one
+        assert_eq!(draws(2), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3]);
+        assert_eq!(draws(10)[..20], [vec![0; 10], vec![2; 10]].concat());
+    }
 }

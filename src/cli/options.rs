@@ -114,8 +114,8 @@ pub struct StepOptions {
     /// Seed of start noise and random control; the same seed gives the same rollout.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Control: "zero"; "random" (uniform in each actuator's range, or in [-1, 1], redrawn every 5 steps); or a file with one JSON array of
-    /// nu numbers a step and line, held after its end [default: the keyframe's, or zero].
+    /// Control: "zero"; "random" (uniform in each actuator's range, or in [-1, 1], redrawn every 5 substeps, at the start of a step); or a file with one
+    /// JSON array of nu numbers a step and line, held after its end [default: the keyframe's, or zero].
     #[arg(long, value_name = "zero|random|FILE")]
     pub control: Option<Control>,
     /// Keyframe to start from [default: the model's rest position].

@@ -56,7 +56,7 @@ impl Run {
 
     /// Does one step, of which `see` sees every block; returns its number, counted from 1.
     pub fn step(&mut self, see: Option<See<'_>>) -> Outcome<u64> {
-        self.driver.drive(self.done, &mut self.worlds);
+        self.driver.drive(self.done, self.substeps, &mut self.worlds);
         let (start, cpu) = (Instant::now(), cpu_time());
         self.worlds.step_inspected(self.substeps, see)?;
         self.stepping += start.elapsed();
