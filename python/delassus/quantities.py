@@ -1,7 +1,7 @@
 """What can be read of every world at once: ``worlds.observer(torso=position("torso"), foot=contact(geom="foot"))``.
 
 SI units and world axes, unless a line says otherwise. Everything is of the state as it is now, but forces of contacts and limits, accelerations, and forces
-between bodies, which are those of the last call of ``step`` (0 for worlds that have started anew since).
+between bodies, which are those of the last call of ``step`` (0 for worlds that have started anew since, or whose state was set or loaded).
 
 Frames are named by ``position("torso")``, a body; or by ``body=``, ``com=`` (axes of a body at its centre of mass), ``geom=`` or ``site=``; by name or index.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from delassus._core import Model
 
@@ -34,7 +36,11 @@ class Quantity:
             find = model.sensor
 
         def index(part: Part) -> int:
-            return find(part) if isinstance(part, str) else int(part)
+            if isinstance(part, str):
+                return find(part)
+            if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < 2**31:
+                raise ValueError(f"{self.kind}: {part!r} is neither a name nor an index")
+            return int(part)
 
         others = self.others or (0,) * len(self.parts)
         return [

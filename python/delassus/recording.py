@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -66,18 +67,27 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # what went wrong first is what is told
+        with nullcontext() if error is None else suppress(_core.Error):
+            self.close()
 
     def close(self) -> None:
-        """Ends the recording, and writes it to its file if it has one; closed twice is closed."""
-        source, self._source = self._source, None
+        """Ends the recording, and writes it to its file if it has one; closed twice is closed.
+
+        Raises:
+            Error: the worlds are being stepped (``step_async``): the file is written, and ``close`` has to be called again after ``wait``.
+        """
+        source = self._source
         if source is None:
             return
-        source._recordings.remove(self)
-        if not source.closed:
-            self._core.end(source._core)
-        if self.path is not None:
-            self.save(self.path)
+        try:
+            if self.path is not None:
+                self.save(self.path)
+        finally:
+            if not source.closed:
+                self._core.end(source._core)
+            source._recordings.remove(self)
+            self._source = None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes what is recorded up to now: ``.html``, one page that needs nothing but a browser; ``.rrd``, for the viewer of rerun.

@@ -40,6 +40,6 @@ class VecEnv(Base):  # type: ignore[misc, unused-ignore]
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """Steps all worlds."""
         self._observation, reward, terminated, truncated, _ = self.envs.step(actions.detach().numpy())
-        extras = {"time_outs": torch.from_numpy(truncated)}
+        extras = {"time_outs": torch.from_numpy(truncated & ~terminated)}
         done = torch.from_numpy(terminated | truncated)
         return self.get_observations(), torch.from_numpy(reward).float(), done, extras

@@ -34,7 +34,7 @@ class VecEnv(Base):  # type: ignore[misc, unused-ignore]
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for world in np.flatnonzero(terminated | truncated):
             infos[world]["terminal_observation"] = info["final_obs"][world]
-            infos[world]["TimeLimit.truncated"] = bool(truncated[world])
+            infos[world]["TimeLimit.truncated"] = bool(truncated[world] and not terminated[world])
         return observation, reward.astype(np.float32), terminated | truncated, infos
 
     def close(self) -> None:

@@ -60,7 +60,13 @@ class Worlds:
     """
 
     def __init__(self, model: _core.Model, count: int, settings: Settings | None = None, **changes: Any) -> None:
-        settings = settings or Settings()
+        if not isinstance(model, _core.Model):
+            raise ValueError(f"model: {model!r} must be a delassus.Model, as of delassus.Model({model!r})")
+        settings = Settings() if settings is None else settings
+        if not isinstance(settings, Settings):
+            raise ValueError(
+                f"settings: {settings!r} must be delassus.Settings; fields may follow by name, as in dt=0.01"
+            )
         if changes:
             unknown = sorted(set(changes) - set(settings.__dataclass_fields__))
             if unknown:
@@ -166,10 +172,10 @@ class Worlds:
 
     def _given(self, control: ArrayLike | None, substeps: int) -> int:
         """Takes what a call of ``step`` is given."""
-        if control is not None:
-            self.set_control(control)
         if not isinstance(substeps, int | np.integer) or not 1 <= substeps < 2**32:
             raise ValueError(f"substeps: {substeps!r} must be a positive integer")
+        if control is not None:
+            self.set_control(control)
         return int(substeps)
 
     def _report_array(self, out: Array | None) -> Array:
@@ -206,7 +212,7 @@ class Worlds:
         self._core.draw_control(_seed(seed))
 
     def control(self) -> Array:
-        """The control of all worlds, shape [world, nu]."""
+        """The control of all worlds, as it was given or drawn, float64, shape [world, nu]."""
         return self._core.control().reshape(self.count, self.model.nu)
 
     def set_control_delay(self, calls: ArrayLike, worlds: ArrayLike | None = None) -> None:
@@ -329,8 +335,11 @@ class Worlds:
             worlds: mask, or list of indices; rows are worlds, or entries of the list.
         """
         chosen, rows = self._chosen(worlds)
-        own = [int(seed) for seed in np.asarray(seeds).ravel()]
-        if len(own) != rows or any(not 0 <= seed < 2**64 for seed in own):
+        # Not as an array: numpy makes floating-point numbers of integers that differ in size.
+        given = seeds.tolist() if isinstance(seeds, np.ndarray) else seeds
+        entries = list(given) if isinstance(given, Sequence) else [given]
+        own = [int(seed) for seed in entries if isinstance(seed, int | np.integer) and 0 <= seed < 2**64]
+        if len(own) != len(entries) or len(own) != rows:
             raise ValueError(f"seeds: must be {rows} integers from 0 to 2⁶⁴ − 1")
         known = self.model.keyframe_names
         names = [None] * rows if keyframes is None else list(keyframes)
@@ -379,16 +388,25 @@ class Worlds:
         self._core.set_parameter(name, self._rows("values", values, rows, None), chosen)
 
     def save(self) -> bytes:
-        """Everything that the future of the worlds depends on, parameters included."""
+        """Everything that steps of the worlds depend on, parameters included. Not in it: how ``reset`` starts worlds (``set_start``, ``set_spread``), and what
+        was felt in the last call of ``step``."""
         return self._core.save()
 
     def load(self, snapshot: bytes) -> None:
-        """Takes the worlds back to a snapshot: the same future, to the bit. A snapshot of another model or number of worlds is a ValueError."""
-        self._core.load(snapshot)
+        """Takes the worlds back to a snapshot: the same steps, to the bit, with the same settings. One of another model or number of worlds is a ValueError.
+
+        Quantities of the last call of ``step``, as of contacts, are 0 until the next.
+        """
+        if not isinstance(snapshot, bytes | bytearray | memoryview):
+            raise ValueError(f"snapshot: must be what save() returned, bytes, not {type(snapshot).__name__}")
+        self._core.load(bytes(snapshot))
 
     def watch(self, world: int, on: bool = True) -> None:
-        """Keeps (or no longer keeps) the contacts of a world after every step, for ``contacts``."""
-        self._core.watch(self._index(world), on)
+        """Keeps (or no longer keeps) the contacts of a world after every step, for ``contacts``. A recorded world is watched until its recording is closed."""
+        index = self._index(world)
+        if not on and any(index in recording.worlds for recording in self._recordings):
+            raise ValueError(f"world {index} is being recorded, and so watched: close the recording first")
+        self._core.watch(index, on)
 
     def contacts(self, world: int) -> Array:
         """The contacts of the last substep of a watched world: a structured array of dtype ``CONTACT``."""
@@ -451,7 +469,7 @@ class Worlds:
         wanted = (rows, array.shape[-1] if columns is None and array.ndim else columns)
         if array.shape != wanted:
             raise ValueError(f"{name}: has shape {array.shape}, needs ({rows}, {'k' if columns is None else columns})")
-        return np.ascontiguousarray(array)
+        return np.require(array, requirements=["C", "ALIGNED"])
 
     def _out(self, out: Array | None, columns: int) -> Array:
         """The array that is written to."""
@@ -507,8 +525,8 @@ def _seed(seed: int) -> int:
 
 
 def _writable(out: Array) -> Array:
-    if not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError("out: must be writable and in C order without gaps")
+    if not out.flags.c_contiguous or not out.flags.writeable or not out.flags.aligned:
+        raise ValueError("out: must be writable, aligned, and in C order without gaps")
     return out
 
 

@@ -25,6 +25,8 @@ pub struct Model {
     /// Path or text.
     #[pyo3(get)]
     source: String,
+    /// The same wherever a process stands: an absolute path, or text.
+    origin: String,
     #[pyo3(get)]
     lenient: bool,
 }
@@ -33,7 +35,7 @@ pub struct Model {
 type MeshArrays<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<u32>>);
 
 fn is_text(source: &str) -> bool {
-    source.trim_start().starts_with('<')
+    source.trim_start_matches('\u{feff}').trim_start().starts_with('<')
 }
 
 fn names<'a>(parts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
@@ -58,22 +60,26 @@ impl Model {
             return Err(PyValueError::new_err("source: a path must be valid Unicode"));
         };
         let options = ReadOptions { lenient };
+        let text = is_text(&source);
+        let origin =
+            std::path::absolute(&source).ok().filter(|_| !text).and_then(|p| p.to_str().map(ToOwned::to_owned));
+        let origin = origin.unwrap_or_else(|| source.clone());
         let read = || {
-            if is_text(&source) {
+            if text {
                 delassus::Model::from_mjcf_str_with(&source, &options)
             } else {
                 delassus::Model::from_mjcf_file_with(&source, &options)
             }
         };
         let model = py.detach(read).map_err(exception)?;
-        Ok(Self { model, source, lenient })
+        Ok(Self { model, source, origin, lenient })
     }
 
-    /// A model is pickled as its source, which is read again; another model than before is refused.
+    /// A model is pickled as its source, its path from the root, which is read again; another model than before is refused.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, this) = (slf.py(), slf.get());
         let read = slf.get_type().getattr("_read_again")?;
-        Ok((read, (&this.source, this.lenient, this.fingerprint()).into_pyobject(py)?))
+        Ok((read, (&this.origin, this.lenient, this.fingerprint()).into_pyobject(py)?))
     }
 
     #[staticmethod]

@@ -5,9 +5,9 @@ use crate::model::Model;
 use crate::quantities::Quantities;
 use crate::record::{Contact, Report};
 use crate::settings::{Settings, named};
-use delassus::worlds::{Law, Numbers, Parameter, Quantity, Spread, Start};
+use delassus::worlds::{Law, Numbers, Parameter, Precision, Quantity, Spread, Start};
 use delassus::{Mask, Snapshot};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -61,15 +61,22 @@ fn with_mask<T>(chosen: Option<Chosen<'_>>, work: impl FnOnce(Mask<'_>) -> delas
     done.map_err(exception)
 }
 
-/// The first number that is not finite is a mistake.
-fn check_finite(argument: &str, numbers: Numbers<'_>, columns: usize) -> PyResult<()> {
+/// The first number that is not finite, or would not be in the precision of the worlds, is a mistake.
+fn check_finite(argument: &str, numbers: Numbers<'_>, columns: usize, worlds: &delassus::Worlds) -> PyResult<()> {
     let wrong = match numbers {
         Numbers::F32(x) => x.iter().position(|x| !x.is_finite()),
-        Numbers::F64(x) => x.iter().position(|x| !x.is_finite()),
+        Numbers::F64(x) => x.iter().position(|x| !x.is_finite()).or_else(|| beyond(x, worlds)),
     };
     let Some(i) = wrong else { return Ok(()) };
     let (row, column, value) = (i / columns, i % columns, numbers.get(i));
-    Err(PyValueError::new_err(format!("{argument}: row {row}, column {column} is {value}; all must be finite")))
+    let why = if value.is_finite() { "which float32 cannot hold; use precision \"f64\"" } else { "all must be finite" };
+    Err(PyValueError::new_err(format!("{argument}: row {row}, column {column} is {value:e}, {why}")))
+}
+
+/// The first finite number that would be infinite in the precision of the worlds.
+fn beyond(numbers: &[f64], worlds: &delassus::Worlds) -> Option<usize> {
+    let single = worlds.settings().precision == Precision::F32;
+    numbers.iter().position(|x| single && x.is_finite() && !(*x as f32).is_finite())
 }
 
 impl Worlds {
@@ -87,11 +94,13 @@ impl Worlds {
             Ok(held) => Ok(held),
             // What a panic left is state of worlds whose reports say how it is.
             Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::new_err("another thread is using these worlds; give each thread worlds of its own"))
-            }
+            Err(TryLockError::WouldBlock) => Err(in_use()),
         }
     }
+}
+
+fn in_use() -> PyErr {
+    Error::new_err("another thread is using these worlds; give each thread worlds of its own")
 }
 
 /// Writes the reports of the last call of `step` to `out`, as bytes.
@@ -135,7 +144,7 @@ impl Worlds {
     fn set_control(&self, control: Array<'_>) -> PyResult<()> {
         let control = control.numbers("control")?;
         self.with(|w| {
-            check_finite("control", control, w.model().nu().max(1))?;
+            check_finite("control", control, w.model().nu().max(1), w)?;
             w.set_control(control).map_err(exception)
         })
     }
@@ -158,7 +167,7 @@ impl Worlds {
     fn set_external_force(&self, force: Array<'_>) -> PyResult<()> {
         let force = force.numbers("force")?;
         self.with(|w| {
-            check_finite("force", force, w.model().nv())?;
+            check_finite("force", force, w.model().nv(), w)?;
             let own = w.external_force_mut();
             if force.len() != own.len() {
                 return Err(PyValueError::new_err(format!("force: has {} numbers, needs {}", force.len(), own.len())));
@@ -169,7 +178,8 @@ impl Worlds {
     }
 
     /// Steps, and writes the reports.
-    fn step(&self, py: Python<'_>, substeps: u32, mut reports: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+    fn step(&self, py: Python<'_>, substeps: u32, reports: &Bound<'_, PyArray1<u8>>) -> PyResult<()> {
+        let mut reports = reports.try_readwrite().map_err(|_| in_use())?;
         let out = reports.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
         self.with(|w| {
             let step = || {
@@ -209,7 +219,8 @@ impl Worlds {
     }
 
     /// Waits for what `step_async` began, and writes the reports.
-    fn wait(&self, py: Python<'_>, mut reports: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+    fn wait(&self, py: Python<'_>, reports: &Bound<'_, PyArray1<u8>>) -> PyResult<()> {
+        let mut reports = reports.try_readwrite().map_err(|_| in_use())?;
         let out = reports.as_slice_mut().map_err(|_| PyValueError::new_err("out: must be without gaps"))?;
         let mut held = self.held()?;
         match std::mem::replace(&mut *held, Held::Closed) {
@@ -275,8 +286,8 @@ impl Worlds {
     fn set_state(&self, q: Array<'_>, v: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
         let (q, v) = (q.numbers("q")?, v.numbers("v")?);
         self.with(|w| {
-            check_finite("q", q, w.model().nq())?;
-            check_finite("v", v, w.model().nv())?;
+            check_finite("q", q, w.model().nq(), w)?;
+            check_finite("v", v, w.model().nv(), w)?;
             with_mask(chosen, |mask| w.set_state(mask, q, v))
         })
     }
@@ -311,7 +322,16 @@ impl Worlds {
     #[pyo3(signature = (name, values, chosen))]
     fn set_parameter(&self, name: &str, values: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
         let (parameter, values) = (parameter_called(name)?, values.numbers("values")?);
-        self.with(|w| with_mask(chosen, |mask| w.set_parameter(parameter, mask, values)))
+        self.with(|w| {
+            // what is not finite is the crate's to refuse
+            if let Numbers::F64(x) = values
+                && let Some(i) = beyond(x, w)
+            {
+                let message = format!("{name}: {:e} is more than float32 can hold; use precision \"f64\"", x[i]);
+                return Err(PyValueError::new_err(message));
+            }
+            with_mask(chosen, |mask| w.set_parameter(parameter, mask, values))
+        })
     }
 
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -284,6 +284,80 @@ def test_seeds():
     np.testing.assert_array_equal(one[0], one[1])
     with pytest.raises(ValueError, match="has 3 entries"):
         envs.reset(seed=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"world 1 is 1\.5, not an integer"):
+        envs.reset(seed=[1, 1.5])
+
+
+def test_worlds_without_a_seed_differ_and_go_on():
+    envs = countdown(NEXT)
+    a = envs.reset(seed=7)[0]
+    second = envs.reset()[0]
+    envs.reset(seed=7)
+    b = envs.reset(seed=[None, 7])[0]
+    assert b[0, 0] == second[0, 0] != a[0, 0], "its second start"
+    for first in ({"seed": [7, None]}, {"options": {"reset_mask": np.array([True, False])}}):
+        starts = set()
+        for _ in range(3):
+            envs = countdown(NEXT)
+            envs.reset(**first)
+            starts.add(float(envs.reset(options={"reset_mask": np.array([False, True])})[0][1, 0]))
+        assert len(starts) == 3, "at first random ones"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_start_depends_on_the_seed_of_its_world_only(name):
+    few, many = (TASKS[name]() for _ in range(2))
+    if not few.load():
+        pytest.skip("no model")
+    starts = [task.start(task.load(), Noise(np.arange(n), np.zeros(n))) for task, n in ((few, 2), (many, 40))]
+    for a, b in zip(*starts, strict=True):
+        np.testing.assert_array_equal(a, b[:2])
+
+
+def test_episodes_are_as_long_as_the_task_says():
+    class Short(Countdown):
+        max_episode_steps = 3
+
+    def truncated(**kwargs):
+        envs = VectorEnv(Short(), 1, dt=1e-4, **kwargs)
+        envs.reset(seed=0)
+        return [bool(envs.step(np.zeros((1, 1)))[3][0]) for _ in range(4)]
+
+    assert truncated() == [False, False, True, False]
+    assert truncated(max_episode_steps=2) == [False, True, False, False]
+    assert not any(truncated(max_episode_steps=-1))
+    for wrong in (0, -2, 2.5):
+        with pytest.raises(ValueError, match="max_episode_steps"):
+            truncated(max_episode_steps=wrong)
+
+
+def test_an_end_at_the_limit_is_both_and_a_start_has_its_infos():
+    class Falling(Countdown):
+        def info(self, s):
+            return {"height": s.q[:, 0]}
+
+    envs = VectorEnv(Falling(), 2, autoreset_mode=NEXT, dt=0.01, max_episode_steps=2)
+    envs.reset(seed=3)
+    for _ in range(2):
+        _, _, terminated, truncated, info = envs.step(np.zeros((2, 1)))
+    assert truncated.all() and terminated.any()
+    *_, info = envs.step(np.zeros((2, 1)))
+    assert info["_height"].all() and not info["_reward_height"].any() and (info["height"] >= 1).all()
+
+
+@pytest.mark.parametrize("mode", [NEXT, SAME])
+def test_the_quadrupeds_curriculum_is_its_worlds_alone(mode):
+    task = TASKS["Quadruped"]()
+    envs, other = (VectorEnv(task, n, autoreset_mode=mode, max_episode_steps=2) for n in (3, 2))
+    a = envs.reset(seed=11)[0]
+    other.reset(seed=11)
+    for _ in range(2):
+        envs.step(np.zeros((3, 12), np.float32))
+    if mode is NEXT:
+        envs.step(np.zeros((3, 12), np.float32))
+    np.testing.assert_array_equal(envs.task._steps, 0, "no step of the new episode yet")
+    envs.task._level[:] = 1
+    np.testing.assert_array_equal(envs.reset(seed=11)[0], a, "a new seed begins with the first level")
 
 
 def test_noise_is_uniform_normal_and_without_pattern():

@@ -94,6 +94,34 @@ def test_a_page_is_written_even_if_the_rollout_fails(ball, tmp_path):
     assert source.closed and len(second) == 1
 
 
+def test_a_recording_that_ends_while_worlds_are_stepped_is_written(ball, tmp_path):
+    worlds = delassus.Worlds(ball, 2)
+    with pytest.raises(KeyError, match="mine"), worlds.record(tmp_path / "ball.html"):
+        worlds.step()
+        worlds.step_async()
+        raise KeyError("mine")
+    assert (tmp_path / "ball.html").stat().st_size > 1000
+    worlds.wait()
+    recording = worlds.record(tmp_path / "more.html")
+    worlds.step_async()
+    with pytest.raises(delassus.Error, match="wait"):
+        recording.close()
+    worlds.wait()
+    recording.close()
+    recording.close()
+
+
+def test_what_is_recorded_stays_watched(ball):
+    worlds = delassus.Worlds(ball, 2)
+    recording = worlds.record(worlds=[1])
+    with pytest.raises(ValueError, match="world 1 is being recorded"):
+        worlds.watch(1, False)
+    worlds.watch(0, True)
+    worlds.watch(0, False)
+    recording.close()
+    worlds.watch(1, False)
+
+
 def test_a_wrong_recording_is_refused(ball, tmp_path):
     source = delassus.Worlds(ball, 2)
     for path in ("ball.mp4", "ball"):

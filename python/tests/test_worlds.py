@@ -12,6 +12,7 @@ import pytest
 import delassus
 from conftest import BALL, MODELS
 from delassus import _core
+from delassus import quantities as of
 
 
 def rolled(model, count=8, steps=20, **settings):
@@ -52,6 +53,15 @@ def test_model_says_what_it_is(ant):
     assert ant.keyframe(ant.keyframe_names[0])["q"].shape == (15,)
     with pytest.raises(ValueError, match=r"no body called \"torus\": there are"):
         ant.body("torus")
+
+
+def test_a_model_from_a_relative_path_is_found_from_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "ball.xml").write_text(BALL)
+    monkeypatch.chdir(tmp_path)
+    model = delassus.Model("ball.xml")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert pickle.loads(pickle.dumps(model)).fingerprint == model.fingerprint and model.source == "ball.xml"
 
 
 def test_model_and_settings_pickle(ant, ball, tmp_path):
@@ -256,6 +266,12 @@ def test_external_force(ball):
     np.testing.assert_allclose(worlds.velocities()[:, 0], [0, 1.5 * worlds.dt])
 
 
+def unaligned(shape, dtype):
+    """Zeros that begin between two addresses where numbers may stand."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.zeros(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
+
+
 def wrong_input(model):
     """Calls that must be refused, and what the refusal names."""
     worlds = delassus.Worlds(model, 4)
@@ -263,6 +279,7 @@ def wrong_input(model):
     nan = good.copy()
     nan[2, 1] = np.nan
     q, v = worlds.positions(), worlds.velocities()
+    far = np.array([[0], [1e300], [0], [0]])
     read_only = np.zeros((4, model.nq))
     read_only.flags.writeable = False
     yield "control: has shape", lambda: worlds.step(np.zeros((4, model.nu + 1)))
@@ -277,8 +294,11 @@ def wrong_input(model):
     yield "out: has shape", lambda: worlds.positions(out=np.zeros((3, model.nq)))
     yield "out: must be an array of float32", lambda: worlds.positions(out=np.zeros((4, model.nq), np.float16))
     yield "out: must be an array of float32", lambda: worlds.positions(out=[[0.0]])
-    yield "out: must be writable and in C order", lambda: worlds.positions(out=np.zeros((model.nq, 4)).T)
-    yield "out: must be writable and in C order", lambda: worlds.positions(out=np.zeros((4, 2 * model.nq))[:, ::2])
+    yield "out: must be writable, aligned, and in C order", lambda: worlds.positions(out=np.zeros((model.nq, 4)).T)
+    yield (
+        "out: must be writable, aligned, and in C order",
+        lambda: worlds.positions(out=np.zeros((4, 2 * model.nq))[:, ::2]),
+    )
     yield "out: must be writable", lambda: worlds.positions(out=read_only)
     yield "worlds: the mask has 3", lambda: worlds.reset(np.zeros(3, bool))
     yield "worlds: must be a mask", lambda: worlds.reset(np.zeros(4))
@@ -288,6 +308,21 @@ def wrong_input(model):
     yield "seed", lambda: worlds.reset(seed=-1)
     yield "q: has shape", lambda: worlds.set_state(q[:2], v)
     yield "v: row 0, column 0 is inf", lambda: worlds.set_state(q, v + np.inf)
+    yield "q: row 1, column 0 is 1e300, which float32", lambda: worlds.set_state(q + far, v)
+    yield "control: row 0, column 0 is 1e300", lambda: worlds.step(good + 1e300)
+    yield "force: row 0, column 0 is 1e39", lambda: worlds.set_external_force(np.full((4, model.nv), 1e39))
+    yield "gravity: 1e300 is more than float32", lambda: worlds.set_parameter("gravity", np.full((4, 3), 1e300))
+    yield "seeds: must be 2 integers", lambda: worlds.reset_each([1.5, 2], worlds=[0, 1])
+    yield "seeds: must be 2 integers", lambda: worlds.reset_each(["1", 2], worlds=[0, 1])
+    yield "seeds: must be 2 integers", lambda: worlds.reset_each([[1, 2]], worlds=[0, 1])
+    yield "seeds: must be 1 integers", lambda: worlds.reset_each([2**64], worlds=[0])
+    yield "snapshot: must be", lambda: worlds.load("saved")
+    yield "position: -1 is neither", lambda: worlds.observer(a=of.position(-1))
+    yield "position: 1.7 is neither", lambda: worlds.observer(a=of.position(1.7))
+    yield "position: True is neither", lambda: worlds.observer(a=of.position(True))
+    yield "out: must be writable, aligned", lambda: worlds.positions(out=unaligned((4, model.nq), np.float32))
+    yield "model: 'ant.xml' must be a delassus.Model", lambda: delassus.Worlds("ant.xml", 2)
+    yield "settings: {'dt': 1} must be", lambda: delassus.Worlds(model, 2, {"dt": 1})
     yield "keyframe", lambda: worlds.set_start("nowhere")
     yield "noise", lambda: worlds.set_start(position_noise=-1)
     yield "world: 4", lambda: worlds.watch(4)
@@ -307,6 +342,51 @@ def test_bad_input_is_a_value_error_that_says_what(ant):
         with pytest.raises(ValueError) as caught:
             call()
         assert expected in str(caught.value), f"{expected!r} is not in {caught.value}"
+
+
+def test_what_is_refused_changes_nothing_and_odd_arrays_are_taken(ant):
+    worlds = delassus.Worlds(ant, 2)
+    with pytest.raises(ValueError, match="substeps"):
+        worlds.step(np.ones((2, ant.nu)), substeps=0)
+    assert not worlds.control().any()
+    control = unaligned((2, ant.nu), np.float32)
+    control[:] = 0.5
+    worlds.set_control(control)
+    assert (worlds.control() == 0.5).all()
+    for kind in (bytearray, memoryview):
+        worlds.load(kind(worlds.save()))
+
+
+def test_large_seeds_stay_what_they_are(ant):
+    worlds = delassus.Worlds(ant, 2)
+    worlds.set_start(position_noise=0.1)
+    starts = []
+    for seeds in ([2**63 + 1, 2], np.array([2**63 + 1, 2], np.uint64), [2**64 - 1, 2], [2**63 + 5, 2]):
+        worlds.reset_each(seeds)
+        starts.append(worlds.positions())
+    np.testing.assert_array_equal(starts[0], starts[1])
+    for other in starts[2:]:
+        assert (starts[0][0] != other[0]).any()
+        np.testing.assert_array_equal(starts[0][1], other[1])
+
+
+def test_threads_that_step_the_same_worlds_are_told_so(ant):
+    worlds = delassus.Worlds(ant, 64)
+    met = []
+
+    def roll():
+        for _ in range(50):
+            try:
+                worlds.step(substeps=4)
+            except delassus.Error as error:
+                met.append(str(error))
+
+    threads = [threading.Thread(target=roll) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert met and all("another thread is using these worlds" in text for text in met)
 
 
 def test_closed_worlds_say_so(ball):
@@ -331,7 +411,7 @@ def test_a_world_that_is_not_finite_is_reported_and_stays_alone(ant):
     worlds = rolled(ant)
     reference = rolled(ant)
     force = np.zeros((8, ant.nv))
-    force[3] = 1e300
+    force[3] = 3e38
     worlds.set_external_force(force)
     reports = worlds.step(substeps=3)
     reference.step(substeps=3)

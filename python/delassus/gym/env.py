@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ class VectorEnv(Base[Array, Array, Array]):
     Args:
         task: what is to be done.
         num_envs: number of worlds.
-        max_episode_steps: steps after which an episode is truncated; None: never.
+        max_episode_steps: steps after which an episode is truncated; None: the task's; -1: never.
         autoreset_mode: when a world starts anew after its episode has ended: with the next step, in the same one, or when it is told to
             (``reset(options={"reset_mask": mask})``); see https://farama.org/Vector-Autoreset-Mode.
         disturbance: what is done to the worlds beside the task; None: nothing.
@@ -62,27 +63,29 @@ class VectorEnv(Base[Array, Array, Array]):
         settings: delassus.Settings | None = None,
         **changes: Any,
     ) -> None:
-        self.task = task
+        # What a task keeps of its worlds is theirs alone, whatever else the same task is given to.
+        self.task = copy(task)
         self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps = _limit(task.max_episode_steps if max_episode_steps is None else max_episode_steps)
+        """Steps after which an episode is truncated; None: never."""
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.disturbance = disturbance
-        self.model = task.load()
+        self.model = self.task.load()
         self.worlds = delassus.Worlds(self.model, num_envs, settings, **changes)
         if frame_skip is not None and frame_skip < 1:
             raise ValueError(f"frame_skip: {frame_skip} must be at least 1")
-        self.frame_skip = task.frame_skip if frame_skip is None else frame_skip
+        self.frame_skip = self.task.frame_skip if frame_skip is None else frame_skip
         """Steps between two actions."""
         self.dt = self.worlds.dt * self.frame_skip
         """Time between two actions, s."""
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": [], "render_fps": round(1 / self.dt)}
 
-        task.prepare(self.worlds)
-        self.single_action_space = task.action_space(self.model)
+        self.task.prepare(self.worlds)
+        self.single_action_space = self.task.action_space(self.model)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._observer = self.worlds.observer(**task.all_quantities(self.model))
+        self._observer = self.worlds.observer(**self.task.all_quantities(self.model))
         self._state = State(self._observer(), self.dt, None)
-        size = task.observe(self._state).shape[1]
+        size = self.task.observe(self._state).shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (size,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
@@ -91,7 +94,7 @@ class VectorEnv(Base[Array, Array, Array]):
         self.elapsed = np.zeros(num_envs, np.int64)
         """Steps of every world since its start, shape [world]."""
         self._ended = np.ones(num_envs, bool)
-        self._seeded = False
+        self._seeded = np.zeros(num_envs, bool)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -99,7 +102,7 @@ class VectorEnv(Base[Array, Array, Array]):
         """Starts all worlds, or those of ``options["reset_mask"]``, anew.
 
         Args:
-            seed: world i gets ``seed + i``, or ``seed[i]``; None: worlds go on with the seeds that they have, at first random ones.
+            seed: world i gets ``seed + i``, or ``seed[i]``; None, also in a list: a world goes on with the seed that it has, at first a random one.
             options: ``reset_mask``: bools, shape [world].
         """
         mask = _reset_mask(options, self.num_envs)
@@ -126,7 +129,7 @@ class VectorEnv(Base[Array, Array, Array]):
         failed = report["failed"] & ~started
         if started.any():
             self._start(started)
-        self._state = State(self._observer(), self.dt, self._detached())
+        self._state = State(self._observer(), self.dt, self._detached(), ~started)
         self.elapsed += ~started
 
         terms = self.task.reward(self._state, actions)
@@ -134,9 +137,9 @@ class VectorEnv(Base[Array, Array, Array]):
         reward = np.where(on, np.asarray(sum(terms.values()), np.float64), 0.0)
         terminated = (self.task.terminated(self._state) & ~started) | failed
         limit = self.max_episode_steps
-        truncated = (self.elapsed >= limit) & ~terminated if limit is not None else np.zeros(self.num_envs, bool)
+        truncated = self.elapsed >= limit if limit is not None else np.zeros(self.num_envs, bool)
         observation = self._observe(failed)
-        info = _masked({**terms, **self.task.info(self._state)}, ~started)
+        info = _masked(terms, ~started) | _masked(self.task.info(self._state), np.ones(self.num_envs, bool))
         if failed.any():
             info.update(_masked({"failed": failed}, failed))
 
@@ -165,21 +168,28 @@ class VectorEnv(Base[Array, Array, Array]):
         return self._observe(), info
 
     def _seed(self, seed: int | list[int | None] | None, mask: Array) -> None:
-        if seed is None and not self._seeded:
-            seed = int(np.random.default_rng().integers(2**31))
-        if seed is None:
-            return
+        seeds, given = self._seeds.copy(), np.zeros(self.num_envs, bool)
         if isinstance(seed, int | np.integer):
             # Any integer will do; those that differ in the lowest 32 bits differ.
-            seeds = (int(seed) + np.arange(self.num_envs, dtype=object)) % 2**32
-        elif len(seed) == self.num_envs:
-            own = self._seeds.astype(object)
-            seeds = np.array([o if s is None else s % 2**32 for s, o in zip(seed, own, strict=True)], object)
-        else:
-            raise ValueError(f"seed: has {len(seed)} entries for {self.num_envs} worlds")
-        self._seeds[mask] = seeds[mask].astype(np.uint32)
-        self._starts[mask] = 0
-        self._seeded = True
+            seeds[:] = (int(seed) + np.arange(self.num_envs, dtype=object)) % 2**32
+            given[:] = True
+        elif seed is not None:
+            if len(seed) != self.num_envs:
+                raise ValueError(f"seed: has {len(seed)} entries for {self.num_envs} worlds")
+            for world, own in enumerate(seed):
+                if own is None:
+                    continue
+                if not isinstance(own, int | np.integer):
+                    raise ValueError(f"seed: that of world {world} is {own!r}, not an integer")
+                seeds[world], given[world] = int(own) % 2**32, True
+        first = ~self._seeded & ~given & mask
+        seeds[first] = np.random.default_rng().integers(2**32, size=first.sum(), dtype=np.uint32)
+        new = (given | first) & mask
+        self._seeds[new] = seeds[new]
+        self._starts[new] = 0
+        self._seeded |= new
+        if new.any():
+            self.task.forget(np.flatnonzero(new))
 
     def _start(self, mask: Array) -> None:
         """Starts worlds anew."""
@@ -223,6 +233,15 @@ def make(task: str, num_envs: int = 1, **kwargs: Any) -> VectorEnv:
         raise ValueError(f"task: {task!r} is none of {', '.join(TASKS)}")
     own = {name: kwargs.pop(name) for name in TASKS[task].__dataclass_fields__ if name in kwargs}
     return VectorEnv(TASKS[task](**own), num_envs, **kwargs)
+
+
+def _limit(steps: int | None) -> int | None:
+    """Steps after which an episode is truncated, checked; None: never."""
+    if steps is None or steps == -1:
+        return None
+    if not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"max_episode_steps: {steps!r} must be a positive integer, -1 (never), or None (the task's)")
+    return int(steps)
 
 
 def _masked(values: dict[str, Array], mask: Array) -> dict[str, Any]:

@@ -51,9 +51,12 @@ class Quadruped(Task):
 
     def prepare(self, worlds: delassus.Worlds) -> None:
         self._command = np.zeros((worlds.count, 3), np.float32)
-        self._level = np.full(worlds.count, 0.1)
-        self._achieved = np.zeros(worlds.count)
-        self._steps = np.zeros(worlds.count)
+        self._level, self._achieved, self._steps = np.zeros((3, worlds.count))
+        self.forget(np.arange(worlds.count))
+
+    def forget(self, rows: Array) -> None:
+        self._level[rows] = 0.1
+        self._achieved[rows] = self._steps[rows] = 0
 
     def action_space(self, model: delassus.Model) -> Box:
         return Box(-1, 1, (model.nu,), np.float32)
@@ -99,8 +102,8 @@ class Quadruped(Task):
         command = self._command
         along = np.square(s.velocity[:, :2] - command[:, :2]).sum(axis=1)
         following = np.exp(-along / self.tracking**2)
-        self._achieved += following
-        self._steps += 1
+        self._achieved += np.where(s.stepped, following, 0)
+        self._steps += s.stepped
         return {
             "reward_velocity": following,
             "reward_yaw": 0.5 * np.exp(-np.square(s.turning[:, 2] - command[:, 2]) / self.tracking**2),

@@ -24,10 +24,12 @@ class State:
     Attributes:
         dt: time between two states, s.
         before: the state before the step; of a world that has just started, its start.
+        stepped: whether a world came here by a step of its episode, shape [world]; not where it has just started.
     """
 
-    def __init__(self, values: dict[str, Array], dt: float, before: State | None) -> None:
+    def __init__(self, values: dict[str, Array], dt: float, before: State | None, stepped: Array | None = None) -> None:
         self._values = values
+        self.stepped = np.full(len(values["q"]), before is not None) if stepped is None else stepped
         self.dt = dt
         self._before = before
 
@@ -62,7 +64,7 @@ class Task:
     frame_skip: ClassVar[int] = 5
     """Steps of the model between two actions."""
     max_episode_steps: ClassVar[int | None] = 1000
-    """Steps after which an episode is truncated."""
+    """Steps after which an episode is truncated; None: never."""
     position_noise: ClassVar[float] = 0.0
     """Start positions are changed by up to ± this, m and rad, uniformly."""
     velocity_noise: ClassVar[float] = 0.0
@@ -100,12 +102,17 @@ class Task:
     def begin(self, worlds: delassus.Worlds, rows: Array, noise: Noise) -> None:
         """Called when worlds start, after their state is set: the place to draw their parameters and commands. ``rows``: their indices, [row]."""
 
+    def forget(self, rows: Array) -> None:
+        """Called before worlds start with a new seed: what the task keeps of them from start to start begins anew, so that all that comes depends on the seed
+        only. ``rows``: their indices, [row]."""
+
     def observe(self, s: State) -> Array:
         """What a policy sees, shape [world, n]."""
         return np.concatenate([s.q, s.v], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
-        """Parts of the reward, by name, each of shape [world]; the reward is their sum. Actions: shape [world, nu]."""
+        """Parts of the reward, by name, each of shape [world]; the reward is their sum. Actions: shape [world, nu]. Worlds that are not ``s.stepped`` get
+        none."""
         raise NotImplementedError
 
     def terminated(self, s: State) -> Array:

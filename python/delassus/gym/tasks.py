@@ -335,13 +335,11 @@ class Pusher(Task):
 
     def start(self, model: delassus.Model, noise: Noise) -> tuple[Array, Array]:
         q = np.tile(model.q0, (len(noise), 1))
-        place, free = np.zeros((len(noise), 2)), np.ones(len(noise), bool)
-        while free.any():
-            # uniform in a rectangle, but for what is too near to the goal
-            drawn = np.concatenate([noise.uniform(-0.3, 0, 1), noise.uniform(-0.2, 0.2, 1)], axis=1)
-            place[free] = drawn[free]
-            free &= np.hypot(*place.T) <= 0.17
-        q[:, -4:-2], q[:, -2:] = place, 0
+        # Uniform in a rectangle, but for what is too near to the goal: the first of 32 that is not, as many for every world, so that none depends on the
+        # others. In 4e-14 of all starts none is.
+        x, y = noise.uniform(-0.3, 0, 32), noise.uniform(-0.2, 0.2, 32)
+        rows, first = np.arange(len(noise)), np.argmax(np.hypot(x, y) > 0.17, axis=1)
+        q[:, -4], q[:, -3], q[:, -2:] = x[rows, first], y[rows, first], 0
         v = noise.uniform(-0.005, 0.005, model.nv)
         v[:, -4:] = 0
         return q, v
