@@ -338,7 +338,12 @@ pub fn applied_force<R: Real>(
         let start = joint.v_start;
         if joint.actuator_force_range.is_some() {
             for i in start..start + joint.kind.nv() {
-                d.applied_force[i] = clamp(d.applied_force[i], joint.actuator_force_range);
+                let free_force = d.applied_force[i];
+                let force = clamp(free_force, joint.actuator_force_range);
+                // −∂f/∂v, where the force is not at a bound; what is not an actuator's is added below
+                let bounded = force.lt(free_force).or(free_force.lt(force));
+                d.applied_force[i] = force;
+                d.damping[i] = R::select(bounded, R::zero(), d.damping[i]);
             }
         }
         let stiffness = -p.stiffness[j];

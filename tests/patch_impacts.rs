@@ -121,6 +121,45 @@ fn discs_rebound_flat() {
     }
 }
 
+/// A drum that falls onto its rim, tilted by less than what makes it lean, bounces from rim to rim and gains no energy by it, however its impacts are followed; but what stands nearly flat as it
+/// rocks: what Newton's law asks of its lowest point is asked of the rim nearby too, and that is not as fast (2 mJ where e = 0.8, of a fall by 0.5 J).
+#[test]
+fn a_tilted_drum_gains_no_energy() {
+    let (mass, radius, half) = (1.0, 0.1, 0.1);
+    let across = mass * (3.0 * radius * radius + 4.0 * half * half) / 12.0;
+    let inertia = [across, across, 0.5 * mass * radius * radius];
+    for impacts in [Impacts::Simultaneous, Impacts::Sequential] {
+        for (e, mu, tilt) in
+            [(0.2, 1.0, 0.087), (0.2, 0.0, 0.087), (0.5, 0.5, 0.05), (0.8, 0.5, 0.01), (0.5, 1.0, 0.001)]
+        {
+            let mut b = on_floor([0.0; 3], mu);
+            b.gravity([0.0, 0.0, -G]);
+            add_free(&mut b, [0.0, 0.0, 0.15], Shape::Cylinder { radius, half_length: half }, mass, mu);
+            let mut w = world(b, Settings { impacts, ..settings(FrictionLaw::Patch, e) });
+            let turn = UnitQuaternion::from_euler_angles(tilt, 0.6 * tilt, 0.0);
+            let q = [0.0, 0.0, 0.15, turn.w, turn.i, turn.j, turn.k];
+            w.set_state(Mask::All, &q[..], &[0.0; 6][..]).unwrap();
+            let energy = |w: &Worlds| {
+                let (q, v) = (w.positions(), w.velocities());
+                let spin: f64 = (0..3).map(|k| 0.5 * inertia[k] * v[3 + k] * v[3 + k]).sum();
+                mass * G * q[2] + 0.5 * mass * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + spin
+            };
+            let start = energy(&w);
+            let (mut before, mut most) = (start, 0.0f64);
+            for _ in 0..1500 {
+                step(&mut w);
+                let now = energy(&w);
+                most = most.max(now - before);
+                before = now;
+            }
+            println!(
+                "{impacts:?}, e {e}, mu {mu}, tilt {tilt}: at most {most:.1e} J in a step, {start:.3} -> {before:.3} J"
+            );
+            assert!(most < 5e-3 && before < start, "{impacts:?}, e {e}, mu {mu}, tilt {tilt}: {most} J in a step");
+        }
+    }
+}
+
 /// Friction acts in a pass as in any problem, within μ times the impulse of the pass: a cube that spins as it falls loses μ e_r m (1 + e) v_n/I of its spin.
 #[test]
 fn friction_of_an_impact_is_that_of_its_impulse() {

@@ -46,6 +46,22 @@ fn pendulum(length: f64, mass: f64, dt: f64, friction_torque: f64) -> Worlds {
     world(b, oracle(dt))
 }
 
+/// A servo of velocity whose joint takes no more than 5 N·m turns its joint by that torque: what brakes it in proportion to its speed is a part of the torque that is bounded. As in MuJoCo 4.0.
+#[test]
+fn a_bounded_joint_is_not_braked_by_its_servo() {
+    let model = Model::from_mjcf_str(
+        r#"<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
+             <body><joint name="j" axis="0 1 0" armature="1" actuatorfrcrange="-5 5"/><geom size=".02" pos=".3 0 0" mass=".15"/></body></worldbody>
+           <actuator><velocity joint="j" kv="1000"/></actuator></mujoco>"#,
+    )
+    .unwrap();
+    let mut w = Worlds::new(&model, 1, oracle(0.002)).unwrap();
+    w.set_control(&[10.0][..]).unwrap();
+    w.step(200).unwrap();
+    let inertia = 1.0 + 0.15 * (0.3 * 0.3 + 0.4 * 0.02 * 0.02);
+    near("speed after 0.4 s", w.velocities()[0], 5.0 * 0.4 / inertia, 1e-9);
+}
+
 /// Case `pendulum_2`: released at rest at 2 rad, T = 4 √(l/g) K(sin(θ₀/2)): within 1e-4 at h = 1e-3, and second order in h.
 #[test]
 fn pendulum_keeps_its_period() {

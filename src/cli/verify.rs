@@ -28,6 +28,7 @@ directions are aligned with the given answer, solved from nothing by Lemke's piv
 edge, and compared in contact velocity. Where friction allows several motions, Lemke may end at another one. Then the answer is held against the exact solution on its own set of sliding, \
 sticking and open contacts (\"confirmed on their own basis\"). Where that cannot be told apart from a neighbouring set, and the answer's \
 own residual shows that it solves the problem too, it counts as \"another solution found\".
+A patch (--friction patch) has no linear form: its problems cannot be verified so, and count as not confirmed; models without faces, edges or discs in contact have none.
 Exit code 1 if a problem disagrees by more than --tolerance-velocity or could not be solved again.
 
 Examples:

@@ -25,6 +25,8 @@ const NORMAL: f64 = 1e-4;
 const NEAREST: usize = (1 << 24) - 1;
 /// Most steps of a climb.
 const CLIMB: usize = 100;
+/// How far bodies that touch are moved apart to find their direction, in turn, as parts of the size.
+const APART: [f64; 5] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-5];
 
 /// The faces of a hull: its triangles, with those in one plane merged.
 #[derive(Debug)]
@@ -298,6 +300,21 @@ impl Nearest {
         }
         best
     }
+    /// The direction that bodies have which are moved apart along the best one so far, a little beyond where they surely part, in turn: of bodies that only touch,
+    /// GJK loses it in rounding, and the best of a few normals may say that they overlap deeply.
+    fn part(mut self, a: &Placed, b: &Placed, size: f64) -> Self {
+        for share in APART {
+            let way = self.normal * (share * size - self.distance().min(0.0));
+            let moved = Placed { solid: b.solid, centre: b.centre + way, rotation: b.rotation };
+            let result = closest(a, &moved, 2.0 * way.norm(), &self.normal);
+            let GJKResult::ClosestPoints(_, _, n) = result else { break };
+            let other = Self::along(a, b, Vector3::new(n.x, n.y, n.z));
+            if other.distance() > self.distance() {
+                self = other;
+            }
+        }
+        self
+    }
     /// Climbs to the n of the largest s(n) by its gradient, the part of q − p across n. On smooth bodies that is where p and q face each other.
     fn climb(mut self, a: &Placed, b: &Placed, size: f64) -> Self {
         let mut step = 1.0 / size;
@@ -319,6 +336,13 @@ impl Nearest {
     }
 }
 
+/// What GJK and EPA say of two cores that are within `within` (m) of each other, from a direction to begin with.
+fn closest(a: &Placed, b: &Placed, within: f64, start: &Vector3<f64>) -> GJKResult {
+    let toward = Some(Vector::new(start.x, start.y, start.z));
+    let simplex = &mut VoronoiSimplex::new();
+    contact_support_map_support_map_with_params(&ParryPose::IDENTITY, a, b, within, simplex, toward)
+}
+
 /// The nearest points of two cores; none beyond the distance `within` (m).
 fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<Nearest> {
     let smooth = |p: &Placed| matches!(p.solid, Solid::Ball(_) | Solid::Ellipsoid(_));
@@ -326,10 +350,7 @@ fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<Nearest> {
         return Some(Nearest::guess(a, b).climb(a, b, size)).filter(|found| found.distance() < within);
     }
     let start = b.centre.try_normalize(f64::MIN_POSITIVE).unwrap_or_else(Vector3::z);
-    let toward = Some(Vector::new(start.x, start.y, start.z));
-    let simplex = &mut VoronoiSimplex::new();
-    let result =
-        contact_support_map_support_map_with_params(&ParryPose::IDENTITY, a, b, within.max(0.0), simplex, toward);
+    let result = closest(a, b, within.max(0.0), &start);
     let vector = |v: Vector| Vector3::new(v.x, v.y, v.z);
     let mut best = match result {
         GJKResult::ClosestPoints(p, q, n) if n.is_normalized() => {
@@ -340,12 +361,12 @@ fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<Nearest> {
                 found
             } else {
                 let (own, guess) = (Nearest::along(a, b, found.normal), Nearest::guess(a, b));
-                if own.distance() > guess.distance() { own } else { guess }
+                (if own.distance() > guess.distance() { own } else { guess }).part(a, b, size)
             }
         }
         GJKResult::NoIntersection(n) if separation(a, b, &vector(n)) >= within => return None,
         // GJK or EPA gave up.
-        _ => Nearest::guess(a, b),
+        _ => Nearest::guess(a, b).part(a, b, size),
     };
     // EPA stops short of the best direction on round bodies.
     let round = |p: &Placed| matches!(p.solid, Solid::Ellipsoid(_) | Solid::Cylinder(..));

@@ -379,6 +379,28 @@ fn lanes_give_the_bits_of_scalars_whatever_their_neighbours_hold() {
     lanes_agree::<F64x8>();
 }
 
+/// A cylinder and a box that touch, where the direction between them is lost in rounding: moved by a tenth of a micrometre, they have no contact deeper than that. (The best of axes and
+/// face normals says 8 mm.)
+#[test]
+fn what_touches_is_not_deep() {
+    let turned = |[w, x, y, z]: [f64; 4]| {
+        let turn = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));
+        Rotation3::from(turn).scaled_axis()
+    };
+    let box_turn = turned([0.8394413691009369, -0.13292789181248868, -0.16255980766515615, -0.501241131943598]);
+    let turn = turned([0.07849109689092708, 0.3830913420271627, -0.07271771993003158, -0.9174924002850727]);
+    let place = [-0.05626676308393822, 0.3380335723703282, 0.3017880279983278];
+    let mut noise = Noise(7);
+    for _ in 0..200 {
+        let mut moved = place;
+        moved.iter_mut().for_each(|x| *x += 3e-7 * noise.next());
+        let pa = at([0.0; 3], box_turn.into());
+        let contacts = touch(cuboid(0.1015, 0.2785, 0.0883), cylinder(0.276, 0.2029), pa, at(moved, turn.into()));
+        let deepest = gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min);
+        assert!(deepest > -1e-6, "{deepest} m at {moved:?}");
+    }
+}
+
 #[test]
 fn every_contact_is_finite_with_a_unit_normal_and_its_own_feature() {
     let mut noise = Noise(3);

@@ -40,7 +40,9 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
         }
     }
     let excluded: HashSet<(usize, usize)> = builder.excluded.iter().copied().collect();
-    let explicit: HashSet<(usize, usize)> = pairs.iter().map(|p| (p.geom_a, p.geom_b)).collect();
+    // in either order: the two may be of one kind
+    let either = |p: &CollisionPair| [(p.geom_a, p.geom_b), (p.geom_b, p.geom_a)];
+    let explicit: HashSet<(usize, usize)> = pairs.iter().flat_map(either).collect();
     for i in 0..m.geoms.len() {
         for j in i + 1..m.geoms.len() {
             let (a, b) = if m.geoms[i].shape.rank() <= m.geoms[j].shape.rank() { (i, j) } else { (j, i) };

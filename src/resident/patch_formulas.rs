@@ -121,12 +121,18 @@ pub(super) fn terms<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     }
     // the normals
     for (k, i) in super::layout::NORMALS.into_iter().enumerate() {
-        let (mut own, mut closing) = (gap[k], targets(settings, dt, gap[k]));
+        let motion = |i: usize| [previous[i], free[i], mean[i]];
+        let (mut own, mut moves, mut less) = (gap[k], motion(i), zero);
         if k == 0 {
-            (own, closing) = outline.disc_targets(settings, dt, (own, closing), [gap[1], gap[2]]);
+            let [_, t, o, _] = super::layout::NORMALS;
+            (own, moves, less) = outline.striker(dt, [own, gap[1], gap[2]], [moves, motion(t), motion(o)]);
         }
-        let motion = [own, previous[i], free[i], mean[i], restitution];
-        let mut goal = bounced(plan, layout, motion, Pace { fastest, kick }, closing);
+        let [u, u_free, u_mean] = moves;
+        let closing = targets(settings, dt, own);
+        let mut goal = bounced(plan, layout, [own, u, u_free, u_mean, restitution], Pace { fastest, kick }, closing);
+        if k == 0 {
+            goal = goal.map(|target| target - less);
+        }
         let mut there = R::Mask::splat(true);
         if k > 0 {
             goal = slope_targets(outline.disc, dt, gap[k], goal);

@@ -2,7 +2,7 @@
 //!
 //! Where constraints are soft ([`super::soft`]), target and compliance of every row are those of its spring, and the position problem is the velocity problem.
 
-use super::patches::{outline, patch_terms};
+use super::patches::{patch_terms, striker};
 use super::places::{Places, deal, scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
@@ -319,16 +319,16 @@ fn delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &
 /// Biases, friction and first guess of the contacts.
 #[inline(always)]
 fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
-    let (settings, lanes, h) = (&plan.settings, R::LANES, R::constant(plan.dt));
+    let (lanes, h) = (R::LANES, R::constant(plan.dt));
     let Posed { contacts, places, rows, .. } = posed;
     let mut pace = None;
     for slot in 0..contacts.gap.len() {
         let row = 3 * slot;
         let free = rows.free[row];
         let [friction, restitution] = surface(plan, tile.parameters, contacts, slot);
-        let (mut gap, mut goal) = (contacts.gap[slot], targets(settings, h, contacts.gap[slot]));
-        if let Some(more) = contacts.patches.get(slot).filter(|more| more.disc != 0) {
-            (gap, goal) = outline(contacts, slot).disc_targets(settings, h, (gap, goal), [more.gap[0], more.gap[1]]);
+        let (mut gap, mut motion, mut less) = (contacts.gap[slot], rows.motion(row), R::zero());
+        if contacts.patches.get(slot).is_some_and(|more| more.disc != 0) {
+            (gap, motion, less) = striker(h, posed, slot);
         }
         let mut bias = [free, rows.free[row + 1], rows.free[row + 2]];
         let mut position_bias = [R::zero(); 3];
@@ -338,9 +338,9 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
             }
             position_bias = bias;
         } else {
-            let [target, position_target] = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
-            bias[0] = free - target;
-            position_bias[0] = rows.position_bias(row, position_target);
+            let [target, position_target] = bounce(plan, posed, motion, gap, restitution, &mut pace);
+            bias[0] = free - (target - less);
+            position_bias[0] = rows.position_bias(row, position_target - less);
             for i in 1..3 {
                 position_bias[i] = rows.position_bias(row + i, R::zero());
             }

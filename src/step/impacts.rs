@@ -12,14 +12,16 @@
 //! bodies may strike without end: after [`IMPACT_PASSES`] what still strikes becomes part of the problem of the step, as with the other law.
 
 use super::chunk::Chunk;
+use super::patches::striker;
 use super::plan::Plan;
 use super::posed::{Posed, Tile};
 use super::records::BlockRecord;
 use super::rows::{find_islands, strike};
-use super::targets::strikes;
+use super::targets::{Approach, surface, targets};
 use super::worker::{Worker, stage_task};
+use crate::contact::PATCH_ROWS;
 use crate::island::Part;
-use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
+use crate::lane::{Compiled, Mask, Pack, PackMask, Scalar, Task};
 
 /// Most passes of a step.
 pub const IMPACT_PASSES: u32 = 100;
@@ -159,4 +161,43 @@ impl<R: Pack> Worker<R> {
         }
         struck.reports = reports;
     }
+}
+
+/// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. A patch strikes with all of its vertices if any of them does, a disc if its lowest point does.
+#[inline(always)]
+fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
+    let contacts = &posed.contacts;
+    let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
+    let (mut gap, mut motion) = (contacts.gap[slot], posed.rows.motion(3 * slot));
+    let more = contacts.patches.get(slot);
+    if more.is_some_and(|more| more.disc != 0) {
+        (gap, motion, _) = striker(R::constant(plan.dt), posed, slot);
+    }
+    let mut strikes = row_strikes(plan, posed, motion, gap, restitution);
+    if let Some(more) = more {
+        let first = 3 * contacts.gap.len() + PATCH_ROWS * slot;
+        for k in 0..PATCH_ROWS - 1 {
+            let vertices = R::Mask::from_bits(more.present[k] & !more.disc);
+            strikes = strikes.or(vertices.and(row_strikes(
+                plan,
+                posed,
+                posed.rows.motion(first + k),
+                more.gap[k],
+                restitution,
+            )));
+        }
+    }
+    let strikes = strikes.bits() & contacts.slots.present[slot];
+    [strikes, strikes & R::zero().lt(restitution).bits()]
+}
+
+/// Where a point at `gap` with this motion (u, u*, ū) along its normal strikes. What has reached its target strikes no more, whatever forces do.
+#[inline(always)]
+fn row_strikes<R: Pack>(plan: &Plan, posed: &Posed<R>, motion: [R; 3], gap: R, restitution: R) -> R::Mask {
+    let dt = R::constant(plan.dt);
+    let threshold = R::constant(plan.settings.restitution_threshold);
+    let approach = Approach::new(motion, posed.rows.centered(), gap, restitution, threshold, dt);
+    let (closing, _) = targets(&plan.settings, dt, gap);
+    let target = R::select(R::zero().lt(restitution), closing.max(approach.rebound), closing);
+    approach.strikes.and(threshold.lt(target - motion[1]))
 }

@@ -9,8 +9,7 @@ use super::places::scalar_row;
 use super::plan::Plan;
 use super::posed::{Posed, Tile};
 use super::records::{ContactRecord, PatchRecord};
-use super::settings::Settings;
-use super::targets::{bounce, surface, targets};
+use super::targets::{bounce, surface};
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::slots::SlotPart;
@@ -34,24 +33,22 @@ pub(crate) struct Outline<R: Real> {
 }
 
 impl<R: Real> Outline<R> {
-    /// Gap and targets (velocity, position) of the normal of a disc, where it is one; of a vertex those that it has. `slopes`: R times the slopes of the disc, m.
+    /// The point that is to have its targets, and strikes: the lowest one of a disc, where it is one; else the vertex as it is. Its gap, its motion (u, u*, ū), and
+    /// how much less the centre of the disc has to reach, m/s, |(g_t, g_o)|/Δt: what touches is raised until its lowest point just does.
     ///
-    /// What touches is raised until its lowest point just does, (|(g_t, g_o)|, g_t, g_o); overlap of the lowest point is pushed out.
+    /// `gaps`, `motions`: of the vertex or centre, and R times the two slopes of the disc, m and m/s. g = g_n − |(g_t, g_o)|, u = u_n − (g_t u_t + g_o u_o)/|(g_t, g_o)|.
     #[inline(always)]
-    pub fn disc_targets(
-        &self,
-        settings: &Settings,
-        dt: R,
-        (gap, (target, position_target)): (R, (R, R)),
-        slopes: [R; 2],
-    ) -> (R, (R, R)) {
-        let slope = slopes[0].mul_add(slopes[0], slopes[1] * slopes[1]).sqrt();
-        let (closing, push) = targets(settings, dt, self.lowest);
-        // −max(g_n, |(g_t, g_o)|)/Δt, and the push-out
-        let raised = closing - slope / dt;
-        let pushed = raised + (push - closing);
-        let goal = (R::select(self.disc, raised, target), R::select(self.disc, pushed, position_target));
-        (R::select(self.disc, self.lowest, gap), goal)
+    pub fn striker(&self, dt: R, gaps: [R; 3], motions: [[R; 3]; 3]) -> (R, [R; 3], R) {
+        let [gap, g_t, g_o] = gaps;
+        let slope = g_t.mul_add(g_t, g_o * g_o).sqrt();
+        let leans = R::zero().lt(slope);
+        let inverse = R::select(leans, R::one() / R::select(leans, slope, R::one()), R::zero());
+        let mut motion = motions[0];
+        for k in 0..3 {
+            let along = g_t.mul_add(motions[1][k], g_o * motions[2][k]) * inverse;
+            motion[k] = R::select(self.disc, motion[k] - along, motion[k]);
+        }
+        (R::select(self.disc, self.lowest, gap), motion, R::select(self.disc, slope / dt, R::zero()))
     }
 
     /// Levers of the four normals, seen from the reference point along its tangents, m.
@@ -120,6 +117,15 @@ pub(super) fn outline<R: Pack>(contacts: &Contacts<R>, slot: usize) -> Outline<R
     Outline { present, disc: R::Mask::from_bits(more.disc), offset, arm: more.arm, lowest: more.lowest }
 }
 
+/// [`Outline::striker`] of the patch in `slot`.
+#[inline(always)]
+pub(super) fn striker<R: Pack>(dt: R, posed: &Posed<R>, slot: usize) -> (R, [R; 3], R) {
+    let Posed { contacts, rows, .. } = posed;
+    let (gap, more) = (&contacts.patches[slot].gap, 3 * contacts.gap.len() + PATCH_ROWS * slot);
+    let motions = [3 * slot, more, more + 1].map(|row| rows.motion(row));
+    outline(contacts, slot).striker(dt, [contacts.gap[slot], gap[0], gap[1]], motions)
+}
+
 /// The entries of the four normals of the patch in `slot`.
 #[inline(always)]
 fn normals<R: Pack>(contacts: &Contacts<R>, slot: usize, of: &[R]) -> [R; 4] {
@@ -174,8 +180,7 @@ pub(super) fn patch_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Pose
         let first = contact_slots + PATCH_ROWS * slot;
         for k in 0..PATCH_ROWS - 1 {
             let (row, gap) = (2 * contact_slots + first + k, more.gap[k]);
-            let goal = targets(&plan.settings, h, gap);
-            let goal = bounce(plan, posed, row, gap, restitution, goal, &mut pace);
+            let goal = bounce(plan, posed, rows.motion(row), gap, restitution, &mut pace);
             let [target, position_target] = slope_targets(outline.disc, h, gap, goal);
             let has = outline.present[k];
             let bias = R::select(has, rows.free[row] - target, zero);

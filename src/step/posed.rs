@@ -152,6 +152,12 @@ impl<R: Pack> Rows<R> {
         [self.previous[row], self.free[row]]
     }
 
+    /// u, u* and ū of a row: before the step, without impulses, and as it moves in free motion.
+    #[inline(always)]
+    pub(super) fn motion(&self, row: usize) -> [R; 3] {
+        [self.previous[row], self.free[row], self.mean(row)]
+    }
+
     /// J v̄ of a row: the velocity at which it moves in free motion, on the mean of the step.
     #[inline(always)]
     pub fn mean(&self, row: usize) -> R {

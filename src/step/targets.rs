@@ -20,7 +20,7 @@ use super::places::{Places, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
 use super::settings::Settings;
-use crate::contact::{Contacts, PATCH_ROWS};
+use crate::contact::Contacts;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::PairFriction;
 use crate::parameters::TileParameters;
@@ -142,20 +142,11 @@ pub(crate) struct Approach<R: Real> {
     /// The free motion reaches the surface within Δt.
     pub reaches: R::Mask,
     /// An impact: fast, not in mid-air, and it reaches the surface within Δt; what is deeper than it moved in a step did not come from there.
-    strikes: R::Mask,
+    pub strikes: R::Mask,
     /// Velocity after the rebound of an impact, m/s.
-    rebound: R,
+    pub rebound: R,
     /// Velocity that moves q then, m/s.
     position_rebound: R,
-}
-
-impl<R: Pack> Approach<R> {
-    /// Of the contact whose normal is `row`.
-    #[inline(always)]
-    pub(super) fn of(rows: &Rows<R>, row: usize, gap: R, restitution: R, threshold: R, dt: R) -> Self {
-        let velocities = [rows.previous[row], rows.free[row], rows.mean(row)];
-        Self::new(velocities, rows.centered(), gap, restitution, threshold, dt)
-    }
 }
 
 impl<R: Real> Approach<R> {
@@ -184,39 +175,6 @@ impl<R: Real> Approach<R> {
     }
 }
 
-/// The contacts of `slot` that strike, and those of them that bounce: one bit a lane. A patch strikes with all of its vertices if any of them does, a disc if its lowest point does.
-#[inline(always)]
-pub fn strikes<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, slot: usize) -> [u32; 2] {
-    let contacts = &posed.contacts;
-    let [_, restitution] = surface(plan, tile.parameters, contacts, slot);
-    let mut gap = contacts.gap[slot];
-    let more = contacts.patches.get(slot);
-    if let Some(more) = more {
-        gap = R::select(R::Mask::from_bits(more.disc), more.lowest, gap);
-    }
-    let mut strikes = row_strikes(plan, posed, 3 * slot, gap, restitution);
-    if let Some(more) = more {
-        let first = 3 * contacts.gap.len() + PATCH_ROWS * slot;
-        for k in 0..PATCH_ROWS - 1 {
-            let vertices = R::Mask::from_bits(more.present[k] & !more.disc);
-            strikes = strikes.or(vertices.and(row_strikes(plan, posed, first + k, more.gap[k], restitution)));
-        }
-    }
-    let strikes = strikes.bits() & contacts.slots.present[slot];
-    [strikes, strikes & R::zero().lt(restitution).bits()]
-}
-
-/// Where the normal at `row`, of a point at `gap`, strikes. What has reached its target strikes no more, whatever forces do.
-#[inline(always)]
-fn row_strikes<R: Pack>(plan: &Plan, posed: &Posed<R>, row: usize, gap: R, restitution: R) -> R::Mask {
-    let (rows, dt) = (&posed.rows, R::constant(plan.dt));
-    let threshold = R::constant(plan.settings.restitution_threshold);
-    let approach = Approach::of(rows, row, gap, restitution, threshold, dt);
-    let (closing, _) = targets(&plan.settings, dt, gap);
-    let target = R::select(R::zero().lt(restitution), closing.max(approach.rebound), closing);
-    approach.strikes.and(threshold.lt(target - rows.free[row]))
-}
-
 /// Velocity and position target of rows at `gap` without bounce.
 #[inline(always)]
 pub(crate) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
@@ -229,22 +187,21 @@ pub(crate) fn targets<R: Real>(settings: &Settings, dt: R, gap: R) -> (R, R) {
     (closing, closing + push)
 }
 
-/// Velocity and position target of the normal at `row` of a contact at `gap`, from those without bounce. `pace`: found when it is needed.
+/// Velocity and position target of a point at `gap` with this motion (u, u*, ū) along its normal. `pace`: found when it is needed.
 #[inline(always)]
 pub(super) fn bounce<R: Pack>(
     plan: &Plan,
     posed: &Posed<R>,
-    row: usize,
+    motion: [R; 3],
     gap: R,
     restitution: R,
-    (target, position_target): (R, R),
     pace: &mut Option<Pace<R>>,
 ) -> [R; 2] {
     let (rows, h) = (&posed.rows, R::constant(plan.dt));
     let threshold = R::constant(plan.settings.restitution_threshold);
-    let approach = Approach::of(rows, row, gap, restitution, threshold, h);
+    let approach = Approach::new(motion, rows.centered(), gap, restitution, threshold, h);
     let elastic = R::zero().lt(restitution);
-    let (mut target, position_target) = approach.targets(elastic, (target, position_target));
+    let (mut target, position_target) = approach.targets(elastic, targets(&plan.settings, h, gap));
     if elastic.any() {
         let now = match *pace {
             Some(pace) => pace,
@@ -252,7 +209,7 @@ pub(super) fn bounce<R: Pack>(
         };
         *pace = Some(now);
         let left_open = elastic.and(approach.reaches.not());
-        target = R::select(left_open, now.target(threshold, h, gap, rows.speeds(row), target), target);
+        target = R::select(left_open, now.target(threshold, h, gap, [motion[0], motion[1]], target), target);
     }
     [target, position_target]
 }

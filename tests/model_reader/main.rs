@@ -367,6 +367,59 @@ fn actuators_share_defaults_across_kinds() {
     assert!((low + 45f64.to_radians()).abs() < 1e-12 && (high - 45f64.to_radians()).abs() < 1e-12);
 }
 
+/// What MuJoCo 4.0.0 makes of them: another shortcut begins anew, general only changes what it names.
+#[test]
+fn a_shortcut_begins_anew_where_defaults_were_another() {
+    for (defaults, own, gain, bias) in [
+        (r#"<velocity kv="50"/>"#, r#"<position joint="j" kp="3"/>"#, 3.0, [0.0, -3.0, 0.0]),
+        (r#"<velocity kv="10"/><position kp="50"/>"#, r#"<position joint="j"/>"#, 50.0, [0.0, -50.0, 0.0]),
+        (r#"<position kp="50" kv="4"/><velocity kv="10"/>"#, r#"<position joint="j"/>"#, 1.0, [0.0, -1.0, 0.0]),
+        (r#"<position kp="50"/>"#, r#"<velocity joint="j"/>"#, 1.0, [0.0, 0.0, -1.0]),
+        (r#"<velocity kv="5"/>"#, r#"<general joint="j"/>"#, 5.0, [0.0, 0.0, -5.0]),
+        (r#"<position kp="50" kv="4"/><general gainprm="9"/>"#, r#"<position joint="j"/>"#, 9.0, [0.0, -9.0, -4.0]),
+        (
+            r#"<general biasprm="1 2 -3" gainprm="5" biastype="affine"/>"#,
+            r#"<position joint="j"/>"#,
+            5.0,
+            [0.0, -5.0, -3.0],
+        ),
+        (r#"<general dyntype="integrator"/>"#, r#"<position joint="j"/>"#, 1.0, [0.0, -1.0, 0.0]),
+        (r#"<position inheritrange="1"/>"#, r#"<motor joint="j"/>"#, 1.0, [0.0; 3]),
+        (r#"<position inheritrange="1"/>"#, r#"<velocity joint="j"/>"#, 1.0, [0.0, 0.0, -1.0]),
+    ] {
+        let text =
+            file(&format!("<default>{defaults}</default><worldbody>{BALL}</worldbody><actuator>{own}</actuator>"));
+        let a = &read(&text).actuators[0];
+        assert_eq!((a.gain, a.bias, a.control_range), ([gain, 0.0, 0.0], bias, None), "{defaults} {own}");
+    }
+}
+
+/// A pair that the file gives is one pair, in whichever order it names two boxes.
+#[test]
+fn an_explicit_pair_of_one_kind_is_one_pair_in_either_order() {
+    for (first, second) in [("a", "b"), ("b", "a")] {
+        let model = read(&file(&format!(
+            r#"<worldbody><geom name="a" type="box" size="1 1 1"/>
+                 <body><freejoint/><geom name="b" type="box" size="1 1 1"/></body></worldbody>
+               <contact><pair geom1="{first}" geom2="{second}" friction="0.1"/></contact>"#
+        )));
+        assert_eq!(model.pairs.len(), 1, "{first}, {second}");
+    }
+}
+
+/// Servos of a double pendulum, as MuJoCo 4.0.0 damps them: by the inertia that they feel while the other joint gives way.
+#[test]
+fn a_damping_ratio_feels_what_gives_way() {
+    let model = read(&file(
+        r#"<worldbody><body><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/>
+             <body pos=".5 0 0"><joint name="b" axis="0 1 0" armature=".1"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".04"/></body></body></worldbody>
+           <actuator><position joint="a" kp="10" dampratio="1" gear="2"/><position joint="b" kp="10" dampratio="1"/></actuator>"#,
+    ));
+    for (actuator, damping) in model.actuators.iter().zip([3.161_580_97, 2.436_727_32]) {
+        assert!((actuator.bias[2] + damping).abs() < 1e-7, "{actuator:?}");
+    }
+}
+
 #[test]
 fn a_damping_ratio_becomes_a_damping() {
     // A point-like mass of 2 kg at 3 m, with armature 1 and a child that adds 1 kg at 4 m: inertia 18 + 16 + 1 + small spheres.

@@ -3,11 +3,14 @@
 use super::Reader;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Actuator, JointKind, Model};
+use crate::model::{Actuator, Joint, JointKind, Model};
+use nalgebra::{DMatrix, DVector, Matrix3xX, UnitQuaternion, Vector3};
 
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
 struct State {
+    /// What it was made by a shortcut: another one begins anew. The tag general only changes what it names.
+    shortcut: Option<String>,
     fixed_gain: bool,
     has_bias: bool,
     gain: [f64; 10],
@@ -25,7 +28,24 @@ impl State {
         let mut gain = [0.0; 10];
         gain[0] = 1.0;
         let attributes = Element { attributes: Vec::new(), children: Vec::new(), ..e.clone() };
-        Self { fixed_gain: true, has_bias: false, gain, bias: [0.0; 10], inherit_range: 0.0, attributes, refused: None }
+        Self {
+            shortcut: None,
+            fixed_gain: true,
+            has_bias: false,
+            gain,
+            bias: [0.0; 10],
+            inherit_range: 0.0,
+            attributes,
+            refused: None,
+        }
+    }
+
+    /// What an actuator is before anything is said of its gain and bias.
+    fn reset(&mut self) {
+        self.gain = [0.0; 10];
+        self.gain[0] = 1.0;
+        self.bias = [0.0; 10];
+        (self.fixed_gain, self.has_bias, self.inherit_range) = (true, false, 0.0);
     }
 
     /// Applies the settings of one element.
@@ -41,7 +61,15 @@ impl State {
                 self.attributes.set(name, value.clone());
             }
         }
-        match e.tag.as_str() {
+        let tag = e.tag.as_str();
+        if tag != "general" && self.shortcut.as_deref() != Some(tag) {
+            self.refused = None;
+            if self.shortcut.is_some() {
+                self.reset();
+            }
+            self.shortcut = Some(tag.to_owned());
+        }
+        match tag {
             "general" => self.apply_general(e),
             "position" => self.apply_position(e),
             "velocity" => {
@@ -49,14 +77,11 @@ impl State {
                 self.gain[0] = kv;
                 self.bias = [0.0; 10];
                 self.bias[2] = -kv;
-                (self.fixed_gain, self.has_bias, self.refused) = (true, true, None);
+                (self.fixed_gain, self.has_bias) = (true, true);
                 Ok(())
             }
             _ => {
-                self.gain = [0.0; 10];
-                self.gain[0] = 1.0;
-                self.bias = [0.0; 10];
-                (self.fixed_gain, self.has_bias, self.refused) = (true, false, None);
+                self.reset();
                 Ok(())
             }
         }
@@ -89,7 +114,7 @@ impl State {
 
     fn apply_position(&mut self, e: &Element) -> Result<()> {
         let kp = e.magnitude("kp")?.unwrap_or(self.gain[0]);
-        (self.gain[0], self.bias[1]) = (kp, -kp);
+        (self.gain[0], self.bias[0], self.bias[1]) = (kp, 0.0, -kp);
         match (e.magnitude("kv")?, e.magnitude("dampratio")?) {
             (Some(_), Some(_)) => return Err(e.error("give kv or dampratio, not both")),
             (Some(kv), None) => self.bias[2] = -kv,
@@ -167,8 +192,7 @@ fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result
     Ok([middle - half, middle + half])
 }
 
-/// Gives a position servo the damping 2 ζ √(kp m), where m is the inertia that it feels at rest: that of its degree of freedom
-/// (the diagonal entry of the mass matrix) over the square of the gear.
+/// Gives a position servo the damping 2 ζ √(kp m), where m = 1/(J M⁻¹ Jᵀ) is the inertia that it feels at rest, J its gear on its degree of freedom (MuJoCo 4.0).
 pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) {
     let Some(servo) = model.actuators.get(actuator) else { return };
     let gear = servo.gear[0].abs();
@@ -180,26 +204,77 @@ pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) 
     model.actuators[actuator].bias[2] = -damping;
 }
 
-/// Diagonal entry of the mass matrix at rest for a hinge or a slide: the inertia about (mass along) its axis of everything that it moves.
+/// Inertia that a force on a hinge or a slide feels at rest while everything else of its tree gives way, 1/(M⁻¹)_ii, kg·m² or kg; 0 where nothing has mass.
 fn rest_inertia(model: &Model, joint: usize) -> f64 {
-    let joint = &model.joints[joint];
-    // Poses of the bodies that the joint moves, in the frame of its own body; none for other bodies.
-    let mut poses = vec![None; model.bodies.len()];
-    poses[joint.body] = Some((nalgebra::Vector3::zeros(), nalgebra::UnitQuaternion::identity()));
-    let mut inertia = joint.armature;
-    for (b, body) in model.bodies.iter().enumerate().skip(joint.body) {
-        if b > joint.body {
-            poses[b] = poses[body.parent].map(|(p, q)| (p + q * body.position, q * body.orientation));
+    let root = |mut body: usize| {
+        while model.bodies[body].parent != 0 {
+            body = model.bodies[body].parent;
         }
-        let Some((position, orientation)) = poses[b] else { continue };
-        inertia += if joint.kind == JointKind::Slide {
-            body.mass
-        } else {
-            // J_vᵀ m J_v + J_wᵀ I J_w
-            let axis = orientation.inverse() * joint.axis;
-            let arm = joint.axis.cross(&(position + orientation * body.com - joint.anchor));
-            body.mass * arm.norm_squared() + axis.dot(&(body.inertia * axis))
-        };
+        body
+    };
+    let tree = root(model.joints[joint].body);
+    let members: Vec<usize> = (1..model.bodies.len()).filter(|&body| root(body) == tree).collect();
+    let joints: Vec<&Joint> = model.joints.iter().filter(|j| root(j.body) == tree).collect();
+    let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
+    for &b in &members {
+        let (body, (p, q)) = (&model.bodies[b], poses[model.bodies[b].parent]);
+        poses[b] = (p + q * body.position, q * body.orientation);
     }
-    inertia
+    // M = Σ J_vᵀ m J_v + J_wᵀ I J_w
+    let nv: usize = joints.iter().map(|j| j.kind.nv()).sum();
+    let mut mass = DMatrix::zeros(nv, nv);
+    for &b in &members {
+        let (body, (position, orientation)) = (&model.bodies[b], poses[b]);
+        let (mut linear, mut angular) = (Matrix3xX::zeros(nv), Matrix3xX::zeros(nv));
+        let mut column = 0;
+        for j in &joints {
+            let (origin, axes) = poses[j.body];
+            let arm = position + orientation * body.com - (origin + axes * j.anchor);
+            let (mut slides, mut turns): (Vec<Vector3<f64>>, Vec<Vector3<f64>>) = (Vec::new(), Vec::new());
+            let own = || (0..3).map(|k| axes * Vector3::ith(k, 1.0));
+            match j.kind {
+                JointKind::Free => {
+                    slides.extend((0..3).map(|k| Vector3::ith(k, 1.0)));
+                    turns.extend(own());
+                }
+                JointKind::Ball => turns.extend(own()),
+                JointKind::Hinge => turns.push(axes * j.axis),
+                JointKind::Slide => slides.push(axes * j.axis),
+            }
+            if moves(model, j.body, b) {
+                for (k, axis) in slides.iter().enumerate() {
+                    linear.set_column(column + k, axis);
+                }
+                for (k, axis) in turns.iter().enumerate() {
+                    linear.set_column(column + slides.len() + k, &axis.cross(&arm));
+                    angular.set_column(column + slides.len() + k, axis);
+                }
+            }
+            column += j.kind.nv();
+        }
+        let turned = orientation.to_rotation_matrix();
+        let inertia = turned * body.inertia * turned.transpose();
+        mass += linear.tr_mul(&linear) * body.mass + angular.tr_mul(&(inertia * &angular));
+    }
+    let (mut column, mut own) = (0, 0);
+    for j in &joints {
+        for k in 0..j.kind.nv() {
+            mass[(column + k, column + k)] += j.armature;
+        }
+        if std::ptr::eq(*j, &raw const model.joints[joint]) {
+            own = column;
+        }
+        column += j.kind.nv();
+    }
+    let mut unit = DVector::zeros(nv);
+    unit[own] = 1.0;
+    mass.cholesky().map_or(0.0, |factor| 1.0 / factor.solve(&unit)[own])
+}
+
+/// Whether `body` is `mover`, or hangs from it.
+fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
+    while body > mover {
+        body = model.bodies[body].parent;
+    }
+    body == mover
 }
