@@ -393,7 +393,9 @@ fn what_touches_is_not_deep() {
     let mut noise = Noise(7);
     for _ in 0..200 {
         let mut moved = place;
-        moved.iter_mut().for_each(|x| *x += 3e-7 * noise.next());
+        for x in &mut moved {
+            *x += 3e-7 * noise.next();
+        }
         let pa = at([0.0; 3], box_turn.into());
         let contacts = touch(cuboid(0.1015, 0.2785, 0.0883), cylinder(0.276, 0.2029), pa, at(moved, turn.into()));
         let deepest = gaps(&contacts).into_iter().fold(f64::INFINITY, f64::min);
