@@ -300,12 +300,17 @@ pub fn actuator_force<R: Real>(
         // −∂f/∂v, where the force is not at a bound
         let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2]));
         let slope = slope * gain_scale * velocity_scale;
-        let bounded = force.lt(free_force).or(free_force.lt(force));
-        Some(R::select(bounded, R::zero(), -(slope * gear * gear)).max(R::zero()))
+        Some(R::select(differ(force, free_force), R::zero(), -(slope * gear * gear)).max(R::zero()))
     } else {
         None
     };
     ActuatorForce { force, damping }
+}
+
+/// Where a force is at a bound: it is not what it would be without.
+#[inline(always)]
+fn differ<R: Real>(force: R, free_force: R) -> R::Mask {
+    force.lt(free_force).or(free_force.lt(force))
 }
 
 /// The part of stage 4 before the solve: τ from actuators, springs and damping, and the damping D that is treated implicitly.
@@ -341,9 +346,8 @@ pub fn applied_force<R: Real>(
                 let free_force = d.applied_force[i];
                 let force = clamp(free_force, joint.actuator_force_range);
                 // −∂f/∂v, where the force is not at a bound; what is not an actuator's is added below
-                let bounded = force.lt(free_force).or(free_force.lt(force));
                 d.applied_force[i] = force;
-                d.damping[i] = R::select(bounded, R::zero(), d.damping[i]);
+                d.damping[i] = R::select(differ(force, free_force), R::zero(), d.damping[i]);
             }
         }
         let stiffness = -p.stiffness[j];

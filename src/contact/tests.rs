@@ -379,8 +379,8 @@ fn lanes_give_the_bits_of_scalars_whatever_their_neighbours_hold() {
     lanes_agree::<F64x8>();
 }
 
-/// A cylinder and a box that touch, where the direction between them is lost in rounding: moved by a tenth of a micrometre, they have no contact deeper than that. (The best of axes and
-/// face normals says 8 mm.)
+/// A cylinder and a box that touch, where the direction between them is lost in rounding: moved by up to 0.3 µm along each axis, and so by 0.52 µm at most, they have no contact deeper than
+/// 1 µm. (The best of axes and face normals says 8 mm.)
 #[test]
 fn what_touches_is_not_deep() {
     let turned = |[w, x, y, z]: [f64; 4]| {

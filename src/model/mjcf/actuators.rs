@@ -221,13 +221,13 @@ fn rest_inertia(model: &Model, joint: usize) -> f64 {
         poses[b] = (p + q * body.position, q * body.orientation);
     }
     // M = Σ J_vᵀ m J_v + J_wᵀ I J_w
-    let nv: usize = joints.iter().map(|j| j.kind.nv()).sum();
+    let (first, nv) = (joints[0].v_start, joints.iter().map(|j| j.kind.nv()).sum());
     let mut mass = DMatrix::zeros(nv, nv);
     for &b in &members {
         let (body, (position, orientation)) = (&model.bodies[b], poses[b]);
         let (mut linear, mut angular) = (Matrix3xX::zeros(nv), Matrix3xX::zeros(nv));
-        let mut column = 0;
-        for j in &joints {
+        for j in joints.iter().filter(|j| moves(model, j.body, b)) {
+            let column = j.v_start - first;
             let (origin, axes) = poses[j.body];
             let arm = position + orientation * body.com - (origin + axes * j.anchor);
             let (mut slides, mut turns): (Vec<Vector3<f64>>, Vec<Vector3<f64>>) = (Vec::new(), Vec::new());
@@ -241,31 +241,24 @@ fn rest_inertia(model: &Model, joint: usize) -> f64 {
                 JointKind::Hinge => turns.push(axes * j.axis),
                 JointKind::Slide => slides.push(axes * j.axis),
             }
-            if moves(model, j.body, b) {
-                for (k, axis) in slides.iter().enumerate() {
-                    linear.set_column(column + k, axis);
-                }
-                for (k, axis) in turns.iter().enumerate() {
-                    linear.set_column(column + slides.len() + k, &axis.cross(&arm));
-                    angular.set_column(column + slides.len() + k, axis);
-                }
+            for (k, axis) in slides.iter().enumerate() {
+                linear.set_column(column + k, axis);
             }
-            column += j.kind.nv();
+            for (k, axis) in turns.iter().enumerate() {
+                linear.set_column(column + slides.len() + k, &axis.cross(&arm));
+                angular.set_column(column + slides.len() + k, axis);
+            }
         }
         let turned = orientation.to_rotation_matrix();
         let inertia = turned * body.inertia * turned.transpose();
         mass += linear.tr_mul(&linear) * body.mass + angular.tr_mul(&(inertia * &angular));
     }
-    let (mut column, mut own) = (0, 0);
     for j in &joints {
-        for k in 0..j.kind.nv() {
-            mass[(column + k, column + k)] += j.armature;
+        for k in j.v_start - first..j.v_start - first + j.kind.nv() {
+            mass[(k, k)] += j.armature;
         }
-        if std::ptr::eq(*j, &raw const model.joints[joint]) {
-            own = column;
-        }
-        column += j.kind.nv();
     }
+    let own = model.joints[joint].v_start - first;
     let mut unit = DVector::zeros(nv);
     unit[own] = 1.0;
     mass.cholesky().map_or(0.0, |factor| 1.0 / factor.solve(&unit)[own])
