@@ -74,7 +74,7 @@ fn malformed_problems_are_refused_by_everyone() {
 fn zero_rows_are_solved_or_hopeless() {
     // w = b: solved by nothing where b obeys the laws, by nobody where it does not
     let zero = DMatrix::zeros(3, 3);
-    assert_eq!(with_all(&problem(zero.clone(), &[1.0, 0.0, 2.0], vec![Law::UNILATERAL; 3])).len(), 10 + 1);
+    assert_eq!(with_all(&problem(zero.clone(), &[1.0, 0.0, 2.0], vec![Law::UNILATERAL; 3])).len(), 11 + 1);
     assert!(with_all(&problem(zero.clone(), &[1.0, -1.0, 2.0], vec![Law::UNILATERAL; 3])).is_empty());
     assert!(with_all(&problem(zero.clone(), &[-1.0, 0.0, 0.0], vec![contact(0.5)])).is_empty());
     let separating = with_all(&problem(zero, &[1.0, 0.0, 0.0], vec![contact(0.5)]));
@@ -209,6 +209,27 @@ fn auto_solves_what_newton_is_wedged_in() {
         let settings = SolveSettings { tolerance: 5e-11, iterations: 200, ..Default::default() };
         let solution = solve(&record.problem, Solver::Auto, &settings, Some(given));
         assert_eq!(solution.status, SolveStatus::Solved, "{}: {:.1e}", record.problem.name, solution.residual);
+    }
+}
+
+/// Position problems of boxes that stand on each other askew (f64), where rounds of Newton had ended above the tolerance.
+#[test]
+fn the_interior_leads_past_traps_of_newton() {
+    let stacked = file::read_text(include_str!("problems/stacked_boxes.jsonl"), "stacked_boxes.jsonl").unwrap();
+    assert_eq!(stacked.len(), 4);
+    let settings = SolveSettings { tolerance: 5e-11, iterations: 200, ..Default::default() };
+    for record in stacked {
+        let p = &record.problem;
+        for solver in [Solver::TwoPhase, Solver::Newton, Solver::Nsgs] {
+            assert_eq!(status(p, solver), SolveStatus::IterationLimit, "{solver} solves {} now", p.name);
+        }
+        let zero = DVector::zeros(p.rows());
+        for (solver, start) in [(Solver::Interior, None), (Solver::Auto, None), (Solver::Auto, Some(&zero))] {
+            let solution = solve(p, solver, &settings, start);
+            assert_eq!(solution.status, SolveStatus::Solved, "{solver} on {}: {:.1e}", p.name, solution.residual);
+        }
+        // a hundredth of what a step may cost
+        assert!(solve(p, Solver::Interior, &settings, None).work < 400_000, "{}", p.name);
     }
 }
 

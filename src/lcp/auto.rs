@@ -2,7 +2,8 @@
 //!
 //! - Cones: [`super::two_phase`] without its last stage, then Newton from other starts, the cheap ones first: the answer
 //!   of Lemke on a polyhedral cone with four and with eight directions (small problems), on cones aligned with the best
-//!   point so far, more interior steps, long ADMM, exact sweeps, and Lemke on large problems.
+//!   point so far, more interior steps, long ADMM, exact sweeps, and Lemke on large problems. From a first guess, if there
+//!   are not too many rows, the interior comes first and pivoting second.
 //! - No cones: Newton on modes after sweeps (quick where `W` is mechanical), then Lemke on the linear form, Dantzig,
 //!   enumeration of small problems (which also proves that there is no basic solution), ADMM and sweeps.
 //!
@@ -10,6 +11,7 @@
 //! half of what is left, and one that cannot expect to finish is skipped.
 
 use super::admm::{self, AdmmSettings};
+use super::interior::{self, Interior};
 use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton};
 use super::pivoting::{lemke_from, lemke_on, linear_form};
 use super::problem::{Group, Law, Problem, SolveStatus};
@@ -19,13 +21,21 @@ use super::stewart_trinkle::StewartTrinkleSettings;
 use super::sweeps::{repeat, sweep};
 use super::two_phase::{self, Best};
 use super::work::Work;
-use super::{dantzig, enumerate, interior, nsgs};
+use super::{dantzig, enumerate, nsgs};
 use nalgebra::DVector;
 
 /// Largest dense tableau that is tried, rows.
 const LARGEST_TABLEAU: usize = 700;
 /// Up to so many rows pivoting is tried before long iterations.
 const SMALL: usize = 60;
+/// Up to so many rows many factorizations are worth more than sweeps.
+const MEDIUM: usize = 200;
+/// Interior steps before the first start of Newton, the second, and the third. Where contacts wedge each other, ten are too few: of 139 blocks of stacked boxes that rounds of Newton
+/// had left (f64, tolerance 1e-10, 30 million multiply-adds) 134 were solved so, at 2 million each, and 60 without, at 24.
+const INTERIOR: [usize; 3] = [30, 45, 60];
+/// Two looks at the residual on the way; where it is still more than this share of what it was, there is no answer, most likely.
+const EARLY: [usize; 2] = [10, 20];
+const STUCK: f64 = 0.3;
 /// Cones that are aligned with the best point so far, the second half of them turned away from it.
 const ALIGNED: usize = 12;
 /// Its multiples spread evenly over the circle, rad.
@@ -42,14 +52,23 @@ pub(crate) fn auto(
 ) -> (DVector<f64>, usize, SolveStatus) {
     let s = Scaled::new(problem, work);
     let y = s.start(warm);
-    let (best, status) = (Best::new(&s, &y), SolveStatus::IterationLimit);
-    let mut attempt = Attempt { s: &s, best, iterations: 0, tolerance: settings.tolerance, status, pivoted: None };
+    let mut attempt = Attempt::new(&s, &y, settings.tolerance);
     let status = if problem.has_cones() {
         cones(problem, settings, &mut attempt, y, warm.is_some())
     } else {
         rows(problem, settings, &mut attempt, y)
     };
     (s.impulse(attempt.best.point()), attempt.iterations, status)
+}
+
+/// Interior steps and Newton from there alone: quick to say that it does not know.
+pub(crate) fn interior(problem: &Problem, settings: &SolveSettings, work: &Work) -> (DVector<f64>, usize) {
+    let s = Scaled::new(problem, work);
+    let mut attempt = Attempt::new(&s, &DVector::zeros(s.rows()), settings.tolerance);
+    if !attempt.solved() {
+        from_interior(&mut attempt, false);
+    }
+    (s.impulse(attempt.best.point()), attempt.iterations)
 }
 
 /// The best point so far, and what finding it took.
@@ -64,7 +83,12 @@ struct Attempt<'a> {
     pivoted: Option<DVector<f64>>,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    fn new(s: &'a Scaled<'a>, y: &DVector<f64>, tolerance: f64) -> Self {
+        let status = SolveStatus::IterationLimit;
+        Self { s, best: Best::new(s, y), iterations: 0, tolerance, status, pivoted: None }
+    }
+
     fn solved(&self) -> bool {
         self.best.residual <= self.tolerance
     }
@@ -101,7 +125,10 @@ fn cones(
 ) -> SolveStatus {
     let (s, work) = (attempt.s, attempt.s.work);
     let small = problem.rows() <= SMALL;
-    // whoever has a first guess has iterated already: what is left is mostly what only pivoting untangles
+    // whoever has a first guess has iterated already: what is left ends in a trap, into which the interior does not lead, or is untangled by pivoting
+    if warm && problem.rows() <= MEDIUM && work.half(|| from_interior(attempt, true)) {
+        return SolveStatus::Solved;
+    }
     if small
         && warm
         && (work.half(|| from_polyhedron(problem, settings, attempt))
@@ -114,8 +141,9 @@ fn cones(
         return SolveStatus::Solved;
     }
     // Newton from a polyhedral cone while pivoting is cheap, and from deeper in the interior
+    let inside = !warm || problem.rows() > MEDIUM;
     if small && !warm && work.half(|| from_polyhedron(problem, settings, attempt))
-        || work.half(|| from_interior(attempt))
+        || inside && work.half(|| from_interior(attempt, true))
     {
         return SolveStatus::Solved;
     }
@@ -209,12 +237,27 @@ fn from_cone(
     attempt.polish(start, steps)
 }
 
-/// More and more interior steps, and Newton from there.
-fn from_interior(attempt: &mut Attempt) -> bool {
-    [15, 20, 30].into_iter().any(|steps| {
-        let Some(y) = interior::start(attempt.s, steps) else { return false };
-        attempt.iterations += steps;
-        attempt.polish(y, 60)
+/// Interior steps, and Newton from there; if that fails, from further on the same way. `patient`: even where the way seems to lead nowhere.
+fn from_interior(attempt: &mut Attempt, patient: bool) -> bool {
+    let s = attempt.s;
+    let Some(mut interior) = Interior::new(s) else { return false };
+    let mut made = 0;
+    if !patient {
+        let [early, late] = EARLY.map(|steps| {
+            made += interior.advance(steps - made);
+            let y = interior.point();
+            s.residual(&y, &s.velocity(&y))
+        });
+        if late > STUCK * early {
+            attempt.iterations += made;
+            return false;
+        }
+    }
+    INTERIOR.into_iter().any(|steps| {
+        let more = interior.advance(steps - made);
+        made += more;
+        attempt.iterations += more;
+        attempt.polish(interior.point(), 25)
     })
 }
 

@@ -1,4 +1,4 @@
-//! A few interior-point steps: a starting point for [`super::newton`] in which every contact is pressed.
+//! Interior-point steps: a few give a starting point for [`super::newton`] in which every contact is pressed, some thirty one that is next to the answer.
 //!
 //! Newton started from Gauss-Seidel can be trapped in wedged states (large impulses along a nearly null direction of
 //! `W`); coming from the interior it is not. Contacts are taken to the self-dual cone, `r̃ = (μ r_n, r_t)`,
@@ -25,6 +25,9 @@ const CENTERING: f64 = 0.2;
 /// Share of the way to the boundary.
 const BOUNDARY: f64 = 0.99;
 
+/// Beyond it, in scaled units, rounding of the impulses hides velocities that matter.
+const LARGEST_IMPULSE: f64 = 1e6;
+
 /// One complementary pair of vectors in a self-dual cone of dimension 1 to 3.
 struct Pair {
     /// First row, and how many.
@@ -37,74 +40,118 @@ struct Pair {
     u: [f64; 3],
 }
 
+/// The way from the interior of the cones to an answer.
+pub(crate) struct Interior<'a> {
+    s: &'a Scaled<'a>,
+    /// S.
+    shape: DVector<f64>,
+    /// W̃ = S W S
+    matrix: DMatrix<f64>,
+    /// S b
+    bias: DVector<f64>,
+    pairs: Vec<Pair>,
+    /// Rows that keep their impulse.
+    held: Vec<bool>,
+    /// S⁻¹ y
+    x: DVector<f64>,
+}
+
+impl<'a> Interior<'a> {
+    /// The start, in which every contact is pressed. `None` for laws that are not treated, and for what is too large.
+    pub fn new(s: &'a Scaled<'a>) -> Option<Self> {
+        let n = s.rows();
+        if n > LARGEST_SYSTEM || !s.work.affords(Self::price(s)) {
+            return None;
+        }
+        let (mut shape, mut pairs, mut held) = (DVector::from_element(n, 1.0), Vec::new(), vec![false; n]);
+        let pair = |row, size, sign, bound| Pair { row, size, sign, bound, r: [0.0; 3], u: [0.0; 3] };
+        let mut x = DVector::zeros(n);
+        for &Group { row, law } in &s.groups {
+            match law {
+                Law::Friction { .. } | Law::Patch(_) => return None,
+                Law::Cone { friction, dimension } if friction > 0.0 => {
+                    shape[row] = 1.0 / friction;
+                    pairs.push(pair(row, dimension, 1.0, 0.0));
+                }
+                Law::Cone { dimension, .. } => {
+                    // without friction: a unilateral normal, and no tangential impulse
+                    pairs.push(pair(row, 1, 1.0, 0.0));
+                    held[row + 1..row + dimension].fill(true);
+                }
+                Law::Interval { lower, upper } if lower == upper => {
+                    x[row] = lower;
+                    held[row] = true;
+                }
+                Law::Interval { lower, upper } => {
+                    if lower.is_finite() {
+                        pairs.push(pair(row, 1, 1.0, lower));
+                    }
+                    if upper.is_finite() {
+                        pairs.push(pair(row, 1, -1.0, upper));
+                    }
+                }
+            }
+        }
+        // W̃ = S W S, b̃ = S b
+        let matrix = DMatrix::from_fn(n, n, |i, j| shape[i] * s.matrix[(i, j)] * shape[j]);
+        let bias = s.bias.component_mul(&shape);
+        let size = bias.amax().max(1e-3);
+        for p in &mut pairs {
+            p.r[0] = size;
+            p.u[0] = size;
+            x[p.row] = p.bound + p.sign * size;
+        }
+        for &Group { row, law } in &s.groups {
+            if let Law::Interval { lower, upper } = law
+                && lower.is_finite()
+                && upper.is_finite()
+                && lower < upper
+            {
+                x[row] = f64::midpoint(lower, upper);
+                for p in pairs.iter_mut().filter(|p| p.row == row) {
+                    p.r[0] = 0.5 * (upper - lower);
+                }
+            }
+        }
+        Some(Self { s, shape, matrix, bias, pairs, held, x })
+    }
+
+    /// A product, a copy of the matrix, the elimination, and scalings that cost more than a law's price.
+    fn price(s: &Scaled<'_>) -> u64 {
+        s.order.price(0..s.rows()) + Self::own_price(s)
+    }
+
+    fn own_price(s: &Scaled<'_>) -> u64 {
+        2 * square(s.rows()) + 4 * s.law_work()
+    }
+
+    /// Goes `steps` further, or as many as the budget holds and rounding allows, if impulses do not grow without end. Returns how many were made.
+    pub fn advance(&mut self, steps: usize) -> usize {
+        let s = self.s;
+        for done in 0..steps {
+            if !s.work.affords(Self::price(s)) {
+                return done;
+            }
+            let elimination = step(&self.matrix, &self.bias, &s.order, &self.held, &mut self.pairs, &mut self.x);
+            s.work.pay(Self::own_price(s) + elimination.unwrap_or(0));
+            if elimination.is_none() || self.x.amax() > LARGEST_IMPULSE {
+                return done;
+            }
+        }
+        steps
+    }
+
+    /// The impulses so far, in scaled units.
+    pub fn point(&self) -> DVector<f64> {
+        self.x.component_mul(&self.shape)
+    }
+}
+
 /// `steps` interior steps, or as many as the budget holds. Returns the impulses in scaled units.
 pub(crate) fn start(s: &Scaled<'_>, steps: usize) -> Option<DVector<f64>> {
-    let n = s.rows();
-    // a product, a copy of the matrix, the elimination, and scalings that cost more than a law's price
-    let own_work = 2 * square(n) + 4 * s.law_work();
-    let step_work = s.order.price(0..n) + own_work;
-    if n > LARGEST_SYSTEM || !s.work.affords(step_work) {
-        return None;
-    }
-    let (mut shape, mut pairs, mut held) = (DVector::from_element(n, 1.0), Vec::new(), vec![false; n]);
-    let pair = |row, size, sign, bound| Pair { row, size, sign, bound, r: [0.0; 3], u: [0.0; 3] };
-    let mut x = DVector::zeros(n);
-    for &Group { row, law } in &s.groups {
-        match law {
-            Law::Friction { .. } | Law::Patch(_) => return None,
-            Law::Cone { friction, dimension } if friction > 0.0 => {
-                shape[row] = 1.0 / friction;
-                pairs.push(pair(row, dimension, 1.0, 0.0));
-            }
-            Law::Cone { dimension, .. } => {
-                // without friction: a unilateral normal, and no tangential impulse
-                pairs.push(pair(row, 1, 1.0, 0.0));
-                held[row + 1..row + dimension].fill(true);
-            }
-            Law::Interval { lower, upper } if lower == upper => {
-                x[row] = lower;
-                held[row] = true;
-            }
-            Law::Interval { lower, upper } => {
-                if lower.is_finite() {
-                    pairs.push(pair(row, 1, 1.0, lower));
-                }
-                if upper.is_finite() {
-                    pairs.push(pair(row, 1, -1.0, upper));
-                }
-            }
-        }
-    }
-    // W̃ = S W S, b̃ = S b
-    let matrix = DMatrix::from_fn(n, n, |i, j| shape[i] * s.matrix[(i, j)] * shape[j]);
-    let bias = s.bias.component_mul(&shape);
-    let size = bias.amax().max(1e-3);
-    for p in &mut pairs {
-        p.r[0] = size;
-        p.u[0] = size;
-        x[p.row] = p.bound + p.sign * size;
-    }
-    for &Group { row, law } in &s.groups {
-        if let Law::Interval { lower, upper } = law
-            && lower.is_finite()
-            && upper.is_finite()
-            && lower < upper
-        {
-            x[row] = f64::midpoint(lower, upper);
-            for p in pairs.iter_mut().filter(|p| p.row == row) {
-                p.r[0] = 0.5 * (upper - lower);
-            }
-        }
-    }
-    for _ in 0..steps {
-        if !s.work.affords(step_work) {
-            break;
-        }
-        let elimination = step(&matrix, &bias, &s.order, &held, &mut pairs, &mut x);
-        s.work.pay(own_work + elimination.unwrap_or(0));
-        elimination?;
-    }
-    Some(x.component_mul(&shape))
+    let mut interior = Interior::new(s)?;
+    interior.advance(steps);
+    Some(interior.point())
 }
 
 /// One step; the multiply-adds of its elimination.

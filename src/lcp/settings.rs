@@ -1,7 +1,7 @@
 //! Which algorithm solves a problem, and how far it goes.
 
 use super::enumerate;
-use super::problem::Problem;
+use super::problem::{Law, Problem};
 use super::stewart_trinkle::pulling_normal;
 use crate::error::Error;
 
@@ -31,13 +31,16 @@ pub enum Solver {
     Admm,
     /// [`super::two_phase`].
     TwoPhase,
+    /// Steps of [`super::interior`], and [`super::newton`] from there; no box friction.
+    Interior,
 }
 
 impl Solver {
     /// All solvers, the exact ones first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Auto,
         Self::TwoPhase,
+        Self::Interior,
         Self::Newton,
         Self::Lemke,
         Self::Dantzig,
@@ -63,6 +66,7 @@ impl Solver {
             Self::Newton => "newton",
             Self::Admm => "admm",
             Self::TwoPhase => "two-phase",
+            Self::Interior => "interior",
         }
     }
 
@@ -73,6 +77,7 @@ impl Solver {
         }
         Some(match self {
             _ if problem.has_patches() => format!("{self} does not treat patches; auto, newton and nsgs do"),
+            Self::Interior => format!("{self} does not treat box friction; auto does"),
             Self::Enumerate => format!("{self} does not treat cones or so many rows; auto does"),
             _ => format!("{self} does not treat cones or box friction of a normal that may pull; auto does"),
         })
@@ -83,6 +88,7 @@ impl Solver {
         match self {
             Self::Auto | Self::Newton | Self::Nsgs => true,
             _ if problem.has_patches() => false,
+            Self::Interior => !problem.laws.iter().any(|law| matches!(law, Law::Friction { .. })),
             Self::Dantzig => !problem.has_cones(),
             Self::Enumerate => enumerate::is_enumerable(problem),
             Self::Lemke => !problem.has_cones() && pulling_normal(problem).is_none(),
@@ -117,7 +123,7 @@ pub struct SolveSettings {
     pub tolerance: f64,
     /// Most sweeps, pivots or steps, as the solver counts them. Default 5000. More helps the sweeping solvers on
     /// stacks and the pivoting ones on exponential problems; Newton takes at most 200, two-phase at most 3000 of its
-    /// last stage, auto its own numbers.
+    /// last stage, interior and auto their own numbers.
     pub iterations: usize,
     /// ω of [`Solver::Psor`], without unit, between 0 and 2. Default 0.8; above 1 contact problems may diverge.
     pub relaxation: f64,
