@@ -1,5 +1,6 @@
 //! Everything that must hold for a model before it can be simulated.
 
+use super::rest::is_massive;
 use super::{EqualityKind, Joint, JointKind, Model, PairFriction, Shape};
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -294,6 +295,14 @@ pub(super) fn moving_parts(m: &Model) -> Result<()> {
                     "moves no mass: give body \"{}\" or a body below it a mass and an inertia",
                     m.bodies[j.body].name
                 ),
+            ));
+        }
+    }
+    for j in m.joints.iter().filter(|j| m.bodies[j.body].mass == 0.0 && mass[j.body] > 0.0) {
+        if !is_massive(m, j.body) {
+            return Err(Error::model(
+                label("body", j.body, &m.bodies[j.body].name),
+                "has joints and no mass, and what hangs from it does not resist all of its motion: give it a mass and an inertia",
             ));
         }
     }

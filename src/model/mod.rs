@@ -13,6 +13,7 @@ mod check;
 mod fingerprint;
 mod mjcf;
 mod pairs;
+mod rest;
 mod sensor;
 mod softness;
 

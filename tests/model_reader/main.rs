@@ -255,6 +255,20 @@ fn replicas_turn_and_get_suffixes() {
     assert_eq!(model.bodies[8].position.x, 7.0);
 }
 
+/// As MuJoCo 4.0 orders them: what is not repeated first, then replica by replica, outer ones around inner ones.
+#[test]
+fn what_refers_to_replicas_stands_replica_by_replica() {
+    let model = read(&file(
+        r#"<worldbody><body><joint name="x"/><geom size="0.1"/></body>
+             <replicate count="2" offset="0 1 0" sep="-"><replicate count="2" offset="1 0 0">
+               <body><joint name="h"/><geom size="0.1"/><body><joint name="k"/><geom size="0.1"/></body></body>
+             </replicate></replicate></worldbody>
+           <actuator><motor name="k" joint="k"/><motor name="x" joint="x"/><motor name="h" joint="h"/></actuator>"#,
+    ));
+    let names: Vec<&str> = model.actuators.iter().map(|actuator| actuator.name.as_str()).collect();
+    assert_eq!(names, ["x", "k0-0", "h0-0", "k1-0", "h1-0", "k0-1", "h0-1", "k1-1", "h1-1"]);
+}
+
 #[test]
 fn frames_move_everything_inside() {
     let model = read(&world(
@@ -504,6 +518,8 @@ fn the_integrator_is_read_as_what_it_is_here() {
         let model = read(&file(&format!(r#"<option integrator="{name}"/><worldbody>{BALL}</worldbody>"#)));
         assert_eq!((model.integrator, model.notes.len()), (integrator, notes), "{name}: {:?}", model.notes);
     }
+    let wet = read(&file(&format!(r#"<option integrator="implicitfast" density="1"/><worldbody>{BALL}</worldbody>"#)));
+    assert!(wet.notes.len() == 1 && wet.notes[0].changes_motion, "{:?}", wet.notes);
     let text = file(&format!(r#"<option integrator="leapfrog"/><worldbody>{BALL}</worldbody>"#));
     let message = Model::from_mjcf_str(&text).unwrap_err().to_string();
     assert!(message.contains("integrator") && message.contains("RK4"), "{message}");

@@ -30,6 +30,7 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (world(r#"<geom type="mesh" mesh="none"/>"#), "no mesh"),
         (world("<joint/>"), "world cannot have joints"),
         (world("<body><joint/></body>"), "moves no mass"),
+        (world(&format!("<body name=\"hub\"><freejoint/>{BALL}</body>")), "body \"hub\": has joints and no mass"),
         (world(r#"<body><joint axis="0 0 0"/><geom size="1"/></body>"#), "axis"),
         (world(r#"<body><joint range="2 1"/><geom size="1"/></body>"#), "range"),
         (world(r#"<body><joint limited="true"/><geom size="1"/></body>"#), "range"),

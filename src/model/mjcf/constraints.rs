@@ -64,7 +64,10 @@ impl Reader {
                     EqualityKind::Connect { body_a, body_b, anchor }
                 } else {
                     if e.number("torquescale")?.is_some_and(|scale| scale != 1.0) {
-                        self.notes.unused(e, "torquescale");
+                        self.notes.differs(
+                            e,
+                            "torquescale is taken to be 1: with soft constraints it would weigh turning against moving",
+                        );
                     }
                     let relative = e.numbers::<7>("relpose")?.unwrap_or([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
                     let [x, y, z, quaternion @ ..] = relative;

@@ -167,20 +167,21 @@ fn add_suffix(element: &mut Element, suffix: &str, names: &HashSet<(&'static str
     }
 }
 
-/// Repeats every direct child that refers (itself, or below it) to a repeated name.
+/// Repeats every direct child that refers (itself, or below it) to a repeated name: behind all others, replica by replica, as MuJoCo does.
 fn repeat_references(section: &mut Element, replication: &Replication, count: &mut usize) -> Result<()> {
-    for child in std::mem::take(&mut section.children) {
-        if !refers(&child, replication) {
-            section.children.push(child);
-            continue;
-        }
+    let (repeated, others): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut section.children).into_iter().partition(|child| refers(child, replication));
+    section.children = others;
+    for child in &repeated {
         *count = (child.count().checked_mul(replication.suffixes.len()))
             .and_then(|n| n.checked_add(*count))
             .unwrap_or(usize::MAX);
         if *count > ELEMENT_LIMIT {
             return Err(child.error(format!("its replicas make the model larger than {ELEMENT_LIMIT} elements")));
         }
-        for suffix in &replication.suffixes {
+    }
+    for suffix in &replication.suffixes {
+        for child in &repeated {
             let mut copy = child.clone();
             rename_references(&mut copy, replication, suffix);
             if let Some(name) = child.attribute("name") {

@@ -121,6 +121,13 @@ impl Reader {
             medium.density = e.magnitude("density")?.unwrap_or(medium.density);
             medium.viscosity = e.magnitude("viscosity")?.unwrap_or(medium.viscosity);
             medium.wind = e.numbers::<3>("wind")?.map_or(medium.wind, Into::into);
+            let resists = medium.density > 0.0 || medium.viscosity > 0.0;
+            if resists && e.attribute("integrator").is_some_and(|name| name.starts_with("implicit")) {
+                self.notes.differs(
+                    e,
+                    "forces of the medium (density, viscosity) are explicit, not implicit as in MuJoCo's implicitfast",
+                );
+            }
             for flag in &e.children {
                 self.read_flags(flag)?;
             }

@@ -1,0 +1,88 @@
+//! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
+
+use super::{Joint, JointKind, Model};
+use nalgebra::{DMatrix, DVector, Matrix3xX, UnitQuaternion, Vector3};
+
+/// Inertia that a force on a hinge or a slide feels at rest while everything else of its tree gives way, 1/(M⁻¹)_ii, kg·m² or kg; 0 where nothing has mass.
+pub(super) fn rest_inertia(model: &Model, joint: usize) -> f64 {
+    let (first, mass) = rest_mass(model, root(model, model.joints[joint].body));
+    let own = model.joints[joint].v_start - first;
+    let mut unit = DVector::zeros(mass.nrows());
+    unit[own] = 1.0;
+    mass.cholesky().map_or(0.0, |factor| 1.0 / factor.solve(&unit)[own])
+}
+
+/// Whether every motion of the tree of a body with a joint has inertia, at rest.
+pub(super) fn is_massive(model: &Model, body: usize) -> bool {
+    let (_, mass) = rest_mass(model, root(model, body));
+    let scale = mass.diagonal().map(|m| 1.0 / m.sqrt());
+    let scaled = DMatrix::from_fn(mass.nrows(), mass.nrows(), |i, j| scale[i] * mass[(i, j)] * scale[j]);
+    // beyond rounding
+    scaled.cholesky().is_some_and(|factor| factor.l_dirty().diagonal().iter().all(|pivot| pivot * pivot > 1e-12))
+}
+
+/// The body of a tree that hangs from the world.
+fn root(model: &Model, mut body: usize) -> usize {
+    while model.bodies[body].parent != 0 {
+        body = model.bodies[body].parent;
+    }
+    body
+}
+
+/// The first degree of freedom of the tree that hangs from the world by the body `tree`, and its mass matrix, shape \[nv of the tree\]\[nv of the tree\].
+fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
+    let members: Vec<usize> = (1..model.bodies.len()).filter(|&body| root(model, body) == tree).collect();
+    let joints: Vec<&Joint> = model.joints.iter().filter(|j| root(model, j.body) == tree).collect();
+    let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
+    for &b in &members {
+        let (body, (p, q)) = (&model.bodies[b], poses[model.bodies[b].parent]);
+        poses[b] = (p + q * body.position, q * body.orientation);
+    }
+    // M = Σ J_vᵀ m J_v + J_wᵀ I J_w
+    let (first, nv) = (joints[0].v_start, joints.iter().map(|j| j.kind.nv()).sum());
+    let mut mass = DMatrix::zeros(nv, nv);
+    for &b in &members {
+        let (body, (position, orientation)) = (&model.bodies[b], poses[b]);
+        let (mut linear, mut angular) = (Matrix3xX::zeros(nv), Matrix3xX::zeros(nv));
+        for j in joints.iter().filter(|j| moves(model, j.body, b)) {
+            let column = j.v_start - first;
+            let (origin, axes) = poses[j.body];
+            let arm = position + orientation * body.com - (origin + axes * j.anchor);
+            let (mut slides, mut turns): (Vec<Vector3<f64>>, Vec<Vector3<f64>>) = (Vec::new(), Vec::new());
+            let own = || (0..3).map(|k| axes * Vector3::ith(k, 1.0));
+            match j.kind {
+                JointKind::Free => {
+                    slides.extend((0..3).map(|k| Vector3::ith(k, 1.0)));
+                    turns.extend(own());
+                }
+                JointKind::Ball => turns.extend(own()),
+                JointKind::Hinge => turns.push(axes * j.axis),
+                JointKind::Slide => slides.push(axes * j.axis),
+            }
+            for (k, axis) in slides.iter().enumerate() {
+                linear.set_column(column + k, axis);
+            }
+            for (k, axis) in turns.iter().enumerate() {
+                linear.set_column(column + slides.len() + k, &axis.cross(&arm));
+                angular.set_column(column + slides.len() + k, axis);
+            }
+        }
+        let turned = orientation.to_rotation_matrix();
+        let inertia = turned * body.inertia * turned.transpose();
+        mass += linear.tr_mul(&linear) * body.mass + angular.tr_mul(&(inertia * &angular));
+    }
+    for j in &joints {
+        for k in j.v_start - first..j.v_start - first + j.kind.nv() {
+            mass[(k, k)] += j.armature;
+        }
+    }
+    (first, mass)
+}
+
+/// Whether `body` is `mover`, or hangs from it.
+fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
+    while body > mover {
+        body = model.bodies[body].parent;
+    }
+    body == mover
+}
