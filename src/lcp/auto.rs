@@ -1,9 +1,9 @@
 //! Picks a solver by the laws and the size, and falls back until one solves.
 //!
-//! - Cones: [`super::two_phase`] without its last stage, then Newton from other starts, the cheap ones first: the answer
-//!   of Lemke on a polyhedral cone with four and with eight directions (small problems), on cones aligned with the best
-//!   point so far, more interior steps, long ADMM, exact sweeps, and Lemke on large problems. From a first guess, if there
-//!   are not too many rows, the interior comes first and pivoting second.
+//! - Cones: [`super::two_phase`] without its last stage, then Newton from other starts, the cheap ones first: more interior
+//!   steps, the answer of Lemke on a polyhedral cone with four and with eight directions (small problems), long ADMM, exact
+//!   sweeps, cones aligned with the best point so far, and Lemke on large problems. From a first guess, if there are not too
+//!   many rows, the interior comes first and pivoting second.
 //! - No cones: Newton on modes after sweeps (quick where `W` is mechanical), then Lemke on the linear form, Dantzig,
 //!   enumeration of small problems (which also proves that there is no basic solution), ADMM and sweeps.
 //!
@@ -140,10 +140,10 @@ fn cones(
     if attempt.offer(&y, done) {
         return SolveStatus::Solved;
     }
-    // Newton from a polyhedral cone while pivoting is cheap, and from deeper in the interior
+    // from deeper in the interior, and from a polyhedral cone while pivoting is cheap
     let inside = !warm || problem.rows() > MEDIUM;
-    if small && !warm && work.half(|| from_polyhedron(problem, settings, attempt))
-        || inside && work.half(|| from_interior(attempt, true))
+    if inside && work.half(|| from_interior(attempt, true))
+        || small && !warm && work.half(|| from_polyhedron(problem, settings, attempt))
     {
         return SolveStatus::Solved;
     }
