@@ -12,7 +12,7 @@
 
 use super::admm::{self, AdmmSettings};
 use super::interior::{self, Interior};
-use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton};
+use super::newton::{NewtonSettings, POLISH_DELTA, mode_newton, whole_steps};
 use super::pivoting::{lemke_from, lemke_on, linear_form};
 use super::problem::{Group, Law, Problem, SolveStatus};
 use super::scaled::Scaled;
@@ -36,6 +36,9 @@ const INTERIOR: [usize; 3] = [30, 45, 60];
 /// Two looks at the residual on the way; where it is still more than this share of what it was, there is no answer, most likely.
 const EARLY: [usize; 2] = [10, 20];
 const STUCK: f64 = 0.3;
+/// Proximal term and number of whole steps of Newton from where shorter ones ended: a body that is wedged slides on the edge of one cone by 1e-8 m/s while other contacts stick next to theirs,
+/// and every step that lowers the merit is short.
+const WHOLE: [(f64, usize); 3] = [(1e-7, 60), (1e-6, 150), (1e-8, 60)];
 /// Cones that are aligned with the best point so far, the second half of them turned away from it.
 const ALIGNED: usize = 12;
 /// Its multiples spread evenly over the circle, rad.
@@ -253,11 +256,16 @@ fn from_interior(attempt: &mut Attempt, patient: bool) -> bool {
             return false;
         }
     }
-    INTERIOR.into_iter().any(|steps| {
+    let near = INTERIOR.into_iter().any(|steps| {
         let more = interior.advance(steps - made);
         made += more;
         attempt.iterations += more;
         attempt.polish(interior.point(), 25)
+    });
+    near || WHOLE.into_iter().any(|(delta, steps)| {
+        let mut y = attempt.best.point().clone();
+        let taken = whole_steps(s, &mut y, delta, steps, attempt.tolerance);
+        attempt.offer(&y, taken)
     })
 }
 

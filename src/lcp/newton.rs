@@ -144,6 +144,30 @@ pub(crate) fn mode_newton(
     (best.0 <= tolerance, taken)
 }
 
+/// Whole steps from `y` with a proximal term that stays, whatever becomes of the merit, until the residual (m/s) is within `tolerance`; `y` holds the best point afterwards. Returns the steps
+/// taken.
+pub(crate) fn whole_steps(s: &Scaled<'_>, y: &mut DVector<f64>, delta: f64, steps: usize, tolerance: f64) -> usize {
+    let mut v = s.velocity(y);
+    let mut best = (s.residual(y, &v), y.clone());
+    let mut taken = 0;
+    while best.0 > tolerance && taken < steps {
+        let modes = Modes::at(s, y, &v);
+        if !s.work.affords(modes.solve_work(s) + 2 * s.sweep_work()) {
+            break;
+        }
+        taken += 1;
+        let Some(target) = modes.solve(s, y, delta) else { break };
+        *y = target;
+        v = s.velocity(y);
+        let residual = s.residual(y, &v);
+        if residual < best.0 {
+            best = (residual, y.clone());
+        }
+    }
+    y.copy_from(&best.1);
+    taken
+}
+
 /// The reduced system of one guess.
 struct Modes {
     /// Columns of `R`.
