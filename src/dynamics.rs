@@ -300,16 +300,16 @@ pub fn actuator_force<R: Real>(
         // −∂f/∂v, where the force is not at a bound
         let slope = R::constant(actuator.gain[2]).mul_add(input, R::constant(actuator.bias[2]));
         let slope = slope * gain_scale * velocity_scale;
-        Some(R::select(differ(force, free_force), R::zero(), -(slope * gear * gear)).max(R::zero()))
+        Some(R::select(at_bound(force, free_force), R::zero(), -(slope * gear * gear)).max(R::zero()))
     } else {
         None
     };
     ActuatorForce { force, damping }
 }
 
-/// Where a force is at a bound: it is not what it would be without.
+/// Where a force is at a bound: it is not what it would be without, `free_force`.
 #[inline(always)]
-fn differ<R: Real>(force: R, free_force: R) -> R::Mask {
+fn at_bound<R: Real>(force: R, free_force: R) -> R::Mask {
     force.lt(free_force).or(free_force.lt(force))
 }
 
@@ -347,7 +347,7 @@ pub fn applied_force<R: Real>(
                 let force = clamp(free_force, joint.actuator_force_range);
                 // −∂f/∂v, where the force is not at a bound; what is not an actuator's is added below
                 d.applied_force[i] = force;
-                d.damping[i] = R::select(differ(force, free_force), R::zero(), d.damping[i]);
+                d.damping[i] = R::select(at_bound(force, free_force), R::zero(), d.damping[i]);
             }
         }
         let stiffness = -p.stiffness[j];

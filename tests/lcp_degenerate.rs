@@ -228,7 +228,7 @@ fn the_interior_leads_past_traps_of_newton() {
             let solution = solve(p, solver, &settings, start);
             assert_eq!(solution.status, SolveStatus::Solved, "{solver} on {}: {:.1e}", p.name, solution.residual);
         }
-        // a hundredth of what a step may cost
+        // little of the 30 million that a world may spend in a step
         assert!(solve(p, Solver::Interior, &settings, None).work < 400_000, "{}", p.name);
     }
 }

@@ -31,13 +31,13 @@ const SMALL: usize = 60;
 /// Up to so many rows many factorizations are worth more than sweeps.
 const MEDIUM: usize = 200;
 /// Interior steps before the first start of Newton, the second, and the third. Where contacts wedge each other, ten are too few: of 139 blocks of stacked boxes that rounds of Newton
-/// had left (f64, tolerance 1e-10, 30 million multiply-adds) 134 were solved so, at 2 million each, and 60 without, at 24.
+/// had left (f64, tolerance 1e-10) these solve 133, at 0.9 million multiply-adds each.
 const INTERIOR: [usize; 3] = [30, 45, 60];
 /// Two looks at the residual on the way; where it is still more than this share of what it was, there is no answer, most likely.
 const EARLY: [usize; 2] = [10, 20];
 const STUCK: f64 = 0.3;
 /// Proximal term and number of whole steps of Newton from where shorter ones ended: a body that is wedged slides on the edge of one cone by 1e-8 m/s while other contacts stick next to theirs,
-/// and every step that lowers the merit is short.
+/// and every step that lowers the merit is short. Of 532 blocks that four piles were left with in f64 these solve 433, and of 58 of ants 50.
 const WHOLE: [(f64, usize); 3] = [(1e-7, 60), (1e-6, 150), (1e-8, 60)];
 /// Cones that are aligned with the best point so far, the second half of them turned away from it.
 const ALIGNED: usize = 12;
@@ -65,9 +65,9 @@ pub(crate) fn auto(
 }
 
 /// Interior steps and Newton from there alone: quick to say that it does not know.
-pub(crate) fn interior(problem: &Problem, settings: &SolveSettings, work: &Work) -> (DVector<f64>, usize) {
+pub(crate) fn interior(problem: &Problem, tolerance: f64, work: &Work) -> (DVector<f64>, usize) {
     let s = Scaled::new(problem, work);
-    let mut attempt = Attempt::new(&s, &DVector::zeros(s.rows()), settings.tolerance);
+    let mut attempt = Attempt::new(&s, &s.start(None), tolerance);
     if !attempt.solved() {
         from_interior(&mut attempt, false);
     }
@@ -128,8 +128,9 @@ fn cones(
 ) -> SolveStatus {
     let (s, work) = (attempt.s, attempt.s.work);
     let small = problem.rows() <= SMALL;
+    let inside_first = warm && problem.rows() <= MEDIUM;
     // whoever has a first guess has iterated already: what is left ends in a trap, into which the interior does not lead, or is untangled by pivoting
-    if warm && problem.rows() <= MEDIUM && work.half(|| from_interior(attempt, true)) {
+    if inside_first && work.half(|| from_interior(attempt, true)) {
         return SolveStatus::Solved;
     }
     if small
@@ -144,8 +145,7 @@ fn cones(
         return SolveStatus::Solved;
     }
     // from deeper in the interior, and from a polyhedral cone while pivoting is cheap
-    let inside = !warm || problem.rows() > MEDIUM;
-    if inside && work.half(|| from_interior(attempt, true))
+    if !inside_first && work.half(|| from_interior(attempt, true))
         || small && !warm && work.half(|| from_polyhedron(problem, settings, attempt))
     {
         return SolveStatus::Solved;
@@ -240,7 +240,7 @@ fn from_cone(
     attempt.polish(start, steps)
 }
 
-/// Interior steps, and Newton from there; if that fails, from further on the same way. `patient`: even where the way seems to lead nowhere.
+/// Interior steps, and Newton from there; if that fails, from further on the same way, and at last in whole steps. `patient`: even where the way seems to lead nowhere.
 fn from_interior(attempt: &mut Attempt, patient: bool) -> bool {
     let s = attempt.s;
     let Some(mut interior) = Interior::new(s) else { return false };

@@ -58,7 +58,7 @@ pub fn solve(problem: &Problem, solver: Solver, settings: &SolveSettings, warm: 
         Solver::Nsgs => ended(nsgs::nsgs(problem, warm, tolerance, iterations, work)),
         Solver::Newton => ended(newton::newton(problem, warm, tolerance, iterations.min(200), work)),
         Solver::Admm => ended(admm::admm(problem, warm, tolerance, iterations, work)),
-        Solver::Interior => ended(auto::interior(problem, settings, work)),
+        Solver::Interior => ended(auto::interior(problem, tolerance, work)),
         Solver::TwoPhase => ended(two_phase::two_phase(problem, warm, tolerance, iterations.min(3000), work)),
     };
     // what was cut short proves nothing

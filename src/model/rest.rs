@@ -12,12 +12,12 @@ pub(super) fn rest_inertia(model: &Model, joint: usize) -> f64 {
     mass.cholesky().map_or(0.0, |factor| 1.0 / factor.solve(&unit)[own])
 }
 
-/// Whether every motion of the tree of a body with a joint has inertia, at rest.
+/// Whether every motion of the tree of a body with a joint has inertia, at rest: M has an inverse.
 pub(super) fn is_massive(model: &Model, body: usize) -> bool {
     let (_, mass) = rest_mass(model, root(model, body));
     let scale = mass.diagonal().map(|m| 1.0 / m.sqrt());
     let scaled = DMatrix::from_fn(mass.nrows(), mass.nrows(), |i, j| scale[i] * mass[(i, j)] * scale[j]);
-    // beyond rounding
+    // the diagonal is 1: what rounding alone leaves of a pivot is some 1e-16
     scaled.cholesky().is_some_and(|factor| factor.l_dirty().diagonal().iter().all(|pivot| pivot * pivot > 1e-12))
 }
 
@@ -29,7 +29,7 @@ fn root(model: &Model, mut body: usize) -> usize {
     body
 }
 
-/// The first degree of freedom of the tree that hangs from the world by the body `tree`, and its mass matrix, shape \[nv of the tree\]\[nv of the tree\].
+/// The first degree of freedom of the tree that hangs from the world by the body `tree`, and its mass matrix M, kg, kg·m or kg·m², shape \[nv of the tree\]\[nv of the tree\].
 fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
     let members: Vec<usize> = (1..model.bodies.len()).filter(|&body| root(model, body) == tree).collect();
     let joints: Vec<&Joint> = model.joints.iter().filter(|j| root(model, j.body) == tree).collect();

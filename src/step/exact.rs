@@ -28,8 +28,8 @@ use nalgebra::{DMatrix, DVector};
 
 /// By which solver, within one part in so many of what is left of the world's budget, and with which compliance of the rows that push, ρ = ε_i / W_ii, in turn. Newton from the velocity
 /// answer with none is cheap, where that is near. A tenth denies a tenth of what a row by itself would push, and keeps the impulses that fight each other at ten times the push-out: rounding
-/// stays below the tolerance of f32, and of 79 blocks of humanoids that overlap themselves two-phase solves 53 so, at 0.4 million multiply-adds each. To the tolerance of f64 it solves none of 125 blocks of
-/// stacked boxes, whose contacts wedge each other: 115 the interior solves with no compliance at all, at 0.9 million, and soon sees where there is no answer.
+/// stays below the tolerance of f32, and of 79 blocks of humanoids that overlap themselves two-phase solves 55 so, at 0.4 million multiply-adds each. To the tolerance of f64 it solves 2 of 125 blocks of
+/// stacked boxes, whose contacts wedge each other: 113 the interior solves with no compliance at all, at 0.9 million, and it may see early that there is no answer.
 const GIVE_WAY: [(lcp::Solver, u64, f64); 5] = [
     (lcp::Solver::Newton, 32, 0.0),
     (lcp::Solver::TwoPhase, 32, 0.1),
