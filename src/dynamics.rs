@@ -14,6 +14,7 @@ use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
 use crate::model::{Body, Dof, Joint, JointKind, Model};
 use crate::parameters::TileParameters;
+use crate::planar::Planar;
 use crate::spatial::{Force, Inertia, Motion, Quat, Vec3};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
@@ -22,6 +23,8 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 pub struct Dynamics<R> {
     /// Rotational inertia of every body, shape \[body\].
     pub moments: Vec<Moments>,
+    /// What stages 2 and 3 are where every tree moves in a plane.
+    pub planar: Option<Planar<R>>,
     /// Spatial inertia of every body about O, shape \[body\].
     pub inertia: Vec<Inertia<R>>,
     /// Composite inertia of every body and what hangs from it, shape \[body\].
@@ -71,6 +74,7 @@ impl<R: Real> Dynamics<R> {
         let (nb, nv, packed) = (model.bodies.len(), model.nv(), model.packed_len());
         Self {
             moments: Moments::of_bodies(model),
+            planar: Planar::new(model),
             inertia: vec![Inertia::zero(); nb],
             composite: vec![Inertia::zero(); nb],
             body_velocity: vec![Motion::zero(); nb],

@@ -23,7 +23,7 @@ pub struct Kinematics<R> {
     /// How every geom is turned against its body, if it is, shape \[geom\].
     geom_turn: Vec<Option<Matrix3<f64>>>,
     /// Sine and cosine of the angle of every hinge, shape \[joint\].
-    sin_cos: Vec<(R, R)>,
+    pub(crate) sin_cos: Vec<(R, R)>,
     /// Anchor of every joint, m, shape \[joint\].
     anchor: Vec<Vec3<R>>,
     /// Axis of every joint, shape \[joint\].
@@ -99,11 +99,7 @@ pub fn kinematics<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
 #[inline(always)]
 pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
     // ahead of the chain of poses, which would wait for one after another
-    for (j, joint) in model.joints.iter().enumerate() {
-        if joint.kind == JointKind::Hinge {
-            k.sin_cos[j] = (q[joint.q_start] - R::constant(joint.reference)).sin_cos();
-        }
-    }
+    hinge_turns(model, q, k);
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
         // in place: a pose does not fit the registers of most machines
@@ -142,6 +138,16 @@ pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
             k.reference[tree] = k.body_pose[b].position;
         }
         motion_subspace(model, b, k.reference[tree], k);
+    }
+}
+
+/// Sine and cosine of the angle of every hinge.
+#[inline(always)]
+pub fn hinge_turns<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
+    for (j, joint) in model.joints.iter().enumerate() {
+        if joint.kind == JointKind::Hinge {
+            k.sin_cos[j] = (q[joint.q_start] - R::constant(joint.reference)).sin_cos();
+        }
     }
 }
 

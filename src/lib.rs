@@ -24,6 +24,7 @@ pub mod parameters;
 pub mod kinematics;
 pub mod fluid;
 pub mod inertia;
+pub mod planar;
 pub mod dynamics;
 pub mod runge_kutta;
 pub mod query;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 30] = [
+const MODULES: [&str; 31] = [
     "error",
     "waiting",
     "lane",
@@ -15,6 +15,7 @@ const MODULES: [&str; 30] = [
     "kinematics",
     "fluid",
     "inertia",
+    "planar",
     "dynamics",
     "runge_kutta",
     "query",

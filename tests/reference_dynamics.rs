@@ -1,13 +1,14 @@
-//! Dynamics against MuJoCo 4.0.0 and Pinocchio 4.1.0 at random states of every robot of the external data.
+//! Dynamics against MuJoCo 4.0.0 and Pinocchio 4.1.0 at random states of every robot of the external data; and those of a plane against those of space.
 
 mod common;
 
 use common::{data, floats, relative_error, robots};
 use delassus::dynamics::{self, Dynamics};
-use delassus::kinematics::{Kinematics, kinematics, orientation};
+use delassus::kinematics::{Kinematics, body_poses, kinematics, orientation};
 use delassus::lane::{F32x16, F64x8, Pack, Scalar};
 use delassus::model::Model;
-use delassus::parameters::SharedParameters;
+use delassus::parameters::{SharedParameters, TileParameters};
+use delassus::planar::{Planar, mass_and_bias};
 use delassus::spatial::Vec3;
 
 /// f64 against f64: rounding only (the two engines themselves agree to 2e-15).
@@ -109,4 +110,58 @@ fn f64_lanes_agree_with_mujoco_and_pinocchio() {
 #[test]
 fn f32_lanes_agree_with_mujoco_and_pinocchio() {
     check::<F32x16>(F32_TOLERANCE);
+}
+
+/// Slides and hinges on one body and on several, anchors beside the origin, axes of either sign, frames that are turned, welded bodies, masses beside the plane, two trees.
+const CHAINS: &str = "
+    <body pos='0.3 0.1 1'>
+        <joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 0 1' ref='0.2'/><joint axis='0 1 0' pos='0.1 0.2 0.3'/>
+        <geom type='box' size='0.1 0.2 0.3' pos='0.01 0.05 0.02' euler='10 20 30'/>
+        <body pos='0.1 0.2 -0.4' euler='0 30 0'>
+            <joint axis='0 -1 0' ref='0.4'/><joint axis='0 1 0' pos='0 0 -0.1'/>
+            <geom type='capsule' size='0.05 0.2' pos='0 0.1 -0.2'/>
+            <body pos='0 0 -0.3'><geom type='sphere' size='0.1'/>
+                <body pos='0.1 0 0'><joint type='slide' axis='0.6 0 0.8'/><geom type='sphere' size='0.08' pos='0 0.1 0.1'/></body>
+            </body>
+        </body>
+        <body pos='-0.2 0 0' euler='90 0 0'><joint axis='0 0 1'/><geom type='box' size='0.1 0.2 0.1' pos='0.1 0.2 0'/></body>
+    </body>
+    <body pos='0 2 0' euler='40 0 20'>
+        <joint axis='1 0 0'/><geom type='capsule' size='0.05 0.2' pos='0 0 0.2'/>
+        <body pos='0 0 0.4'><joint axis='1 0 0'/><geom type='box' size='0.1 0.05 0.2' pos='0 0.05 0.2'/></body>
+    </body>";
+
+/// M and c of planar and of spatial vectors.
+#[test]
+fn a_plane_has_the_dynamics_of_space() {
+    let model = format!("<mujoco><option gravity='1 -2 -9'/><worldbody>{CHAINS}</worldbody></mujoco>");
+    let model = Model::from_mjcf_str(&model).expect("a model");
+    let mut planar = Planar::<f64>::new(&model).expect("moves in a plane");
+    let (mut k, mut d) = (Kinematics::new(&model), Dynamics::new(&model));
+    let shared = SharedParameters::<f64>::new(&model);
+    let mut seed = 1u32;
+    let mut random = |size: usize| {
+        let mut next = || {
+            seed = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            4.0 * f64::from(seed >> 8) / f64::from(1u32 << 24) - 2.0
+        };
+        (0..size).map(|_| next()).collect::<Vec<f64>>()
+    };
+    let (mut m, mut c) = (vec![0.0; model.packed_len()], vec![0.0; model.nv()]);
+    for _ in 0..100 {
+        let (q, v) = (random(model.nq()), random(model.nv()));
+        let (masses, com) = (random(model.bodies.len()), random(3 * model.bodies.len()));
+        let masses: Vec<f64> = masses.into_iter().map(|x| 2.5 + x).collect();
+        let p = TileParameters { mass_scale: &masses, com: &com, ..shared.tile() };
+        body_poses(&model, &q, &mut k);
+        dynamics::mass_matrix(&model, &p, &k, &mut d);
+        dynamics::bias_force(&model, p.gravity, &v, &k, &mut d);
+        mass_and_bias(&model, &p, [&q, &v], &k, &mut planar, &mut m, &mut c);
+        for (name, own, space) in [("M", &m, &d.mass_matrix), ("c", &c, &d.bias_force)] {
+            let size = space.iter().fold(0.0, |most, x| x.abs().max(most));
+            for (i, (a, b)) in own.iter().zip(space).enumerate() {
+                assert!((a - b).abs() < 2e-14 * size, "{name} {i}: {a} {b}");
+            }
+        }
+    }
 }

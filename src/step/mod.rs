@@ -55,10 +55,11 @@ use crate::dynamics::{
 use crate::equality::equalities;
 use crate::fluid::fluid_force;
 use crate::island::Part;
-use crate::kinematics::{body_poses, geom_poses};
+use crate::kinematics::{body_poses, geom_poses, hinge_turns};
 use crate::lane::{Compiled, Pack, Real, Task};
 use crate::limit::limits;
 use crate::model::Integrator;
+use crate::planar::mass_and_bias;
 use crate::runge_kutta::{self, RungeKutta};
 use crate::slots::first_lanes;
 #[cfg(feature = "gpu")]
@@ -162,9 +163,22 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             0 => (&*tile.q, &*tile.v, &mut scratch.kinematics, &mut scratch.dynamics),
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
-        body_poses(model, q, k);
-        mass_matrix(model, p, k, d);
-        bias_force(model, p.gravity, v, k, d);
+        match &mut d.planar {
+            Some(planar) => {
+                // in a plane, inside of the step, only a push asks for poses
+                if j == 0 || !p.push.is_empty() {
+                    body_poses(model, q, k);
+                } else {
+                    hinge_turns(model, q, k);
+                }
+                mass_and_bias(model, p, [q, v], k, planar, &mut d.mass_matrix, &mut d.bias_force);
+            }
+            None => {
+                body_poses(model, q, k);
+                mass_matrix(model, p, k, d);
+                bias_force(model, p.gravity, v, k, d);
+            }
+        }
         applied_force(model, p, q, tile.v, tile.control, tile.external, d);
         fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
         push_force(model, p, k, &mut d.applied_force);
