@@ -1,28 +1,40 @@
 //! Which geom pairs are tested for contact, and how their parameters mix (MJCF's rules).
 
-use super::{CollisionPair, Geom, ModelBuilder, PairFriction, Softness};
+use super::{CollisionPair, Geom, Model, ModelBuilder, PairFriction, Softness};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
 /// More pairs than this cannot be tested at every step; the list alone would fill the memory.
 const PAIR_LIMIT: usize = 1_000_000;
 
-/// Fills `model.pairs`: explicit pairs first, then every pair that the contact bits allow.
-///
-/// Left out: geoms of one body or of bodies welded together (so also everything that cannot move); a body and its parent, unless
-/// the parent cannot move or `parent_contacts` is set; excluded body pairs; two planes.
-pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
-    let m = &builder.model;
-    // The body that `b` is welded to: the nearest one towards the root that has joints, or the world.
+/// What every body is welded to: the nearest body towards the root that has joints, itself included, or the world; shape \[body\].
+pub(super) fn welds(m: &Model) -> Vec<usize> {
+    let mut jointed = vec![false; m.bodies.len()];
+    for joint in &m.joints {
+        jointed[joint.body] = true;
+    }
     let mut weld = vec![0; m.bodies.len()];
     for b in 1..m.bodies.len() {
-        weld[b] = if m.bodies[b].joints.is_empty() { weld[m.bodies[b].parent] } else { b };
+        weld[b] = if jointed[b] { b } else { weld[m.bodies[b].parent] };
     }
+    weld
+}
+
+/// Fills `model.pairs`: explicit pairs first, then every pair that the contact bits allow.
+///
+/// Left out of both: geoms of one body or of bodies welded together (so also everything that cannot move), since no impulse between them moves anything. Of the others: a body and its
+/// parent, unless the parent cannot move or `parent_contacts` is set; excluded body pairs; two planes.
+pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
+    let m = &builder.model;
+    let weld = welds(m);
     let mut pairs = Vec::new();
     for pair in &builder.explicit_pairs {
         let (a, b) = (pair.geom_a, pair.geom_b);
         if a >= m.geoms.len() || b >= m.geoms.len() || a == b {
             return Err(Error::model(format!("contact pair ({a}, {b})"), "needs two different geoms that exist"));
+        }
+        if weld[m.geoms[a].body] == weld[m.geoms[b].body] {
+            continue;
         }
         let mut pair = pair.clone();
         if m.geoms[a].shape.rank() > m.geoms[b].shape.rank() {

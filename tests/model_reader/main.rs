@@ -353,6 +353,23 @@ fn default_classes_nest_and_vectors_are_overridden_in_part() {
     assert_eq!(model.geoms[4].orientation, UnitQuaternion::identity());
 }
 
+/// Nothing moves between two geoms of one body, or of bodies welded together: their pair is left out, and a note says so.
+#[test]
+fn a_pair_within_what_is_welded_is_left_out() {
+    let read = |second: &str| {
+        let text = format!(
+            r#"<worldbody><body><freejoint/><geom name="a" size="0.1"/><geom name="b" size="0.1" pos="0.15 0 0"/>
+                 <body pos="0.1 0 0"><geom name="c" size="0.1"/></body>
+                 <body pos="0.3 0 0"><joint axis="0 1 0"/><geom name="d" size="0.1"/></body>
+               </body></worldbody><contact><pair geom1="a" geom2="{second}"/></contact>"#
+        );
+        let model = Model::from_mjcf_str(&format!("<mujoco>{text}</mujoco>")).unwrap();
+        let told = model.notes.iter().any(|note| note.text.contains("nothing moves between them"));
+        (model.pairs.len(), told)
+    };
+    assert_eq!((read("b"), read("c"), read("d")), ((0, true), (0, true), (1, false)));
+}
+
 /// A pair that the file gives is one pair, in whichever order it names two boxes.
 #[test]
 fn an_explicit_pair_of_one_kind_is_one_pair_in_either_order() {

@@ -139,7 +139,8 @@ class VectorEnv(Base[Array, Array, Array]):
         limit = self.max_episode_steps
         truncated = self.elapsed >= limit if limit is not None else np.zeros(self.num_envs, bool)
         observation = self._observe(failed)
-        info = _masked(terms, ~started) | _masked(self.task.info(self._state), np.ones(self.num_envs, bool))
+        info = _masked(terms | self.task.step_info(self._state), ~started)
+        info |= _masked(self.task.info(self._state), np.ones(self.num_envs, bool))
         if failed.any():
             info.update(_masked({"failed": failed}, failed))
 

@@ -123,6 +123,10 @@ class Task:
         """Further numbers for ``info``, by name, each of shape [world]."""
         return {}
 
+    def step_info(self, s: State) -> dict[str, Array]:
+        """The same of a step: what asks for the state before it, such as a mean velocity. Worlds that are not ``s.stepped`` have none."""
+        return {}
+
     def all_quantities(self, model: delassus.Model) -> dict[str, Quantity]:
         """``q``, ``v`` and the task's own."""
         return {"q": POSITIONS, "v": VELOCITIES, **self.quantities(model)}

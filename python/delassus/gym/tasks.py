@@ -28,6 +28,11 @@ def square_sum(x: Array) -> Array:
     return sums
 
 
+def velocity(s: State, axis: int) -> Array:
+    """Mean velocity of the coordinate ``axis`` in a step, m/s, shape [world]."""
+    return s.once(f"velocity_{axis}", lambda: (s.q[:, axis] - s.before.q[:, axis]) / s.dt)
+
+
 @dataclass
 class HalfCheetah(Task):
     """A planar cheetah runs forward."""
@@ -43,12 +48,15 @@ class HalfCheetah(Task):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_forward": self.forward_reward_weight * velocity(s, 0),
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
         }
 
     def info(self, s: State) -> dict[str, Array]:
         return {"x_position": s.q[:, 0]}
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        return {"x_velocity": velocity(s, 0)}
 
 
 @dataclass
@@ -67,12 +75,16 @@ class Swimmer(Task):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_forward": self.forward_reward_weight * velocity(s, 0),
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
         }
 
     def info(self, s: State) -> dict[str, Array]:
-        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+        x, y = s.q[:, 0], s.q[:, 1]
+        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        return {"x_velocity": velocity(s, 0), "y_velocity": velocity(s, 1)}
 
 
 @dataclass
@@ -90,6 +102,11 @@ class Hopper(Task):
     healthy_z_range: tuple[float, float] = (0.7, np.inf)
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
 
+    def load(self) -> delassus.Model:
+        model = super().load()
+        self._start_height = model.q0[1]
+        return model
+
     def healthy(self, s: State) -> Array:
         state = np.concatenate([s.q[:, 2:], s.v], axis=1)
         return (
@@ -103,7 +120,7 @@ class Hopper(Task):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_forward": self.forward_reward_weight * velocity(s, 0),
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
             "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
@@ -112,7 +129,10 @@ class Hopper(Task):
         return ~s.once("healthy", lambda: self.healthy(s))
 
     def info(self, s: State) -> dict[str, Array]:
-        return {"x_position": s.q[:, 0]}
+        return {"x_position": s.q[:, 0], "z_distance_from_origin": s.q[:, 1] - self._start_height}
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        return {"x_velocity": velocity(s, 0)}
 
 
 @dataclass
@@ -158,7 +178,7 @@ class Ant(Task):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_forward": self.forward_reward_weight * (s.q[:, 0] - s.before.q[:, 0]) / s.dt,
+            "reward_forward": self.forward_reward_weight * velocity(s, 0),
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
             "reward_contact": -self.contact_cost_weight * square_sum(self.clipped(s)),
             "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
@@ -168,7 +188,11 @@ class Ant(Task):
         return ~s.once("healthy", lambda: self.healthy(s))
 
     def info(self, s: State) -> dict[str, Array]:
-        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+        x, y = s.q[:, 0], s.q[:, 1]
+        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        return {"x_velocity": velocity(s, 0), "y_velocity": velocity(s, 1)}
 
 
 @dataclass
@@ -202,7 +226,7 @@ class Humanoid(Task):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_forward": self.forward_reward_weight * (s.com[:, 0] - s.before.com[:, 0]) / s.dt,
+            "reward_forward": self.forward_reward_weight * self.com_velocity(s)[:, 0],
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
             "reward_contact": -self.contact_cost(s),
             "reward_survive": self.healthy_reward * between(s.q[:, 2], self.healthy_z_range),
@@ -212,7 +236,15 @@ class Humanoid(Task):
         return ~between(s.q[:, 2], self.healthy_z_range)
 
     def info(self, s: State) -> dict[str, Array]:
-        return {"x_position": s.q[:, 0], "y_position": s.q[:, 1]}
+        x, y = s.q[:, 0], s.q[:, 1]
+        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+
+    def com_velocity(self, s: State) -> Array:
+        return s.once("com_velocity", lambda: (s.com - s.before.com) / s.dt)
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        x, y = self.com_velocity(s)[:, :2].T
+        return {"x_velocity": x, "y_velocity": y}
 
 
 @dataclass
@@ -225,7 +257,7 @@ class HumanoidStandup(Humanoid):
 
     def load(self) -> delassus.Model:
         model = super().load()
-        self._timestep = model.timestep
+        self._timestep, self._start_height = model.timestep, model.q0[2]
         return model
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
@@ -238,6 +270,13 @@ class HumanoidStandup(Humanoid):
 
     def terminated(self, s: State) -> Array:
         return np.zeros(len(s.q), bool)
+
+    def info(self, s: State) -> dict[str, Array]:
+        x, y, z = s.q[:, :3].T
+        return {"x_position": x, "y_position": y, "z_distance_from_origin": z - self._start_height}
+
+    def step_info(self, s: State) -> dict[str, Array]:
+        return {}
 
 
 @dataclass

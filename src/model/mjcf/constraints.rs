@@ -28,6 +28,10 @@ impl Reader {
         // What a pair does not say is as in MuJoCo: its own defaults, nothing of the geoms'. Restitution, which MJCF lacks, is the geoms'.
         let condim = self.condim(e)?.unwrap_or(3);
         let geoms = &self.builder.model.geoms;
+        let weld = pairs::welds(&self.builder.model);
+        if weld[geoms[a].body] == weld[geoms[b].body] {
+            self.notes.add(e, "left out: its geoms are of one body, or of bodies that are welded together, and nothing moves between them");
+        }
         let pair = CollisionPair {
             friction: PairFriction::Fixed(friction[0]),
             condim,
