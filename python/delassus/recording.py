@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,10 @@ from numpy.typing import NDArray
 from delassus import _core
 from delassus.records import CONTACT, REPORT
 
+# pathlib and html are imported where they are needed: they take as long as all else of the package.
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from delassus.worlds import Worlds
 
 Array = NDArray[Any]
@@ -43,6 +44,8 @@ class Recording:
         indices = np.asarray(chosen)
         if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)) or (indices < 0).any():
             raise ValueError(f"worlds: must be a list of indices, not {chosen!r}")
+        from pathlib import Path
+
         self.path = None if path is None else Path(path)
         if self.path is not None:
             _check(self.path)
@@ -97,6 +100,8 @@ class Recording:
             OSError: the file cannot be written.
             ImportError: rerun is not installed (``pip install 'delassus[rerun]'``).
         """
+        from pathlib import Path
+
         path = Path(path)
         _check(path)
         if path.suffix.lower() == ".html":
@@ -112,6 +117,8 @@ class Recording:
 
     def _repr_html_(self) -> str:
         """In a notebook: the page."""
+        import html
+
         return f'<iframe srcdoc="{html.escape(self.page())}" style="width: 100%; height: 480px; border: 0"></iframe>'
 
     @property

@@ -83,6 +83,7 @@ class Worlds:
         except (TypeError, OverflowError) as error:
             raise ValueError(f"settings: {_reason(error)}") from error
         self._reports = np.zeros(self.count, REPORT)
+        self._report_bytes = self._reports.view(np.uint8)
         self._recordings: list[Recording] = []
         self.closed = False
         """Whether ``close`` was called."""
@@ -143,7 +144,9 @@ class Worlds:
             The certificates, a structured array of dtype ``REPORT``, shape [world]; without ``out`` the same array at every call.
         """
         reports = self._report_array(out)
-        self._core.step(self._given(control, substeps), reports.view(np.uint8))
+        # a view takes as long as reading the state
+        view = self._report_bytes if out is None else reports.view(np.uint8)
+        self._core.step(self._given(control, substeps), view)
         return self._stepped(reports)
 
     def step_async(self, control: ArrayLike | None = None, substeps: int = 1) -> None:
@@ -469,7 +472,7 @@ class Worlds:
         wanted = (rows, array.shape[-1] if columns is None and array.ndim else columns)
         if array.shape != wanted:
             raise ValueError(f"{name}: has shape {array.shape}, needs ({rows}, {'k' if columns is None else columns})")
-        return np.require(array, requirements=["C", "ALIGNED"])
+        return array if array.flags.carray else np.require(array, requirements=["C", "ALIGNED"])
 
     def _out(self, out: Array | None, columns: int) -> Array:
         """The array that is written to."""

@@ -1,7 +1,7 @@
 //! Arrays of numpy as slices, and errors as exceptions.
 
 use delassus::worlds::{Numbers, NumbersMut};
-use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
+use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -21,21 +21,36 @@ pub fn exception(error: delassus::Error) -> PyErr {
 }
 
 /// An array of f32 or f64 to be read, in C order.
-#[derive(FromPyObject)]
 pub enum Array<'py> {
-    #[pyo3(transparent)]
     F32(PyReadonlyArrayDyn<'py, f32>),
-    #[pyo3(transparent)]
     F64(PyReadonlyArrayDyn<'py, f64>),
 }
 
 /// An array of f32 or f64 to be written, in C order.
-#[derive(FromPyObject)]
 pub enum ArrayMut<'py> {
-    #[pyo3(transparent)]
     F32(PyReadwriteArrayDyn<'py, f32>),
-    #[pyo3(transparent)]
     F64(PyReadwriteArrayDyn<'py, f64>),
+}
+
+// By the type first: an attempt that fails spells the type of the array out for an error that nobody sees, which takes longer than a small step.
+impl<'py> FromPyObject<'_, 'py> for Array<'py> {
+    type Error = PyErr;
+    fn extract(array: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match array.cast::<PyArrayDyn<f32>>() {
+            Ok(array) => Ok(Self::F32(array.try_readonly()?)),
+            Err(_) => Ok(Self::F64(array.extract()?)),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ArrayMut<'py> {
+    type Error = PyErr;
+    fn extract(array: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match array.cast::<PyArrayDyn<f32>>() {
+            Ok(array) => Ok(Self::F32(array.try_readwrite()?)),
+            Err(_) => Ok(Self::F64(array.extract()?)),
+        }
+    }
 }
 
 fn not_contiguous(argument: &str) -> PyErr {
