@@ -242,9 +242,9 @@ fn masses<R: Real>(model: &Model, p: &TileParameters<'_, R>, planar: &mut Planar
         let parent = model.bodies[b].parent;
         if model.bodies[b].tree.is_some() && model.bodies[parent].tree.is_some() {
             let (own, above) = (composite[b], &mut composite[parent]);
-            above.mass = above.mass + own.mass;
+            above.mass += own.mass;
             above.first_moment = sum(above.first_moment, own.first_moment);
-            above.moment = above.moment + own.moment;
+            above.moment += own.moment;
         }
     }
     for (i, dof) in model.dofs.iter().enumerate() {
@@ -288,7 +288,7 @@ fn forces<R: Real>(model: &Model, p: &TileParameters<'_, R>, v: &[R], planar: &m
             if let Axis::Hinge { sign, .. } = joints[j] {
                 let turns = R::constant(sign) * v[i];
                 rate = [turns.mul_add(velocity[1], rate[0]), (-turns).mul_add(velocity[0], rate[1])];
-                omega = omega + turns;
+                omega += turns;
             }
             velocity = sum(velocity, [x, y]);
             acceleration = sum(acceleration, rate);

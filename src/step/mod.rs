@@ -163,21 +163,18 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             0 => (&*tile.q, &*tile.v, &mut scratch.kinematics, &mut scratch.dynamics),
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
-        match &mut d.planar {
-            Some(planar) => {
-                // in a plane, inside of the step, only a push asks for poses
-                if j == 0 || !p.push.is_empty() {
-                    body_poses(model, q, k);
-                } else {
-                    hinge_turns(model, q, k);
-                }
-                mass_and_bias(model, p, [q, v], k, planar, &mut d.mass_matrix, &mut d.bias_force);
-            }
-            None => {
+        if let Some(planar) = &mut d.planar {
+            // in a plane, inside of the step, only a push asks for poses
+            if j == 0 || !p.push.is_empty() {
                 body_poses(model, q, k);
-                mass_matrix(model, p, k, d);
-                bias_force(model, p.gravity, v, k, d);
+            } else {
+                hinge_turns(model, q, k);
             }
+            mass_and_bias(model, p, [q, v], k, planar, &mut d.mass_matrix, &mut d.bias_force);
+        } else {
+            body_poses(model, q, k);
+            mass_matrix(model, p, k, d);
+            bias_force(model, p.gravity, v, k, d);
         }
         applied_force(model, p, q, tile.v, tile.control, tile.external, d);
         fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
