@@ -23,7 +23,7 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 pub struct Dynamics<R> {
     /// Rotational inertia of every body, shape \[body\].
     pub moments: Vec<Moments>,
-    /// What stages 2 and 3 are where every tree moves in a plane.
+    /// What stages 2 and 3 are in a step, where every tree moves in a plane.
     pub planar: Option<Planar<R>>,
     /// Spatial inertia of every body about O, shape \[body\].
     pub inertia: Vec<Inertia<R>>,

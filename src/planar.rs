@@ -1,4 +1,4 @@
-//! Stages 2 and 3 where every tree moves in a plane: M(q) and c(q, v) of hinges about one direction and slides across it, with a third of the operations that `dynamics` needs in space.
+//! Stages 2 and 3 where every tree moves in a plane: M(q) and c(q, v) of hinges about one direction and slides across it. Free motion of a hopper is half the operations that it is with the formulas of `dynamics`, which are those of space.
 //!
 //! Coordinates are along `e_1` and `e_2`, and n = `e_1` × `e_2` is the direction of the hinges; J x = n × x = (−`x_2`, `x_1`). What lies across the plane feels none of
 //! it. About the point O of the tree, with the first moment h = m c:
@@ -33,16 +33,14 @@ pub struct Planar<R> {
     position: Vec<[R; 2]>,
     /// l of every degree of freedom, shape \[nv\].
     line: Vec<[R; 2]>,
-    /// Mass, first moment and moment of inertia about O of every body and what hangs from it, shape \[body\].
+    /// Inertia of every body about O, shape \[body\].
+    inertia: Vec<Inertia<R>>,
+    /// Composite inertia of every body and what hangs from it, shape \[body\].
     composite: Vec<Inertia<R>>,
-    /// First moment of every body, kg·m, shape \[body\].
-    first_moment: Vec<[R; 2]>,
-    /// Mass of every body, kg, shape \[body\].
-    mass: Vec<R>,
-    /// ω, and v and acceleration of the body-fixed point at O as spatial vectors have it, shape \[body\].
-    motion: Vec<(R, [R; 2], [R; 2])>,
-    /// Force on every body from its parent: moment about O, force, shape \[body\].
-    force: Vec<(R, [R; 2])>,
+    /// How every body moves, shape \[body\].
+    motion: Vec<Motion<R>>,
+    /// Force on every body from its parent, shape \[body\].
+    force: Vec<Force<R>>,
 }
 
 /// A body in its plane.
@@ -68,11 +66,35 @@ enum Axis {
 /// Sine and cosine of a rotation about n; none where nothing turns.
 type Turn<R> = Option<(R, R)>;
 
+/// Inertia about O.
 #[derive(Debug, Clone, Copy)]
 struct Inertia<R> {
+    /// m, kg.
     mass: R,
+    /// h = m c, kg·m.
     first_moment: [R; 2],
+    /// `I_O`, kg·m².
     moment: R,
+}
+
+/// How a body moves with v̇ = 0, of which there is no angular acceleration.
+#[derive(Debug, Clone, Copy)]
+struct Motion<R> {
+    /// ω, rad/s.
+    angular: R,
+    /// Velocity of the body-fixed point that passes through O, m/s.
+    linear: [R; 2],
+    /// Linear part of its spatial acceleration, gravity as an upward acceleration of the world, m/s².
+    acceleration: [R; 2],
+}
+
+/// A force about O, or a momentum.
+#[derive(Debug, Clone, Copy)]
+struct Force<R> {
+    /// Moment about O, N·m.
+    moment: R,
+    /// Force, N.
+    force: [R; 2],
 }
 
 /// Axes are in the plane or across it up to so much: rounding of unit vectors.
@@ -114,6 +136,7 @@ impl<R: Real> Planar<R> {
             }
         });
         let (zero, nb) = (R::zero(), model.bodies.len());
+        let massless = Inertia { mass: zero, first_moment: [zero; 2], moment: zero };
         Some(Self {
             joints: joints.collect(),
             planes,
@@ -121,11 +144,10 @@ impl<R: Real> Planar<R> {
             turn: vec![None; nb],
             position: vec![[zero; 2]; nb],
             line: vec![[zero; 2]; model.nv()],
-            composite: vec![Inertia { mass: zero, first_moment: [zero; 2], moment: zero }; nb],
-            first_moment: vec![[zero; 2]; nb],
-            mass: vec![zero; nb],
-            motion: vec![(zero, [zero; 2], [zero; 2]); nb],
-            force: vec![(zero, [zero; 2]); nb],
+            inertia: vec![massless; nb],
+            composite: vec![massless; nb],
+            motion: vec![Motion { angular: zero, linear: [zero; 2], acceleration: [zero; 2] }; nb],
+            force: vec![Force { moment: zero, force: [zero; 2] }; nb],
         })
     }
 }
@@ -154,7 +176,7 @@ fn within([e1, e2]: &[Vector3<f64>; 2], x: &Vector3<f64>) -> [f64; 2] {
     [e1.dot(x), e2.dot(x)]
 }
 
-/// Stages 2 and 3: M(q) with armature, packed as in [`Dynamics`](crate::dynamics::Dynamics), and c(q, v), shape \[nv\].
+/// Stages 2 and 3: M(q) with armature, packed as in [`Dynamics`](crate::dynamics::Dynamics), kg, kg·m and kg·m²; and c(q, v), N or N·m, shape \[nv\].
 ///
 /// `q`, `v`: shapes \[nq\], \[nv\]; `k`: of it only sines and cosines are used ([`hinge_turns`](crate::kinematics::hinge_turns)).
 #[inline(always)]
@@ -215,29 +237,29 @@ fn place<R: Real>(model: &Model, q: &[R], k: &Kinematics<R>, planar: &mut Planar
     }
 }
 
-/// Mass, first moment and moment about O of every body.
+/// Inertia of every body about O.
 #[inline(always)]
 fn inertias<R: Real>(model: &Model, p: &TileParameters<'_, R>, planar: &mut Planar<R>) {
-    let Planar { bodies, turn, position, composite, first_moment, mass, .. } = planar;
+    let Planar { bodies, turn, position, inertia, .. } = planar;
     for (b, body) in model.bodies.iter().enumerate() {
         if body.tree.is_none() {
             continue;
         }
         let (scale, com) = (p.mass_scale[b], triple(p.com, 3 * b));
         let [x, y] = sum(position[b], rotated(components(&bodies[b].axes, com), turn[b]));
-        let m = R::constant(body.mass) * scale;
-        let h = [m * x, m * y];
-        (mass[b], first_moment[b]) = (m, h);
+        let mass = R::constant(body.mass) * scale;
+        let h = [mass * x, mass * y];
         // I_O = I_c + m |c|²
         let moment = h[0].mul_add(x, h[1].mul_add(y, R::constant(bodies[b].moment) * scale));
-        composite[b] = Inertia { mass: m, first_moment: h, moment };
+        inertia[b] = Inertia { mass, first_moment: h, moment };
     }
 }
 
 /// M by the composite rigid body algorithm.
 #[inline(always)]
 fn masses<R: Real>(model: &Model, p: &TileParameters<'_, R>, planar: &mut Planar<R>, mass_matrix: &mut [R]) {
-    let Planar { joints, line, composite, .. } = planar;
+    let Planar { joints, line, inertia, composite, .. } = planar;
+    composite.copy_from_slice(inertia);
     for b in (1..model.bodies.len()).rev() {
         let parent = model.bodies[b].parent;
         if model.bodies[b].tree.is_some() && model.bodies[parent].tree.is_some() {
@@ -250,18 +272,15 @@ fn masses<R: Real>(model: &Model, p: &TileParameters<'_, R>, planar: &mut Planar
     for (i, dof) in model.dofs.iter().enumerate() {
         let (Inertia { mass, first_moment: [hx, hy], moment }, [x, y]) = (composite[dof.body], line[i]);
         // I S = (I_O σ + h × l, m l + σ J h)
-        let (turns, mut momentum) = (hx.mul_add(y, -(hy * x)), [mass * x, mass * y]);
-        let turns = match joints[dof.joint] {
-            Axis::Slide { .. } => turns,
-            Axis::Hinge { sign, .. } => {
-                let sign = R::constant(sign);
-                momentum = [(-sign).mul_add(hy, momentum[0]), sign.mul_add(hx, momentum[1])];
-                sign.mul_add(moment, turns)
-            }
-        };
+        let mut momentum = Force { moment: hx.mul_add(y, -(hy * x)), force: [mass * x, mass * y] };
+        if let Axis::Hinge { sign, .. } = joints[dof.joint] {
+            let (sign, [px, py]) = (R::constant(sign), momentum.force);
+            momentum.moment = sign.mul_add(moment, momentum.moment);
+            momentum.force = [(-sign).mul_add(hy, px), sign.mul_add(hx, py)];
+        }
         let row = &mut mass_matrix[dof.row_start..dof.row_start + dof.ancestors.len()];
         for (m, &j) in row.iter_mut().zip(&dof.ancestors) {
-            *m = power(&joints[model.dofs[j].joint], line[j], turns, momentum);
+            *m = power(&joints[model.dofs[j].joint], line[j], momentum);
         }
         row[0] += p.armature[dof.joint];
     }
@@ -270,13 +289,12 @@ fn masses<R: Real>(model: &Model, p: &TileParameters<'_, R>, planar: &mut Planar
 /// c by recursive Newton-Euler with v̇ = 0.
 #[inline(always)]
 fn forces<R: Real>(model: &Model, p: &TileParameters<'_, R>, v: &[R], planar: &mut Planar<R>, bias_force: &mut [R]) {
-    let Planar { planes, joints, line, first_moment, mass, motion, force, .. } = planar;
+    let Planar { planes, joints, line, inertia, motion, force, .. } = planar;
     let gravity = triple(p.gravity, 0);
     for (b, body) in model.bodies.iter().enumerate() {
         let Some(tree) = body.tree else { continue };
-        let (mut omega, mut velocity, mut acceleration) = if model.trees[tree].root == b {
-            // gravity as an upward acceleration of the world
-            (R::zero(), [R::zero(); 2], components(&planes[tree], -gravity))
+        let Motion { mut angular, mut linear, mut acceleration } = if model.trees[tree].root == b {
+            Motion { angular: R::zero(), linear: [R::zero(); 2], acceleration: components(&planes[tree], -gravity) }
         } else {
             motion[body.parent]
         };
@@ -284,38 +302,41 @@ fn forces<R: Real>(model: &Model, p: &TileParameters<'_, R>, v: &[R], planar: &m
             let i = model.joints[j].v_start;
             let [x, y] = [line[i][0] * v[i], line[i][1] * v[i]];
             // Ṡ = V × S, with the V before the joint: ω J l, and for a hinge − σ J v
-            let mut rate = [-(omega * y), omega * x];
+            let mut rate = [-(angular * y), angular * x];
             if let Axis::Hinge { sign, .. } = joints[j] {
                 let turns = R::constant(sign) * v[i];
-                rate = [turns.mul_add(velocity[1], rate[0]), (-turns).mul_add(velocity[0], rate[1])];
-                omega += turns;
+                rate = [turns.mul_add(linear[1], rate[0]), (-turns).mul_add(linear[0], rate[1])];
+                angular += turns;
             }
-            velocity = sum(velocity, [x, y]);
+            linear = sum(linear, [x, y]);
             acceleration = sum(acceleration, rate);
         }
-        motion[b] = (omega, velocity, acceleration);
+        motion[b] = Motion { angular, linear, acceleration };
         // F = (h × a, m a − ω² h), a = A + ω J v
-        let [ax, ay] = [(-omega).mul_add(velocity[1], acceleration[0]), omega.mul_add(velocity[0], acceleration[1])];
-        let ([hx, hy], m, square) = (first_moment[b], mass[b], omega * omega);
-        force[b] = (hx.mul_add(ay, -(hy * ax)), [(-square).mul_add(hx, m * ax), (-square).mul_add(hy, m * ay)]);
+        let [ax, ay] = [(-angular).mul_add(linear[1], acceleration[0]), angular.mul_add(linear[0], acceleration[1])];
+        let (Inertia { mass, first_moment: [hx, hy], .. }, square) = (inertia[b], angular * angular);
+        force[b] = Force {
+            moment: hx.mul_add(ay, -(hy * ax)),
+            force: [(-square).mul_add(hx, mass * ax), (-square).mul_add(hy, mass * ay)],
+        };
     }
     for b in (1..model.bodies.len()).rev() {
         let body = &model.bodies[b];
-        let (moment, own) = force[b];
+        let own = force[b];
         for i in body.dofs.clone() {
             // c_i = S_i · F
-            bias_force[i] = power(&joints[model.dofs[i].joint], line[i], moment, own);
+            bias_force[i] = power(&joints[model.dofs[i].joint], line[i], own);
         }
         if body.tree.is_some() && model.bodies[body.parent].tree.is_some() {
             let above = &mut force[body.parent];
-            *above = (above.0 + moment, sum(above.1, own));
+            *above = Force { moment: above.moment + own.moment, force: sum(above.force, own.force) };
         }
     }
 }
 
 /// S · F
 #[inline(always)]
-fn power<R: Real>(axis: &Axis, [x, y]: [R; 2], moment: R, [fx, fy]: [R; 2]) -> R {
+fn power<R: Real>(axis: &Axis, [x, y]: [R; 2], Force { moment, force: [fx, fy] }: Force<R>) -> R {
     let along = x.mul_add(fx, y * fy);
     match *axis {
         Axis::Slide { .. } => along,
@@ -349,12 +370,14 @@ fn turned<R: Real>([x, y]: [f64; 2], turn: Turn<R>) -> [R; 2] {
     }
 }
 
+/// The same of what is no constant.
 #[inline(always)]
 fn rotated<R: Real>([x, y]: [R; 2], turn: Turn<R>) -> [R; 2] {
     let Some((sin, cos)) = turn else { return [x, y] };
     [cos.mul_add(x, -(sin * y)), sin.mul_add(x, cos * y)]
 }
 
+/// s a + b
 #[inline(always)]
 fn along<R: Real>(a: [R; 2], s: R, b: [R; 2]) -> [R; 2] {
     [a[0].mul_add(s, b[0]), a[1].mul_add(s, b[1])]

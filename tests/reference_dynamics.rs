@@ -160,6 +160,7 @@ fn a_plane_has_the_dynamics_of_space() {
         for (name, own, space) in [("M", &m, &d.mass_matrix), ("c", &c, &d.bias_force)] {
             let size = space.iter().fold(0.0, |most, x| x.abs().max(most));
             for (i, (a, b)) in own.iter().zip(space).enumerate() {
+                // some hundred roundings of 1e-16, of sums of like size
                 assert!((a - b).abs() < 2e-14 * size, "{name} {i}: {a} {b}");
             }
         }

@@ -32,7 +32,7 @@ pub enum ArrayMut<'py> {
     F64(PyReadwriteArrayDyn<'py, f64>),
 }
 
-// By the type first: an attempt that fails spells the type of the array out for an error that nobody sees, which takes longer than a small step.
+// By the type first: an attempt that fails spells the type of the array out for an error that nobody sees, which takes as long as a small step.
 impl<'py> FromPyObject<'_, 'py> for Array<'py> {
     type Error = PyErr;
     fn extract(array: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {

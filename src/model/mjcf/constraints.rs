@@ -8,8 +8,8 @@ use crate::model::{CollisionPair, Equality, EqualityKind, PairFriction, check, p
 use nalgebra::Vector3;
 
 impl Reader {
-    /// `<pair>` or `<exclude>`.
-    pub fn read_contact(&mut self, e: &Element) -> Result<()> {
+    /// `<pair>` or `<exclude>`. `weld`: what every body is welded to, see [`pairs::welds`].
+    pub fn read_contact(&mut self, e: &Element, weld: &[usize]) -> Result<()> {
         if e.tag == "exclude" {
             let bodies = (self.find_required(e, "body1", "body")?, self.find_required(e, "body2", "body")?);
             self.builder.exclude(bodies.0, bodies.1);
@@ -28,7 +28,6 @@ impl Reader {
         // What a pair does not say is as in MuJoCo: its own defaults, nothing of the geoms'. Restitution, which MJCF lacks, is the geoms'.
         let condim = self.condim(e)?.unwrap_or(3);
         let geoms = &self.builder.model.geoms;
-        let weld = pairs::welds(&self.builder.model);
         if weld[geoms[a].body] == weld[geoms[b].body] {
             self.notes.add(e, "left out: its geoms are of one body, or of bodies that are welded together, and nothing moves between them");
         }

@@ -26,7 +26,7 @@ mod values;
 mod vocabulary;
 mod xml;
 
-use super::{Model, ModelBuilder, check};
+use super::{Model, ModelBuilder, check, pairs};
 use crate::error::{Error, Result};
 use defaults::Defaults;
 use notes::Notes;
@@ -145,8 +145,9 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     }
     reader.read_world(&sections(&root, "worldbody"))?;
     reader.read_custom(&parts(&root, "custom"))?;
+    let weld = pairs::welds(&reader.builder.model);
     for part in parts(&root, "contact") {
-        reader.read_contact(part)?;
+        reader.read_contact(part, &weld)?;
     }
     for part in parts(&root, "equality") {
         reader.read_equality(part)?;
