@@ -70,30 +70,25 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     let count = u32(contact[w]);
-    if (header.problem == 1u) {
-        // the position problem starts from the answer of the velocity problem
-        for (var c = 0u; c < count; c++) {
-            let row = ROW_LEN * c + ROW_IMPULSE;
-            for (var i = 0u; i < 3u; i++) {
-                rows[(row + 3u + i) * header.stride + w] = rows[(row + i) * header.stride + w];
-            }
-            //{patch_start}
-        }
-        for (var s = 0u; s < SCALAR_COUNT; s++) {
-            let velocity = SCALAR_IMPULSE + s;
-            rows[(velocity + SCALAR_COUNT) * header.stride + w] = rows[velocity * header.stride + w];
-        }
+    if (!SMALL) {
+        start(count, w);
     }
     for (var s = 0u; s < SCALAR_COUNT; s++) {
         let acts = motion[(SCALAR + SCALAR_LEN * s) * header.stride + w] != 0.0;
         acting[s / 32u] |= select(0u, 1u, acts) << (s % 32u);
     }
+    var scalars = 0u;
+    for (var i = 0u; i < ACTING_WORDS; i++) {
+        scalars += countOneBits(acting[i]);
+    }
+    // what was swept already has its certificate here
+    let rounds = select(ROUNDS, 0u, is_small(count, scalars));
     var solved = false;
     var going = true;
     var before = header.infinity;
     var swept = 0u;
     // the first round has the certificate only: a second one elsewhere would be compiled once more
-    for (var round = 0u; round <= ROUNDS && going; round++) {
+    for (var round = 0u; round <= rounds && going; round++) {
         if (round > 0u) {
             for (var k = 0u; k < CHECK_EVERY; k++) {
                 sweep(count, w);
@@ -103,9 +98,6 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         solved = certify(count, w);
         going = !solved && (!NEWTON || residual < CONTRACTS * before);
         before = residual;
-    }
-    if (header.problem == 0u) {
-        contact[5u * header.stride + w] = 0.0;
     }
     contact[5u * header.stride + w] += f32(swept);
     if (solved) {

@@ -48,7 +48,7 @@ pub(crate) use level::HAS_AVX512;
 pub use level::{Compiled, Level, Task};
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};
 #[cfg(feature = "gpu")]
-pub(crate) use recorded::{Program, record};
+pub(crate) use recorded::{Program, Recorded, record};
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};

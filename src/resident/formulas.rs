@@ -12,11 +12,11 @@ use crate::lane::{Mask, Program, Real, record};
 use crate::limit::{JointRow, approach};
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
-use crate::solver::LAW_CONE;
 use crate::solver::formulas::{
     Mode, contact_impulse, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual,
     tests, update_contact,
 };
+use crate::solver::{FrictionLaw, LAW_BOX, LAW_CONE};
 use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
 use crate::step::{
     Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, free_motion, position_bias, solve_rows,
@@ -59,8 +59,7 @@ pub(super) struct Formulas {
 impl Formulas {
     pub fn new(plan: &Plan, layout: &Layout) -> Self {
         let nv = layout.nv;
-        let law = plan.settings.solve().law;
-        let law = if law == crate::solver::FrictionLaw::Box { crate::solver::LAW_BOX } else { LAW_CONE };
+        let law = law(plan);
         let compliance = plan.settings.compliance;
         let asked = |formula: &PointFormula| layout.pairs.iter().any(|pair| pair.formula == Some(*formula));
         let points = PointFormula::all().filter(asked);
@@ -84,6 +83,11 @@ impl Formulas {
             finish: record(layout.finish_inputs(), |x| finish(plan, layout, x)),
         }
     }
+}
+
+/// The law of a contact that is a point.
+pub(super) fn law(plan: &Plan) -> u32 {
+    if plan.settings.solve().law == FrictionLaw::Box { LAW_BOX } else { LAW_CONE }
 }
 
 /// Cuts `x` into parts of the given lengths.
@@ -378,15 +382,26 @@ pub(super) fn sweep_contact<R: Real>(law: u32, solves: bool, compliance: f64, nv
     let [z, y, bias, old, own, friction] = parts(x, [nv, 3 * nv, 3, 3, 6, 1]);
     let own = own_block(own, compliance);
     let u = contact_velocity(compliance, z, y, bias, old);
-    let before = [old[0], old[1], old[2]];
-    let new = if solves {
-        contact_impulse(&own, friction[0], u, before)
-    } else {
-        update_contact(law, u, before, &own, contact_steps(law, &own), friction[0])
-    };
+    let new = contact_update(law, solves, &own, friction[0], u, [old[0], old[1], old[2]]);
     let mut out = new.to_vec();
     out.extend(pushed(z, y, &new, old));
     out
+}
+
+/// λ of a contact from its block of W, velocity and impulse; `solves` as [`sweep_contact`] has it.
+pub(super) fn contact_update<R: Real>(
+    law: u32,
+    solves: bool,
+    own: &[[R; 3]; 3],
+    friction: R,
+    u: [R; 3],
+    old: [R; 3],
+) -> [R; 3] {
+    if solves {
+        contact_impulse(own, friction, u, old)
+    } else {
+        update_contact(law, u, old, own, contact_steps(law, own), friction)
+    }
 }
 
 /// u = b + Yᵀ z of a contact, and what the compliance of its normal adds.

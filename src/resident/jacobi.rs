@@ -4,12 +4,12 @@
 //! whatever touches. W_ij = y_i · y_j, so the sums cost as much as some tens of sweeps; they are the same in all sweeps of both problems, and the stage `row_sums` makes them once a step, with an
 //! invocation for every row.
 
-use super::formulas::{contact_velocity, dot, parts, pushed};
+use super::formulas::{contact_velocity, dot, law, parts, pushed};
 use super::layout::{Layout, SCALAR_HEAD};
 use super::templates::{from, inputs, told};
 use crate::lane::{Program, Real, record};
+use crate::solver::LAW_CONE;
 use crate::solver::formulas::{inverse, project_interval, update_contact};
-use crate::solver::{FrictionLaw, LAW_BOX, LAW_CONE};
 use crate::step::Plan;
 
 /// The recorded formulas.
@@ -26,7 +26,7 @@ pub(super) struct Jacobi {
 impl Jacobi {
     pub fn new(plan: &Plan, layout: &Layout) -> Self {
         let (nv, compliance) = (layout.nv, plan.settings.compliance);
-        let law = if plan.settings.friction == FrictionLaw::Box { LAW_BOX } else { LAW_CONE };
+        let law = law(plan);
         Self {
             contact: record(5 * nv + 10, |x| contact(law, compliance, nv, x)),
             scalar: record(3 * nv + 5, |x| scalar(nv, x)),

@@ -268,6 +268,11 @@ impl Layout {
         self.joint_rows + self.equality_rows
     }
 
+    /// How many of them act whatever the state is: those that may pull, dry friction and equalities.
+    pub fn always_acting(&self) -> usize {
+        self.bounds.chunks_exact(2).filter(|bound| bound[0] < 0.0).count()
+    }
+
     /// Words with a bit for every scalar row; one where there is none, since no array is empty.
     pub fn acting_words(&self) -> usize {
         self.scalar_rows().div_ceil(32).max(1)

@@ -41,6 +41,13 @@ pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
     1 + check_every * loops_of_a_sweep(l) + 2 * (l.capacity + l.scalar_rows() + l.acting_words())
 }
 
+/// Iterations of all loops of the sweeps of a world of few rows.
+#[cfg(test)]
+pub(super) fn loops_of_small_sweeps(plan: &Plan, l: &Layout) -> usize {
+    let check_every = plan.settings.check_every.max(1) as usize;
+    4 * l.capacity + 2 * l.scalar_rows() + l.nv + (1 + super::small::ROUNDS) * (1 + check_every)
+}
+
 /// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.
 pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
     let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows() + l.acting_words()));

@@ -26,6 +26,7 @@ mod observation;
 mod patch_formulas;
 mod patch_templates;
 mod shaders;
+mod small;
 mod templates;
 mod tile;
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod twin;
 mod twin_jacobi;
 mod twin_newton;
 mod twin_patches;
+mod twin_small;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Arrived, Chain, Device, Dispatch, Kernel, LOOP_BUDGET};

@@ -9,6 +9,7 @@ use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
+use super::small::{self, Small, with_small};
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
 use super::{DRAWN, MOVED};
@@ -62,7 +63,7 @@ pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
         };
         Stage { name, shader, problem, spread }
     };
-    let solves = |k: &usize| matches!(shaders[*k], "sweeps" | "newton");
+    let solves = |k: &usize| matches!(shaders[*k], "small_sweeps" | "sweeps" | "newton");
     let last = shaders.len() - 1;
     let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, "")).collect();
     for (problem, prefix) in ["velocity ", "position "].into_iter().enumerate() {
@@ -84,6 +85,8 @@ template!(PATCH_ROWS, "patch_rows");
 template!(ROW_SUMS, "row_sums");
 template!(CONTACT_TERMS, "contact_terms");
 template!(PROBLEM, "problem");
+template!(START, "start");
+template!(SMALL_SWEEPS, "small_sweeps");
 template!(SWEEPS, "sweeps");
 template!(ELIMINATION, "elimination");
 template!(NEWTON, "newton");
@@ -127,12 +130,14 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
         all.push(Shader { name, source });
     }
     let newton = plan.settings.solve().uses_newton() && layout.newton_tile_rows() > 0;
+    let small = Small::new(plan, layout, newton);
+    let own = own_constants(newton, small.as_ref());
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let jacobi = layout.jacobi.then(|| Jacobi::new(plan, layout));
     let mut template = |name: &str, text: &str| {
         let text = with_patches(name, &with_jacobi(text, jacobi.as_ref(), layout), patches.as_ref(), layout);
         let text = filled(&text, formulas, layout);
-        all.push(Shader { name: name.into(), source: format!("{common}\nconst NEWTON = {newton};\n{text}") });
+        all.push(Shader { name: name.into(), source: format!("{common}\n{own}{text}") });
     };
     template("contacts", CONTACTS);
     template("contact_rows", CONTACT_ROWS);
@@ -143,13 +148,26 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
         template("row_sums", ROW_SUMS);
     }
     template("contact_terms", CONTACT_TERMS);
-    template("sweeps", &format!("{PROBLEM}{SWEEPS}"));
+    if let Some(small) = &small {
+        template("small_sweeps", &with_small(&format!("{START}{SMALL_SWEEPS}"), small));
+    }
+    template("sweeps", &format!("{PROBLEM}{START}{SWEEPS}"));
     if newton {
         let elimination = with_columns(ELIMINATION, layout.nv);
         template("newton", &with_newton(&format!("{PROBLEM}{elimination}{NEWTON}"), formulas, layout));
     }
     template("finish", FINISH);
     all
+}
+
+/// Constants of the stages that solve: whether Newton follows, and of which worlds W is formed before.
+fn own_constants(newton: bool, small: Option<&Small>) -> String {
+    let [contacts, scalars] = small.map_or([0; 2], |small| [small.contacts, small.scalars]);
+    format!(
+        "const NEWTON = {newton};\nconst SMALL = {};\nconst SMALL_CONTACTS = {contacts}u;\nconst SMALL_SCALARS = {scalars}u;\nconst SMALL_ROUNDS = {}u;\n",
+        small.is_some(),
+        small::ROUNDS
+    )
 }
 
 /// What moves the state of some worlds, [`MOVED`] at a time, and finds those that halted: three entry points of one source, `gather`, `scatter` and `look`.
@@ -276,6 +294,8 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("TOLERANCE", settings.tolerance()),
         ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
         ("CONTRACTS", CONTRACTS),
+        ("SMALL_CONTRACTS", small::CONTRACTS),
+        ("SMALL_ENOUGH", small::ENOUGH * settings.tolerance()),
         ("FIRST_DELTA", FIRST_DELTA),
         ("LEAST_DELTA", LEAST_DELTA),
         ("SOFTEST", SOFTEST),

@@ -268,8 +268,10 @@ fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
             "contacts",
             "contact_rows",
             "contact_terms",
+            "velocity small_sweeps",
             "velocity sweeps",
             "velocity newton",
+            "position small_sweeps",
             "position sweeps",
             "position newton",
             "finish"
@@ -353,6 +355,7 @@ fn no_shader_may_exceed_what_lavapipe_loops() {
             let units = layout.capacity + layout.scalar_rows();
             let rounds = rounds_of_sweeps(&plan, &layout);
             assert!(rounds * super::loops::loops_of_a_round(&plan, &layout) + 4 * units <= LOOP_BUDGET);
+            assert!(super::loops::loops_of_small_sweeps(&plan, &layout) <= LOOP_BUDGET);
             assert!(rounds >= 5 && (capacity > 16 || rounds >= 20), "{name}: {rounds} rounds");
             let worlds = worlds_of_a_workgroup(&layout);
             for rows in 0..=most_rows(&layout) {

@@ -7,6 +7,7 @@ use super::layout::{self, CONTACT_HEAD, CONTACT_KIND, GUARD, Layout, PAIR_LEN, P
 use super::loops::rounds_of_sweeps;
 use super::patch_formulas::PatchFormulas;
 use super::shaders::{CONTRACTS, UNSOLVABLE};
+use super::small::Small;
 use crate::contact::PATCH_ROWS;
 use crate::lane::Program;
 use crate::solver::TRUSTED_FLOOR;
@@ -33,6 +34,8 @@ pub(super) struct Twin<'a> {
     pub patches: Option<PatchFormulas>,
     /// Where Jacobi sweeps.
     pub jacobi: Option<Jacobi>,
+    /// Where W of worlds of few rows is formed.
+    pub small: Option<Small>,
     pub tables: Vec<f32>,
     /// Whether Newton follows on sweeps.
     pub newton: bool,
@@ -98,6 +101,7 @@ impl<'a> Twin<'a> {
             formulas: Formulas::new(plan, layout),
             patches,
             jacobi: layout.jacobi.then(|| Jacobi::new(plan, layout)),
+            small: Small::new(plan, layout, newton),
             tables: layout.tables(),
             newton,
         }
@@ -126,6 +130,7 @@ impl<'a> Twin<'a> {
             "patch_rows" => self.patch_rows(w),
             "row_sums" => self.row_sums(w),
             "contact_terms" => self.contact_terms(w),
+            "velocity small_sweeps" | "position small_sweeps" => self.small_sweeps(problem, w),
             "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
             "finish" => self.finish(w),
             _ => {}
@@ -436,19 +441,29 @@ impl<'a> Twin<'a> {
         }
     }
 
+    /// Where a problem begins, by whichever stage sweeps a world first.
+    pub fn start(&self, problem: usize, w: &mut World) {
+        let l = &self.layout;
+        if problem == 0 {
+            w.contact[5] = 0.0;
+            return;
+        }
+        // the position problem starts from the answer of the velocity problem
+        for c in 0..w.count() {
+            let row = l.row_len() * c + l.row_impulse();
+            w.rows.copy_within(row..row + 3, row + 3);
+        }
+        self.start_patches(w);
+        let first = l.scalar_impulse();
+        w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
+    }
+
     fn sweeps(&self, problem: usize, w: &mut World) {
         let (l, settings) = (&self.layout, &self.plan.settings);
-        if problem == 1 {
-            // the position problem starts from the answer of the velocity problem
-            for c in 0..w.count() {
-                let row = l.row_len() * c + l.row_impulse();
-                w.rows.copy_within(row..row + 3, row + 3);
-            }
-            self.start_patches(w);
-            let first = l.scalar_impulse();
-            w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
+        if self.small.is_none() {
+            self.start(problem, w);
         }
-        let rounds = rounds_of_sweeps(self.plan, l);
+        let rounds = if self.is_small(w) { 0 } else { rounds_of_sweeps(self.plan, l) };
         let check_every = settings.check_every.max(1);
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut solved, mut going, mut before, mut swept) = (false, true, f32::INFINITY, 0);
@@ -468,9 +483,6 @@ impl<'a> Twin<'a> {
             solved = self.certify(w, &mut p);
             going = !solved && (!self.newton || p.residual < CONTRACTS as f32 * before);
             before = p.residual;
-        }
-        if problem == 0 {
-            w.contact[5] = 0.0;
         }
         w.contact[5] += swept as f32;
         if solved {
