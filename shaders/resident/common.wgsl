@@ -6,6 +6,8 @@ struct Header {
     infinity: f32,
     // 0: the velocity problem, 1: the position problem
     problem: u32,
+    // 0: of all worlds, 1: of those that the same stage has listed before
+    turn: u32,
 }
 
 @group(0) @binding(0) var<uniform> header: Header;
@@ -15,8 +17,9 @@ struct Header {
 @group(0) @binding(4) var<storage, read_write> contact: array<f32>;
 @group(0) @binding(5) var<storage, read_write> rows: array<f32>;
 @group(0) @binding(6) var<storage, read> tables: array<f32>;
-// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another. And how many `look` has found.
-@group(0) @binding(8) var<storage, read_write> listed: array<atomic<u32>, 3>;
+// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another. How many `look` has found. And from UNFINISHED on, how many worlds of few rows, in that
+// component before, are to be swept on in both problems.
+@group(0) @binding(8) var<storage, read_write> listed: array<atomic<u32>, LISTS>;
 
 // Whether there is such a world, and it has not halted.
 fn runs(w: u32) -> bool {

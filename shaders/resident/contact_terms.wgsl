@@ -6,8 +6,10 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
     let w = id.x;
     if (w == 0u) {
         // nobody is listed yet
-        atomicStore(&listed[0], 0u);
-        atomicStore(&listed[1], 0u);
+        for (var problem = 0u; problem < 2u; problem++) {
+            atomicStore(&listed[problem], 0u);
+            atomicStore(&listed[UNFINISHED + problem], 0u);
+        }
     }
     if (!runs(w)) {
         return;

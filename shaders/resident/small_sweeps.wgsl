@@ -1,13 +1,23 @@
-// Stages `velocity small_sweeps` and `position small_sweeps`: of a world of few rows W = Y Y^T is formed in registers, and swept there. The certificate that counts is that of `sweeps`, from Y itself.
+// Stages `velocity small_sweeps` and `position small_sweeps`: of a world of few rows W = Y Y^T is formed in registers, and swept there; most need few sweeps. `velocity more_small_sweeps` and
+// `position more_small_sweeps` sweep those that need more, and that the former have listed: neighbours wait for each other. The certificate that counts is that of `sweeps`, from Y itself.
 
 @compute @workgroup_size(64)
 fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
-    let w = id.x;
+    let again = header.turn == 1u;
+    var w = id.x;
+    if (again) {
+        if (id.x >= atomicLoad(&listed[UNFINISHED + header.problem])) {
+            return;
+        }
+        w = u32(contact[LIST * header.stride + id.x]);
+    }
     if (!runs(w)) {
         return;
     }
     let count = u32(contact[w]);
-    start(count, w);
+    if (!again) {
+        start(count, w);
+    }
     // which scalar rows act
     //{small_scalars}
     var scalars = 0u;
@@ -28,10 +38,11 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     // b, lambda, friction and bounds
     //{small_bring}
+    let rounds = select(SMALL_ROUNDS.x, SMALL_ROUNDS.y, again);
     var before = header.infinity;
     var going = true;
     var swept = 0u;
-    for (var round = 0u; round <= SMALL_ROUNDS && going; round++) {
+    for (var round = 0u; round <= rounds && going; round++) {
         if (round > 0u) {
             for (var k = 0u; k < CHECK_EVERY; k++) {
                 //{small_sweep}
@@ -46,4 +57,9 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     //{small_keep}
     contact[5u * header.stride + w] += f32(swept);
+    if (going && !again) {
+        // in any order: where a world stands in the list changes no bit of it
+        let place = atomicAdd(&listed[UNFINISHED + header.problem], 1u);
+        contact[LIST * header.stride + place] = f32(w);
+    }
 }

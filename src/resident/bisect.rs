@@ -3,7 +3,7 @@
 
 use super::layout::{self, FAR, LIST, Layout};
 use super::twin::{Twin, World};
-use super::{LISTED, Resident, stride};
+use super::{LISTED, LISTS, Resident, UNFINISHED, stride};
 use crate::error::Result;
 use crate::lane::operations;
 use crate::step::Plan;
@@ -72,7 +72,7 @@ impl Resident {
         let twins = self.twins(plan);
         let kept = self.read_buffers(0).await?;
         let compared = self.compared(&twins).await;
-        self.write_buffers(&kept, 0);
+        self.write_buffers(&kept, None);
         compared
     }
 
@@ -86,10 +86,11 @@ impl Resident {
         self.begin(&[], false, |_, _| 0.0, |_| false, |_| false);
         let mut all = Vec::new();
         for (stage, shaders) in grouped(self) {
-            let mut told = self.read_buffers(problem(&stage)).await?;
+            let list = list_of(&stage);
+            let mut told = self.read_buffers(list).await?;
             let before: Vec<f32> = told.iter().map(World::newton_steps).collect();
             self.run_stages(shaders);
-            let done = self.read_buffers(problem(&stage)).await?;
+            let done = self.read_buffers(list).await?;
             let counted = operations();
             for w in &mut told {
                 twins.run(&stage, w);
@@ -105,7 +106,8 @@ impl Resident {
                     differ.push((world, text));
                 }
             }
-            let (listed, contacts) = (done.iter().filter(|w| w.listed).count(), done.iter().map(World::count).sum());
+            let left = done.iter().filter(|w| w.listed && list < UNFINISHED).count();
+            let (listed, contacts) = (left, done.iter().map(World::count).sum());
             let newton_steps =
                 done.iter().zip(&before).fold(0.0, |most: f32, (w, b)| most.max(w.newton_steps() - b)) as u32;
             let worlds = done.len();
@@ -120,14 +122,14 @@ impl Resident {
         self.chain.run(0, &dispatches[stages]);
     }
 
-    /// All buffers of all worlds; `problem`: the one at hand.
-    async fn read_buffers(&self, problem: usize) -> Result<Vec<World>> {
+    /// All buffers of all worlds; `list`: the one that says which are listed.
+    async fn read_buffers(&self, list: usize) -> Result<Vec<World>> {
         let (count, stride) = (self.sets[0].len(), stride(&self.sets[0]));
         let mut all = Vec::new();
         for (k, len) in self.components().into_iter().enumerate() {
             all.push(self.chain.read(0, k + 1, 0..len * stride).await?);
         }
-        let listed = self.chain.read(0, LISTED, 0..2).await?[problem].to_bits() as usize;
+        let listed = self.chain.read(0, LISTED, 0..LISTS).await?[list].to_bits() as usize;
         let list = &all[3][LIST * stride..][..listed.min(count)];
         let column = |k: usize, world: usize| all[k].iter().skip(world).step_by(stride).copied().collect();
         let world = |world: usize| {
@@ -137,8 +139,8 @@ impl Resident {
         Ok((0..count).map(world).collect())
     }
 
-    /// Writes all buffers of all worlds; `problem`: the one at hand.
-    fn write_buffers(&mut self, worlds: &[World], problem: usize) {
+    /// Writes all buffers of all worlds; `list`: the one that those are in which are listed, if any are asked for.
+    fn write_buffers(&mut self, worlds: &[World], list: Option<usize>) {
         let stride = stride(&self.sets[0]);
         for (k, len) in self.components().into_iter().enumerate() {
             let mut all = vec![0.0; len * stride];
@@ -152,8 +154,10 @@ impl Resident {
             }
             self.chain.write(0, k + 1, 0, &all);
         }
-        let mut counts = [0.0; 2];
-        counts[problem] = f32::from_bits(worlds.iter().filter(|w| w.listed).count() as u32);
+        let mut counts = [0.0; LISTS];
+        if let Some(list) = list {
+            counts[list] = f32::from_bits(worlds.iter().filter(|w| w.listed).count() as u32);
+        }
         self.chain.write(0, LISTED, 0, &counts);
     }
 }
@@ -199,9 +203,9 @@ fn difference(l: &Layout, newton: bool, a: &World, b: &World) -> (f32, String) {
     most
 }
 
-/// The problem at hand in a stage.
-fn problem(stage: &str) -> usize {
-    usize::from(stage.starts_with("position"))
+/// Which list the worlds of a stage are in, or go to.
+fn list_of(stage: &str) -> usize {
+    usize::from(stage.starts_with("position")) + if stage.ends_with("small_sweeps") { UNFINISHED } else { 0 }
 }
 
 #[cfg(test)]
@@ -415,7 +419,9 @@ mod tests {
                     twins.run(stage, w);
                 }
             }
-            resident.write_buffers(&worlds, stages.get(first).map_or(0, |(stage, _)| problem(stage)));
+            let reads = |stage: &str| stage.ends_with("newton") || stage.ends_with("more_small_sweeps");
+            let asked = stages.get(first).filter(|(stage, _)| reads(stage));
+            resident.write_buffers(&worlds, asked.map(|(stage, _)| list_of(stage)));
             if let Some((_, shaders)) = stages.get(first) {
                 resident.run_stages(shaders.start..resident.stages.len());
             }

@@ -45,7 +45,10 @@ pub(super) fn loops_of_a_round(plan: &Plan, l: &Layout) -> usize {
 #[cfg(test)]
 pub(super) fn loops_of_small_sweeps(plan: &Plan, l: &Layout) -> usize {
     let check_every = plan.settings.check_every.max(1) as usize;
-    4 * l.capacity + 2 * l.scalar_rows() + l.nv + (1 + super::small::ROUNDS) * (1 + check_every)
+    4 * l.capacity
+        + 2 * l.scalar_rows()
+        + l.nv
+        + (1 + super::small::ROUNDS.into_iter().max().unwrap_or_default()) * (1 + check_every)
 }
 
 /// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.

@@ -84,8 +84,13 @@ const GIVEN: usize = 2;
 const MOTION: usize = 3;
 const TABLES: usize = 6;
 const COLUMNS: usize = 7;
-/// How many worlds are listed; the only binding that has no column for every world, but for the two before it.
+/// How many worlds are listed, in how many lists, and where those begin that are to be swept on; the only binding that has no column for every world, but for the two before it.
 const LISTED: usize = 8;
+const LISTS: usize = 5;
+const UNFINISHED: usize = 3;
+
+/// The headers of a set of buffers: which problem is at hand, and which turn of its stage.
+const HEADERS: [[u32; 2]; 4] = [[0, 0], [1, 0], [0, 1], [1, 1]];
 
 /// The worlds of a batch on a device.
 #[derive(Debug)]
@@ -252,12 +257,14 @@ impl Resident {
         for first in (0..world_count).step_by(most) {
             let worlds = first..(first + most).min(world_count);
             let stride = worlds.len().next_multiple_of(WORKGROUP);
-            let header = |problem| [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem];
-            let headers = [header(0), header(1)];
+            let header = |[problem, turn]: [u32; 2]| {
+                [worlds.len() as u32, stride as u32, f32::INFINITY.to_bits(), problem, turn]
+            };
+            let headers = HEADERS.map(header);
             let mut bytes: Vec<u64> = components.iter().map(|c| (4 * c * stride) as u64).collect();
             let columns = ((1 + self.layout.state_len()) * MOVED).max(DRAWN + 3 * self.layout.nu);
             // and how many worlds are listed
-            bytes.extend([tables.len(), columns, 3].map(|numbers| 4 * numbers as u64));
+            bytes.extend([tables.len(), columns, LISTS].map(|numbers| 4 * numbers as u64));
             let back = (4 * self.components_back() * stride) as u64;
             let headers = headers.each_ref().map(|header| bytemuck::cast_slice(header));
             if !self.chain.add_set(&headers, &bytes, back)? {
@@ -376,7 +383,7 @@ impl Resident {
                 Spread::Rows => [groups, (3 * self.layout.capacity + self.layout.scalar_rows()) as u32],
                 Spread::Listed => [listed as u32, 1],
             };
-            Dispatch { kernel: stage.shader, header: stage.problem, workgroups }
+            Dispatch { kernel: stage.shader, header: stage.problem + 2 * stage.turn, workgroups }
         });
         stages.collect()
     }

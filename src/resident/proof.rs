@@ -119,7 +119,7 @@ fn a_loop_that_may_not_end_is_found() {
 }
 
 /// Where a shader makes an integer of a number, and why it is in range.
-const INTEGERS: [(&str, &str); 21] = [
+const INTEGERS: [(&str, &str); 22] = [
     ("u32(contact[w])", "contacts of a world: `contacts` counts to the capacity"),
     (
         "u32(state[MEMORY * header.stride + w])",
@@ -140,6 +140,7 @@ const INTEGERS: [(&str, &str); 21] = [
     ("i32(DISCS)", "a constant"),
     ("i32(k)", "quadrant of an angle, indexes nothing"),
     ("u32(contact[LIST * header.stride + k])", "place of a world: `sweeps` lists each at most once, itself"),
+    ("u32(contact[LIST * header.stride + id.x])", "place of a world: `small_sweeps` lists each at most once, itself"),
     ("u32(before)", "flags before that of a scalar row: at most its own index"),
     ("u32(all)", "all those flags: at most the scalar rows"),
     (

@@ -12,7 +12,7 @@ use super::patch_templates::with_patches;
 use super::small::{self, Small, with_small};
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
-use super::{DRAWN, MOVED};
+use super::{DRAWN, LISTS, MOVED, UNFINISHED};
 use crate::solver::{PATCH_DELTA, TRUSTED_FLOOR};
 use crate::step::Plan;
 use std::fmt::Write;
@@ -35,6 +35,8 @@ pub(super) struct Stage {
     pub shader: usize,
     /// 0 for the velocity problem, 1 for the position problem.
     pub problem: usize,
+    /// 1 for the worlds that the same stage has listed before.
+    pub turn: usize,
     pub spread: Spread,
 }
 
@@ -53,23 +55,25 @@ pub(super) enum Spread {
 
 /// The stages of a step, in flow order: every shader once, those that solve once a problem, one problem after the other.
 pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
-    let stage = |shader: usize, problem: usize, prefix: &str| {
-        let name = format!("{prefix}{}", shaders[shader]);
+    let stage = |shader: usize, problem: usize, turn: usize, prefix: &str| {
+        let name = format!("{prefix}{}{}", if turn == 1 { "more_" } else { "" }, shaders[shader]);
         let spread = match shaders[shader] {
             "contact_rows" | "patch_rows" => Spread::Contacts,
             "row_sums" => Spread::Rows,
             "newton" => Spread::Listed,
             _ => Spread::Worlds,
         };
-        Stage { name, shader, problem, spread }
+        Stage { name, shader, problem, turn, spread }
     };
+    let turns = |k: usize| if shaders[k] == "small_sweeps" { 0..2 } else { 0..1 };
     let solves = |k: &usize| matches!(shaders[*k], "small_sweeps" | "sweeps" | "newton");
     let last = shaders.len() - 1;
-    let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, "")).collect();
+    let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, 0, "")).collect();
     for (problem, prefix) in ["velocity ", "position "].into_iter().enumerate() {
-        all.extend((0..last).filter(solves).map(|k| stage(k, problem, prefix)));
+        let solvers = (0..last).filter(solves).flat_map(|k| turns(k).map(move |turn| (k, turn)));
+        all.extend(solvers.map(|(k, turn)| stage(k, problem, turn, prefix)));
     }
-    all.push(stage(last, 0, ""));
+    all.push(stage(last, 0, 0, ""));
     all
 }
 
@@ -162,11 +166,11 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
 
 /// Constants of the stages that solve: whether Newton follows, and of which worlds W is formed before.
 fn own_constants(newton: bool, small: Option<&Small>) -> String {
+    let [first, more] = small::ROUNDS;
     let [contacts, scalars] = small.map_or([0; 2], |small| [small.contacts, small.scalars]);
     format!(
-        "const NEWTON = {newton};\nconst SMALL = {};\nconst SMALL_CONTACTS = {contacts}u;\nconst SMALL_SCALARS = {scalars}u;\nconst SMALL_ROUNDS = {}u;\n",
-        small.is_some(),
-        small::ROUNDS
+        "const NEWTON = {newton};\nconst SMALL = {};\nconst SMALL_CONTACTS = {contacts}u;\nconst SMALL_SCALARS = {scalars}u;\nconst SMALL_ROUNDS = vec2<u32>({first}u, {more}u);\n",
+        small.is_some()
     )
 }
 
@@ -224,6 +228,8 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("STEP_SWEEPS", STEP_SWEEPS),
         ("MOST_FAILED", MOST_FAILED),
         ("LIST", LIST),
+        ("LISTS", LISTS),
+        ("UNFINISHED", UNFINISHED),
         ("LANES", newton_lanes(l.nv)),
         ("TILE_ROWS", l.newton_tile_rows()),
         ("TILE_CONTACTS", l.newton_tile_contacts()),

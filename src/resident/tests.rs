@@ -269,9 +269,11 @@ fn a_step_of_the_ant_takes_few_dispatches_and_bytes() {
             "contact_rows",
             "contact_terms",
             "velocity small_sweeps",
+            "velocity more_small_sweeps",
             "velocity sweeps",
             "velocity newton",
             "position small_sweeps",
+            "position more_small_sweeps",
             "position sweeps",
             "position newton",
             "finish"

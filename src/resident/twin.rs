@@ -21,7 +21,7 @@ pub(super) struct World {
     pub motion: Vec<f32>,
     pub contact: Vec<f32>,
     pub rows: Vec<f32>,
-    /// Whether the sweeps of the problem at hand left it to Newton.
+    /// Whether the sweeps of the problem at hand left it to Newton, or to more of them.
     pub listed: bool,
 }
 
@@ -110,6 +110,12 @@ impl<'a> Twin<'a> {
     /// Does the stage of that name, [`super::shaders::Stage::name`]; the pieces of the free motion are one.
     pub fn run(&self, stage: &str, w: &mut World) {
         let problem = usize::from(stage.starts_with("position"));
+        if stage.ends_with("more_small_sweeps") {
+            if w.listed {
+                self.small_sweeps(problem, 1, w);
+            }
+            return;
+        }
         if stage == "contact_terms" || stage.ends_with("sweeps") {
             // nobody is listed yet
             w.listed = false;
@@ -130,7 +136,10 @@ impl<'a> Twin<'a> {
             "patch_rows" => self.patch_rows(w),
             "row_sums" => self.row_sums(w),
             "contact_terms" => self.contact_terms(w),
-            "velocity small_sweeps" | "position small_sweeps" => self.small_sweeps(problem, w),
+            "velocity small_sweeps" | "position small_sweeps" => {
+                self.start(problem, w);
+                self.small_sweeps(problem, 0, w);
+            }
             "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
             "finish" => self.finish(w),
             _ => {}

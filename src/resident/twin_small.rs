@@ -13,9 +13,9 @@ impl Twin<'_> {
         self.small.as_ref().is_some_and(|small| w.count() <= small.contacts && acting <= small.scalars)
     }
 
-    pub fn small_sweeps(&self, problem: usize, w: &mut World) {
+    /// `turn`: 1 where it was listed before.
+    pub fn small_sweeps(&self, problem: usize, turn: usize, w: &mut World) {
         let (l, nv) = (&self.layout, self.layout.nv);
-        self.start(problem, w);
         let (count, acting) = (w.count(), w.acting(l));
         let Some(small) = self.small.as_ref().filter(|_| self.is_small(w)) else { return };
         if count + acting.len() == 0 {
@@ -51,7 +51,7 @@ impl Twin<'_> {
             .collect();
         let (mut before, mut going, mut swept) = (f32::INFINITY, true, 0);
         let check_every = self.plan.settings.check_every.max(1);
-        for round in 0..=ROUNDS {
+        for round in 0..=ROUNDS[turn] {
             if !going {
                 break;
             }
@@ -78,6 +78,7 @@ impl Twin<'_> {
             }
         }
         w.contact[5] += swept as f32;
+        w.listed |= going;
     }
 }
 
