@@ -36,6 +36,7 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         //{small_bring_y}
         //{small_add}
     }
+    //{small_constants}
     // b, lambda, friction and bounds
     //{small_bring}
     let rounds = select(SMALL_ROUNDS.x, SMALL_ROUNDS.y, again);

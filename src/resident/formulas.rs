@@ -13,8 +13,8 @@ use crate::limit::{JointRow, approach};
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::formulas::{
-    Mode, contact_impulse, contact_residual, contact_steps, expand, feasible, inverse, project_interval, row_residual,
-    tests, update_contact,
+    Mode, contact_impulse, contact_mass, contact_residual, contact_steps, expand, feasible, inverse, project_interval,
+    row_residual, tests, update_contact,
 };
 use crate::solver::{FrictionLaw, LAW_BOX, LAW_CONE};
 use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
@@ -382,25 +382,31 @@ pub(super) fn sweep_contact<R: Real>(law: u32, solves: bool, compliance: f64, nv
     let [z, y, bias, old, own, friction] = parts(x, [nv, 3 * nv, 3, 3, 6, 1]);
     let own = own_block(own, compliance);
     let u = contact_velocity(compliance, z, y, bias, old);
-    let new = contact_update(law, solves, &own, friction[0], u, [old[0], old[1], old[2]]);
+    let constants = contact_constants(law, solves, &own);
+    let new = contact_update(law, &own, &constants, friction[0], u, [old[0], old[1], old[2]]);
     let mut out = new.to_vec();
     out.extend(pushed(z, y, &new, old));
     out
 }
 
-/// λ of a contact from its block of W, velocity and impulse; `solves` as [`sweep_contact`] has it.
+/// What an update of a contact takes of its block of W, the same at every visit: W⁻¹ where it is solved (`solves`, as [`sweep_contact`] has it), else the steps of its rows.
+pub(super) fn contact_constants<R: Real>(law: u32, solves: bool, own: &[[R; 3]; 3]) -> Vec<R> {
+    if solves { contact_mass(own).to_vec() } else { contact_steps(law, own).to_vec() }
+}
+
+/// λ of a contact from its block of W, [`contact_constants`], velocity and impulse.
 pub(super) fn contact_update<R: Real>(
     law: u32,
-    solves: bool,
     own: &[[R; 3]; 3],
+    constants: &[R],
     friction: R,
     u: [R; 3],
     old: [R; 3],
 ) -> [R; 3] {
-    if solves {
-        contact_impulse(own, friction, u, old)
-    } else {
-        update_contact(law, u, old, own, contact_steps(law, own), friction)
+    match *constants {
+        [a, b, c, d, e, f] => contact_impulse(own, &[a, b, c, d, e, f], friction, u, old),
+        [a, b, c] => update_contact(law, u, old, own, [a, b, c], friction),
+        _ => old,
     }
 }
 

@@ -5,7 +5,7 @@
 
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
-use super::formulas::{contact_update, dot, law};
+use super::formulas::{contact_constants, contact_update, dot, law};
 use super::layout::{Layout, SCALAR_HEAD};
 use super::templates::{from, inputs, told};
 use crate::lane::{Program, Real, Recorded, record};
@@ -13,6 +13,7 @@ use crate::solver::LAW_CONE;
 use crate::solver::formulas::{contact_residual, inverse, project_interval, row_residual};
 use crate::step::Plan;
 use std::fmt::Write;
+use std::iter;
 
 /// Most contacts and scalar rows of such a world: 136 numbers of W, and some 60 beside them, where an invocation has 255 registers.
 const CONTACTS: usize = 4;
@@ -30,11 +31,13 @@ pub(super) struct Small {
     /// Contacts and scalar rows that there is room for.
     pub contacts: usize,
     pub scalars: usize,
-    /// Own: μ → λ of the contact.
+    /// Of every contact: W → what its updates take of it.
+    pub constants: Vec<Program>,
+    /// Own: μ and those → λ of the contact.
     pub sweep_contact: Vec<Program>,
     /// Own: bounds → λ of the row.
     pub sweep_scalar: Vec<Program>,
-    /// Own: the same → the residual.
+    /// Own: μ, or bounds → the residual.
     pub check_contact: Vec<Program>,
     pub check_scalar: Vec<Program>,
     /// On the diagonal of W where a contact is normal.
@@ -61,6 +64,11 @@ pub(super) fn place(n: usize, i: usize, j: usize) -> usize {
     i * n - packed(i) + j
 }
 
+/// The block of W of a contact.
+fn own_block<R: Real>(n: usize, c: usize, w: &[R]) -> [[R; 3]; 3] {
+    [0, 1, 2].map(|i| [0, 1, 2].map(|j| w[place(n, 3 * c + i, 3 * c + j)]))
+}
+
 impl<'a, R: Real> Rows<'a, R> {
     fn of(n: usize, x: &'a [R]) -> Self {
         let (w, rest) = x.split_at(packed(n));
@@ -83,12 +91,12 @@ impl<'a, R: Real> Rows<'a, R> {
     fn contact(&self, c: usize) -> ([R; 3], [R; 3], [[R; 3]; 3]) {
         let rows = [3 * c, 3 * c + 1, 3 * c + 2];
         let impulse = rows.map(|i| self.impulse[i]);
-        (rows.map(|i| self.velocity(i)), impulse, rows.map(|i| rows.map(|j| self.w(i, j))))
+        (rows.map(|i| self.velocity(i)), impulse, own_block(self.n, c, self.w))
     }
 
     fn sweep_contact(&self, law: u32, c: usize) -> Vec<R> {
         let (u, old, own) = self.contact(c);
-        contact_update(law, law == LAW_CONE, &own, self.own[0], u, old).to_vec()
+        contact_update(law, &own, &self.own[1..], self.own[0], u, old).to_vec()
     }
 
     fn check_contact(&self, law: u32, c: usize) -> Vec<R> {
@@ -120,10 +128,17 @@ impl Small {
             let one = |k| record(packed(n) + 2 * n + own, |x| formula(&Rows::of(n, x), k));
             (0..count).map(one).collect()
         };
+        let constants = |c: usize| {
+            let own = |w: &[Recorded]| own_block(n, c, w);
+            record(packed(n), |w| contact_constants(law, law == LAW_CONE, &own(w)))
+        };
+        let constants: Vec<Program> = (0..contacts).map(constants).collect();
+        let len = constants.first().map_or(0, Program::results);
         Some(Self {
             contacts,
             scalars,
-            sweep_contact: each(contacts, 1, &|rows, c| rows.sweep_contact(law, c)),
+            constants,
+            sweep_contact: each(contacts, 1 + len, &|rows, c| rows.sweep_contact(law, c)),
             sweep_scalar: each(scalars, 2, &|rows, s| rows.sweep_scalar(3 * contacts + s)),
             check_contact: each(contacts, 1, &|rows, c| rows.check_contact(law, c)),
             check_scalar: each(scalars, 2, &|rows, s| rows.check_scalar(3 * contacts + s)),
@@ -177,6 +192,10 @@ fn statements(name: &str, small: &Small) -> String {
         inputs(&[names("w", packed(n)), names("b", n), names("l", n), from(own.len(), move |k| own[k].clone())])
     };
     let of_contact = |c: usize| taken(&[format!("friction{c}")]);
+    let swept_contact = |c: usize| {
+        let constants = (0..small.constants[c].results()).map(|k| format!("k{c}_{k}"));
+        taken(&iter::once(format!("friction{c}")).chain(constants).collect::<Vec<_>>())
+    };
     let of_scalar = |s: usize| taken(&[format!("lower{s}"), format!("upper{s}")]);
     let (first, fold) = (3 * small.contacts, |_: usize, x: &str| format!("error = {x};"));
     let checked = "largest = max(largest, select(UNSOLVABLE, error, finite(error)));\n";
@@ -223,14 +242,20 @@ fn statements(name: &str, small: &Small) -> String {
                     },
                 )
         }
+        "constants" => {
+            let w = inputs(&[from(packed(n), |k| format!("w{k}"))]);
+            let one =
+                |c: usize| told(&small.constants[c], &format!("m{c}_"), &w, |k, x| format!("let k{c}_{k} = {x};"));
+            (0..small.contacts).map(one).collect()
+        }
         "sweep" => present(
             &|c| {
-                told(&small.sweep_contact[c], &format!("c{c}_"), &of_contact(c), |i, x| {
-                    format!("l{} = {x};", 3 * c + i)
-                })
+                let inputs = swept_contact(c);
+                told(&small.sweep_contact[c], &format!("c{c}_"), &inputs, |i, x| format!("l{} = {x};", 3 * c + i))
             },
             &|s| {
-                told(&small.sweep_scalar[s], &format!("s{s}_"), &of_scalar(s), |_, x| format!("l{} = {x};", first + s))
+                let inputs = of_scalar(s);
+                told(&small.sweep_scalar[s], &format!("s{s}_"), &inputs, |_, x| format!("l{} = {x};", first + s))
             },
         ),
         "check" => {

@@ -37,10 +37,12 @@ impl Twin<'_> {
         }
         let mut impulse: Vec<f32> = places.iter().map(|place| place.map_or(0.0, |k| w.rows[k])).collect();
         let delassus = formed(small, &y);
-        let own: Vec<Vec<f32>> = (0..count)
-            .map(|c| vec![w.rows[l.row_len() * c + l.row_friction()]])
-            .chain(acting.iter().map(|(s, _)| self.bounds(*s).to_vec()))
-            .collect();
+        // what is a row's own, of contacts also what their updates take of W
+        let friction = |c: usize| vec![w.rows[l.row_len() * c + l.row_friction()]];
+        let bounds = || acting.iter().map(|(s, _)| self.bounds(*s).to_vec());
+        let own: Vec<Vec<f32>> = (0..count).map(friction).chain(bounds()).collect();
+        let constants = |c: usize| joined(&[&friction(c), &small.constants[c].evaluate(&delassus)]);
+        let swept: Vec<Vec<f32>> = (0..count).map(constants).chain(bounds()).collect();
         // what is there: its first row, its formulas, and what is its own
         let contacts = small.sweep_contact.iter().zip(&small.check_contact).take(count);
         let scalars = small.sweep_scalar.iter().zip(&small.check_scalar).take(acting.len());
@@ -49,7 +51,7 @@ impl Twin<'_> {
             .map(|(c, f)| (3 * c, f))
             .chain(scalars.enumerate().map(|(s, f)| (first + s, f)))
             .collect();
-        let (mut before, mut going, mut swept) = (f32::INFINITY, true, 0);
+        let (mut before, mut going, mut sweeps) = (f32::INFINITY, true, 0);
         let check_every = self.plan.settings.check_every.max(1);
         for round in 0..=ROUNDS[turn] {
             if !going {
@@ -57,12 +59,12 @@ impl Twin<'_> {
             }
             if round > 0 {
                 for _ in 0..check_every {
-                    for ((at, (sweep, _)), own) in units.iter().zip(&own) {
+                    for ((at, (sweep, _)), own) in units.iter().zip(&swept) {
                         let told = sweep.evaluate(&joined(&[&delassus, &bias, &impulse, own]));
                         impulse[*at..at + told.len()].copy_from_slice(&told);
                     }
                 }
-                swept += check_every;
+                sweeps += check_every;
             }
             let mut largest = 0.0f32;
             for ((_, (_, check)), own) in units.iter().zip(&own) {
@@ -77,7 +79,7 @@ impl Twin<'_> {
                 w.rows[*k] = impulse;
             }
         }
-        w.contact[5] += swept as f32;
+        w.contact[5] += sweeps as f32;
         w.listed |= going;
     }
 }

@@ -108,14 +108,20 @@ impl<R: Pack> Contact<R> {
     }
 }
 
-/// The same of a contact of which nothing is kept between visits, and that may be open: one that nothing closes stays so.
+/// What [`contact_impulse`] takes of W: see [`effective_mass`] and [`giving_way`], kg.
 #[cfg(any(feature = "gpu", test))]
 #[inline(always)]
-pub fn contact_impulse<R: Real>(own: &[[R; 3]; 3], friction: R, u: [R; 3], old: [R; 3]) -> [R; 3] {
-    let zero = R::zero();
+pub fn contact_mass<R: Real>(own: &[[R; 3]; 3]) -> [R; 6] {
     let (mass, singular) = effective_mass(own);
-    let mass = giving_way(own, mass, singular);
-    let (stick, sticks) = stick(&mass, friction, u, old);
+    giving_way(own, mass, singular)
+}
+
+/// What [`Contact::solve`] finds, of a contact of which nothing else is kept between visits, and that may be open: one that nothing closes stays so.
+#[cfg(any(feature = "gpu", test))]
+#[inline(always)]
+pub fn contact_impulse<R: Real>(own: &[[R; 3]; 3], mass: &[R; 6], friction: R, u: [R; 3], old: [R; 3]) -> [R; 3] {
+    let zero = R::zero();
+    let (stick, sticks) = stick(mass, friction, u, old);
     let (slip, _) = slip(own, friction, friction_direction(old, u), u, old);
     let pressed = zero.lt(old[0].abs().max(old[1].abs()).max(old[2].abs())).or(u[0].lt(zero));
     let mut new = old;
@@ -244,7 +250,7 @@ mod tests {
             let (kept, _) = answer(&own, b, friction, 12);
             let mut x = [0.0; 3];
             for _ in 0..12 {
-                x = contact_impulse(&own, friction, velocity(&own, b, x), x);
+                x = contact_impulse(&own, &contact_mass(&own), friction, velocity(&own, b, x), x);
             }
             assert!((0..3).all(|i| (x[i] - kept[i]).abs() < 1e-9) || b[0] > 0.0, "{k}: {x:?}, {kept:?}");
             let u = velocity(&own, b, x);

@@ -68,7 +68,7 @@ pub(crate) use tiles::{array_tiles, begin_sweeps};
 /// The formulas of one contact or row, for the step that stays on the device.
 #[cfg(feature = "gpu")]
 pub(crate) mod formulas {
-    pub(crate) use super::coulomb::contact_impulse;
+    pub(crate) use super::coulomb::{contact_impulse, contact_mass};
     pub(crate) use super::modes::{Mode, expand, tests};
     pub(crate) use super::pgs::{contact_steps, update_contact};
     pub(crate) use super::project::{inverse, project_interval};
