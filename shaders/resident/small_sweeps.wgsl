@@ -6,10 +6,10 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     let again = header.turn == 1u;
     var w = id.x;
     if (again) {
-        if (id.x >= atomicLoad(&listed[UNFINISHED + header.problem])) {
+        if (id.x >= atomicLoad(&listed[UNFINISHED_SMALL + header.problem])) {
             return;
         }
-        w = u32(contact[LIST * header.stride + id.x]);
+        w = u32(contact[UNFINISHED_LIST * header.stride + id.x]);
     }
     if (!runs(w)) {
         return;
@@ -40,7 +40,6 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     // b, lambda, friction and bounds
     //{small_bring}
     let rounds = select(SMALL_ROUNDS.x, SMALL_ROUNDS.y, again);
-    var before = header.infinity;
     var going = true;
     var swept = 0u;
     for (var round = 0u; round <= rounds && going; round++) {
@@ -53,14 +52,13 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         var largest = 0.0;
         var error = 0.0;
         //{small_check}
-        going = largest > SMALL_ENOUGH && largest < SMALL_CONTRACTS * before;
-        before = largest;
+        going = largest > SMALL_ENOUGH && largest < UNSOLVABLE;
     }
     //{small_keep}
     contact[5u * header.stride + w] += f32(swept);
     if (going && !again) {
         // in any order: where a world stands in the list changes no bit of it
-        let place = atomicAdd(&listed[UNFINISHED + header.problem], 1u);
-        contact[LIST * header.stride + place] = f32(w);
+        let place = atomicAdd(&listed[UNFINISHED_SMALL + header.problem], 1u);
+        contact[UNFINISHED_LIST * header.stride + place] = f32(w);
     }
 }

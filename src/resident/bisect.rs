@@ -1,9 +1,9 @@
 //! Shaders beside their twins, stage by stage, from the same buffers: what a driver does otherwise is bisected to the first stage that it errs in. And twins for the first stages of a step, shaders for
 //! those after them.
 
-use super::layout::{self, FAR, LIST, Layout};
+use super::layout::{self, FAR, LIST, Layout, UNFINISHED_LIST};
 use super::twin::{Twin, World};
-use super::{LISTED, LISTS, Resident, UNFINISHED, stride};
+use super::{LISTED, LISTS, Resident, UNFINISHED, UNFINISHED_SMALL, stride};
 use crate::error::Result;
 use crate::lane::operations;
 use crate::step::Plan;
@@ -70,9 +70,9 @@ impl Resident {
     /// [`Error::Device`](crate::Error::Device) where the device fails.
     pub async fn beside_twins(&mut self, plan: &Plan) -> Result<Vec<StageComparison>> {
         let twins = self.twins(plan);
-        let kept = self.read_buffers(0).await?;
+        let kept = self.read_buffers([0, UNFINISHED]).await?;
         let compared = self.compared(&twins).await;
-        self.write_buffers(&kept, None);
+        self.write_buffers(&kept, [None; 2]);
         compared
     }
 
@@ -86,11 +86,11 @@ impl Resident {
         self.begin(&[], false, |_, _| 0.0, |_| false, |_| false);
         let mut all = Vec::new();
         for (stage, shaders) in grouped(self) {
-            let list = list_of(&stage);
-            let mut told = self.read_buffers(list).await?;
+            let lists = lists_of(&stage);
+            let mut told = self.read_buffers(lists).await?;
             let before: Vec<f32> = told.iter().map(World::newton_steps).collect();
             self.run_stages(shaders);
-            let done = self.read_buffers(list).await?;
+            let done = self.read_buffers(lists).await?;
             let counted = operations();
             for w in &mut told {
                 twins.run(&stage, w);
@@ -100,14 +100,14 @@ impl Resident {
             for (world, (a, b)) in done.iter().zip(&told).enumerate() {
                 let newton = stage.ends_with("newton");
                 let (apart, text) = difference(&twins.layout, newton, a, b);
-                if a.listed != b.listed {
-                    differ.push((world, format!("listed {} on the device, {} of the twin", a.listed, b.listed)));
+                if a.left() != b.left() {
+                    let of = |w: &World| format!("left to Newton {}, to more sweeps {}", w.listed, w.unfinished);
+                    differ.push((world, format!("{} on the device, {} of the twin", of(a), of(b))));
                 } else if apart > if newton { SAME_ANSWER } else { SAME } || apart.is_nan() {
                     differ.push((world, text));
                 }
             }
-            let left = done.iter().filter(|w| w.listed && list < UNFINISHED).count();
-            let (listed, contacts) = (left, done.iter().map(World::count).sum());
+            let (listed, contacts) = (done.iter().filter(|w| w.listed).count(), done.iter().map(World::count).sum());
             let newton_steps =
                 done.iter().zip(&before).fold(0.0, |most: f32, (w, b)| most.max(w.newton_steps() - b)) as u32;
             let worlds = done.len();
@@ -122,25 +122,29 @@ impl Resident {
         self.chain.run(0, &dispatches[stages]);
     }
 
-    /// All buffers of all worlds; `list`: the one that says which are listed.
-    async fn read_buffers(&self, list: usize) -> Result<Vec<World>> {
+    /// All buffers of all worlds; `lists`: which say who is left to Newton, and to more sweeps.
+    async fn read_buffers(&self, lists: [usize; 2]) -> Result<Vec<World>> {
         let (count, stride) = (self.sets[0].len(), stride(&self.sets[0]));
         let mut all = Vec::new();
         for (k, len) in self.components().into_iter().enumerate() {
             all.push(self.chain.read(0, k + 1, 0..len * stride).await?);
         }
-        let listed = self.chain.read(0, LISTED, 0..LISTS).await?[list].to_bits() as usize;
-        let list = &all[3][LIST * stride..][..listed.min(count)];
+        let counts = self.chain.read(0, LISTED, 0..LISTS).await?;
+        let [listed, unfinished] = [0, 1].map(|k| {
+            let len = counts[lists[k]].to_bits() as usize;
+            &all[3][LIST_COMPONENTS[k] * stride..][..len.min(count)]
+        });
         let column = |k: usize, world: usize| all[k].iter().skip(world).step_by(stride).copied().collect();
         let world = |world: usize| {
             let [state, given, motion, contact, rows] = [0, 1, 2, 3, 4].map(|k| column(k, world));
-            World { state, given, motion, contact, rows, listed: list.contains(&(world as f32)) }
+            let [listed, unfinished] = [listed, unfinished].map(|list| list.contains(&(world as f32)));
+            World { state, given, motion, contact, rows, listed, unfinished }
         };
         Ok((0..count).map(world).collect())
     }
 
-    /// Writes all buffers of all worlds; `list`: the one that those are in which are listed, if any are asked for.
-    fn write_buffers(&mut self, worlds: &[World], list: Option<usize>) {
+    /// Writes all buffers of all worlds; `lists`: those of worlds that are left to Newton, and to more sweeps, as far as they are asked for.
+    fn write_buffers(&mut self, worlds: &[World], lists: [Option<usize>; 2]) {
         let stride = stride(&self.sets[0]);
         for (k, len) in self.components().into_iter().enumerate() {
             let mut all = vec![0.0; len * stride];
@@ -148,15 +152,17 @@ impl Resident {
                 let column = [&w.state, &w.given, &w.motion, &w.contact, &w.rows][k];
                 column.iter().enumerate().for_each(|(i, x)| all[i * stride + world] = *x);
             }
-            if k == 3 {
-                let listed = (0..worlds.len()).filter(|world| worlds[*world].listed);
-                listed.enumerate().for_each(|(place, world)| all[LIST * stride + place] = world as f32);
+            for (list, component) in LIST_COMPONENTS.into_iter().enumerate().filter(|_| k == 3) {
+                let listed = (0..worlds.len()).filter(|world| worlds[*world].left()[list]);
+                listed.enumerate().for_each(|(place, world)| all[component * stride + place] = world as f32);
             }
             self.chain.write(0, k + 1, 0, &all);
         }
         let mut counts = [0.0; LISTS];
-        if let Some(list) = list {
-            counts[list] = f32::from_bits(worlds.iter().filter(|w| w.listed).count() as u32);
+        for (k, list) in lists.into_iter().enumerate() {
+            if let Some(list) = list {
+                counts[list] = f32::from_bits(worlds.iter().filter(|w| w.left()[k]).count() as u32);
+            }
         }
         self.chain.write(0, LISTED, 0, &counts);
     }
@@ -188,7 +194,7 @@ fn difference(l: &Layout, newton: bool, a: &World, b: &World) -> (f32, String) {
                 "motion" => k >= l.passed(),
                 "rows" if newton => !(l.z()..l.z() + 2 * l.nv).contains(&k),
                 "contact" if newton => true,
-                "contact" => k == LIST,
+                "contact" => LIST_COMPONENTS.contains(&k),
                 "rows" if l.jacobi => false,
                 "rows" if k < l.scalar_impulse() => l.is_newtons(k % l.row_len()),
                 "rows" => k >= l.scalar_newton(),
@@ -203,9 +209,13 @@ fn difference(l: &Layout, newton: bool, a: &World, b: &World) -> (f32, String) {
     most
 }
 
-/// Which list the worlds of a stage are in, or go to.
-fn list_of(stage: &str) -> usize {
-    usize::from(stage.starts_with("position")) + if stage.ends_with("small_sweeps") { UNFINISHED } else { 0 }
+/// Components of `contact` that are the lists of worlds left to Newton, and to more sweeps.
+const LIST_COMPONENTS: [usize; 2] = [LIST, UNFINISHED_LIST];
+
+/// Which counts of them a stage has.
+fn lists_of(stage: &str) -> [usize; 2] {
+    let problem = usize::from(stage.starts_with("position"));
+    [problem, problem + if stage.ends_with("small_sweeps") { UNFINISHED_SMALL } else { UNFINISHED }]
 }
 
 #[cfg(test)]
@@ -355,7 +365,7 @@ mod tests {
                 }
             }
             assert!(contacts > 0, "{name}: nothing touches");
-            let worlds = now(resident.read_buffers(0)).expect("worlds");
+            let worlds = now(resident.read_buffers([0, UNFINISHED])).expect("worlds");
             let kinds = kinds(&worlds, &twins);
             println!("{name}: {kinds:?} points, patches with vertices and discs");
             assert!(!name.contains("patches") || kinds[1] > 0, "{name}: {kinds:?}");
@@ -410,7 +420,7 @@ mod tests {
         let mut resident = moved(&plan, device, 60);
         let twins = resident.twins(&plan);
         resident.begin(&[], false, |_, _| 0.0, |_| false, |_| false);
-        let (start, stages) = (now(resident.read_buffers(0)).expect("buffers"), grouped(&resident));
+        let (start, stages) = (now(resident.read_buffers([0, UNFINISHED])).expect("buffers"), grouped(&resident));
         let mut ends = Vec::new();
         for first in 0..=stages.len() {
             let mut worlds = start.clone();
@@ -419,13 +429,16 @@ mod tests {
                     twins.run(stage, w);
                 }
             }
-            let reads = |stage: &str| stage.ends_with("newton") || stage.ends_with("more_small_sweeps");
-            let asked = stages.get(first).filter(|(stage, _)| reads(stage));
-            resident.write_buffers(&worlds, asked.map(|(stage, _)| list_of(stage)));
+            let asked = stages.get(first).map_or([None; 2], |(stage, _)| {
+                let [newton, unfinished] = lists_of(stage);
+                let goes_on = stage.contains("more_");
+                [(goes_on || stage.ends_with("newton")).then_some(newton), goes_on.then_some(unfinished)]
+            });
+            resident.write_buffers(&worlds, asked);
             if let Some((_, shaders)) = stages.get(first) {
                 resident.run_stages(shaders.start..resident.stages.len());
             }
-            ends.push(now(resident.read_buffers(0)).expect("buffers"));
+            ends.push(now(resident.read_buffers([0, UNFINISHED])).expect("buffers"));
         }
         for (first, end) in ends.iter().enumerate() {
             let apart = |(a, b): (&World, &World)| {

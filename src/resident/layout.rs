@@ -70,10 +70,12 @@ pub(super) const CONTACT_KIND: usize = CONTACT_LEN;
 pub(super) const FAR: f32 = 1e30;
 /// What else it has then begins here: three further vertices, each with the numbers of a contact, and whether it is there in the place of the pair.
 pub(super) const VERTEX: usize = CONTACT_KIND + 3;
-/// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, and [`LIST`].
-pub(super) const CONTACT_HEAD: usize = 8;
+/// Numbers of a world's step before its contacts: contacts, contacts found, deepest overlap, residual, rounding floor, sweeps, Newton steps, [`LIST`] and [`UNFINISHED_LIST`].
+pub(super) const CONTACT_HEAD: usize = 9;
 /// Of those the list of the worlds that sweeps left to Newton, one after another, wherever the worlds stand. The others are told of the world itself.
 pub(super) const LIST: usize = 7;
+/// Likewise: the worlds that the next turn of a stage goes on with.
+pub(super) const UNFINISHED_LIST: usize = 8;
 /// Numbers of a scalar row in the `motion` buffer before its Y: whether it acts, W, both biases.
 pub(super) const SCALAR_HEAD: usize = 4;
 /// Numbers that a world remembers of a contact: pair, feature, impulse in world axes. Of a patch the feature is −1, and the impulse that of its friction.

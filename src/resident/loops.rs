@@ -51,11 +51,15 @@ pub(super) fn loops_of_small_sweeps(plan: &Plan, l: &Layout) -> usize {
         + (1 + super::small::ROUNDS.into_iter().max().unwrap_or_default()) * (1 + check_every)
 }
 
-/// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.
-pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
+/// Rounds of sweeps of all worlds, before those that are left are listed.
+const FIRST_ROUNDS: usize = 1;
+
+/// Rounds of sweeps at most, of all worlds and of those that are left: as many as the settings ask for, and loops may turn.
+pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> [usize; 2] {
     let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows() + l.acting_words()));
     let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
-    rounds.min(left / loops_of_a_round(plan, l))
+    let rounds = rounds.min(left / loops_of_a_round(plan, l));
+    [rounds.min(FIRST_ROUNDS), rounds.saturating_sub(FIRST_ROUNDS)]
 }
 
 /// Iterations of all loops of an invocation of Newton in a world of so many rows: of what it does once, of a turn that is a step, of any other without its sweeps, and of a sweep.

@@ -140,7 +140,7 @@ const INTEGERS: [(&str, &str); 22] = [
     ("i32(DISCS)", "a constant"),
     ("i32(k)", "quadrant of an angle, indexes nothing"),
     ("u32(contact[LIST * header.stride + k])", "place of a world: `sweeps` lists each at most once, itself"),
-    ("u32(contact[LIST * header.stride + id.x])", "place of a world: `small_sweeps` lists each at most once, itself"),
+    ("u32(contact[UNFINISHED_LIST * header.stride + id.x])", "place of a world: sweeps list each at most once, itself"),
     ("u32(before)", "flags before that of a scalar row: at most its own index"),
     ("u32(all)", "all those flags: at most the scalar rows"),
     (

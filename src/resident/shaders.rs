@@ -3,7 +3,8 @@
 use super::formulas::{DISC_LEN, Formulas, POINT_LEN, POINTS_LEN};
 use super::jacobi::{Jacobi, with_jacobi};
 use super::layout::{
-    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD, VERTEX,
+    self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD,
+    UNFINISHED_LIST, VERTEX,
 };
 use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
@@ -12,7 +13,7 @@ use super::patch_templates::with_patches;
 use super::small::{self, Small, with_small};
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
-use super::{DRAWN, LISTS, MOVED, UNFINISHED};
+use super::{DRAWN, LISTS, MOVED, UNFINISHED, UNFINISHED_SMALL};
 use crate::solver::{PATCH_DELTA, TRUSTED_FLOOR};
 use crate::step::Plan;
 use std::fmt::Write;
@@ -65,7 +66,7 @@ pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
         };
         Stage { name, shader, problem, turn, spread }
     };
-    let turns = |k: usize| if shaders[k] == "small_sweeps" { 0..2 } else { 0..1 };
+    let turns = |k: usize| if shaders[k].ends_with("sweeps") { 0..2 } else { 0..1 };
     let solves = |k: &usize| matches!(shaders[*k], "small_sweeps" | "sweeps" | "newton");
     let last = shaders.len() - 1;
     let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, 0, "")).collect();
@@ -110,6 +111,9 @@ pub(super) const SOFT_START: f64 = 1e-2;
 pub(super) const BROUGHT: f64 = 0.9;
 /// A step that failed begins again behind this share of the way that it and its sweeps went.
 pub(super) const SHORTER: f64 = 0.2;
+/// Of the first so many turns a step counts that leaves less than so many times the tolerance: what sweeps have brought far down, and no further, has other modes than the answer has.
+pub(super) const WILD_TURNS: usize = 24;
+pub(super) const WILD: f64 = 1e3;
 /// Beyond any residual, m/s.
 pub(super) const UNSOLVABLE: f32 = 1e30;
 /// Operations of a recorded formula in one shader: compilers take long over more. NVIDIA's takes 1.8 s over the longest piece of the humanoid's, and 6.3 s over one of 4000, which is 3 % faster.
@@ -198,7 +202,6 @@ pub(super) fn entry(name: &str) -> String {
 pub(super) fn common(plan: &Plan, l: &Layout) -> String {
     let mut out = String::new();
     let settings = &plan.settings;
-    let rounds = rounds_of_sweeps(plan, l);
     for (name, value) in [
         ("NV", l.nv),
         ("PAIR_COUNT", l.pairs.len()),
@@ -226,9 +229,12 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("Z", l.z()),
         ("SCALAR_NEWTON", l.scalar_newton()),
         ("STEP_SWEEPS", STEP_SWEEPS),
+        ("WILD_TURNS", WILD_TURNS),
         ("MOST_FAILED", MOST_FAILED),
         ("LIST", LIST),
         ("LISTS", LISTS),
+        ("UNFINISHED_LIST", UNFINISHED_LIST),
+        ("UNFINISHED_SMALL", UNFINISHED_SMALL),
         ("UNFINISHED", UNFINISHED),
         ("LANES", newton_lanes(l.nv)),
         ("TILE_ROWS", l.newton_tile_rows()),
@@ -263,7 +269,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("FOUND", layout::FOUND),
         ("NEWTON_STEPS", layout::NEWTON_STEPS),
         ("FORGET", layout::FORGET),
-        ("ROUNDS", rounds),
         ("CONTACT_LIMIT", settings.contact_capacity.unwrap_or(1 << 24).min(1 << 24)),
         ("CHECK_EVERY", settings.check_every.max(1) as usize),
     ] {
@@ -300,7 +305,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("TOLERANCE", settings.tolerance()),
         ("TRUSTED_FLOOR", TRUSTED_FLOOR * settings.tolerance()),
         ("CONTRACTS", CONTRACTS),
-        ("SMALL_CONTRACTS", small::CONTRACTS),
         ("SMALL_ENOUGH", small::ENOUGH * settings.tolerance()),
         ("FIRST_DELTA", FIRST_DELTA),
         ("LEAST_DELTA", LEAST_DELTA),
@@ -308,12 +312,15 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("SOFT_START", SOFT_START),
         ("BROUGHT", BROUGHT),
         ("SHORTER", SHORTER),
+        ("WILD", WILD * settings.tolerance()),
         ("EPSILON", f64::from(f32::EPSILON)),
         ("REACH", plan.dt * settings.contact_speed),
         ("SPEED_LIMIT", settings.speed_limit.min(1e30)),
     ] {
         let _ = writeln!(out, "const {name} = {:e}f;", value as f32);
     }
+    let [first, more] = rounds_of_sweeps(plan, l);
+    let _ = writeln!(out, "const ROUNDS = vec2<u32>({first}u, {more}u);");
     let _ = writeln!(out, "const UNSOLVABLE = {UNSOLVABLE:e}f;");
     let _ = writeln!(out, "const ELASTIC = {};", l.elastic);
     out.push_str(COMMON);

@@ -15,13 +15,11 @@ use crate::step::Plan;
 use std::fmt::Write;
 use std::iter;
 
-/// Most contacts and scalar rows of such a world: 136 numbers of W, and some 60 beside them, where an invocation has 255 registers.
+/// Most contacts and scalar rows of such a world: 171 numbers of W, and some 80 beside them, where an invocation has 255 registers.
 const CONTACTS: usize = 4;
-const SCALARS: usize = 4;
+const SCALARS: usize = 6;
 /// Rounds of sweeps, with a look at the residual behind each: of all such worlds, and of those that are not solved then.
-pub(super) const ROUNDS: [usize; 2] = [3, 13];
-/// They go on while a round leaves less than this share of the residual.
-pub(super) const CONTRACTS: f64 = 0.9;
+pub(super) const ROUNDS: [usize; 2] = [3, 9];
 /// The residual that is enough, as a share of the tolerance: W is rounded otherwise than Y.
 pub(super) const ENOUGH: f64 = 0.9;
 

@@ -21,8 +21,10 @@ pub(super) struct World {
     pub motion: Vec<f32>,
     pub contact: Vec<f32>,
     pub rows: Vec<f32>,
-    /// Whether the sweeps of the problem at hand left it to Newton, or to more of them.
+    /// Whether the sweeps of the problem at hand left it to Newton.
     pub listed: bool,
+    /// Whether they left it to more of them.
+    pub unfinished: bool,
 }
 
 /// The shaders' twins for the worlds of a model: what all of them share.
@@ -64,6 +66,10 @@ impl World {
     }
     pub fn halt(&mut self, l: &Layout, why: f32) {
         self.state[l.outcome() + layout::HALT] = why;
+    }
+    /// Whether it is left to Newton, and to more sweeps.
+    pub fn left(&self) -> [bool; 2] {
+        [self.listed, self.unfinished]
     }
     /// Number of its contacts.
     pub fn count(&self) -> usize {
@@ -110,15 +116,13 @@ impl<'a> Twin<'a> {
     /// Does the stage of that name, [`super::shaders::Stage::name`]; the pieces of the free motion are one.
     pub fn run(&self, stage: &str, w: &mut World) {
         let problem = usize::from(stage.starts_with("position"));
-        if stage.ends_with("more_small_sweeps") {
-            if w.listed {
-                self.small_sweeps(problem, 1, w);
-            }
+        let turn = usize::from(stage.contains("more_"));
+        if turn == 1 && !w.unfinished {
             return;
         }
-        if stage == "contact_terms" || stage.ends_with("sweeps") {
+        if turn == 0 && (stage == "contact_terms" || stage.ends_with("sweeps")) {
             // nobody is listed yet
-            w.listed = false;
+            (w.listed, w.unfinished) = (false, false);
         }
         if stage.ends_with("newton") {
             if w.listed {
@@ -136,11 +140,8 @@ impl<'a> Twin<'a> {
             "patch_rows" => self.patch_rows(w),
             "row_sums" => self.row_sums(w),
             "contact_terms" => self.contact_terms(w),
-            "velocity small_sweeps" | "position small_sweeps" => {
-                self.start(problem, w);
-                self.small_sweeps(problem, 0, w);
-            }
-            "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
+            _ if stage.ends_with("small_sweeps") => self.small_sweeps(problem, turn, w),
+            _ if stage.ends_with("sweeps") => self.sweeps(problem, turn, w),
             "finish" => self.finish(w),
             _ => {}
         }
@@ -467,12 +468,14 @@ impl<'a> Twin<'a> {
         w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
     }
 
-    fn sweeps(&self, problem: usize, w: &mut World) {
+    fn sweeps(&self, problem: usize, turn: usize, w: &mut World) {
         let (l, settings) = (&self.layout, &self.plan.settings);
-        if self.small.is_none() {
+        if self.small.is_none() && turn == 0 {
             self.start(problem, w);
         }
-        let rounds = if self.is_small(w) { 0 } else { rounds_of_sweeps(self.plan, l) };
+        let (small, rounds) = (self.is_small(w), rounds_of_sweeps(self.plan, l));
+        let goes_on = turn == 0 && !small && rounds[1] > 0;
+        let rounds = if small { 0 } else { rounds[turn] };
         let check_every = settings.check_every.max(1);
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut solved, mut going, mut before, mut swept) = (false, true, f32::INFINITY, 0);
@@ -496,6 +499,8 @@ impl<'a> Twin<'a> {
         w.contact[5] += swept as f32;
         if solved {
             self.keep(w, &p);
+        } else if going && goes_on {
+            w.unfinished = true;
         } else if self.newton {
             w.listed = true;
         } else {

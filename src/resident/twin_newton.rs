@@ -3,7 +3,7 @@
 
 use super::layout::{self, Layout, SCALAR_HEAD};
 use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
-use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST};
+use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST, WILD, WILD_TURNS};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
 use crate::lane::count_operations;
@@ -203,7 +203,7 @@ impl Twin<'_> {
         let (mut length, mut recent) = (1.0, [0.0; 4]);
         let (mut action, mut steps, mut solved, mut before) = (Turn::Nothing, 0, false, Vec::new());
         let mut sweeps = 0;
-        for _ in 0..=turns {
+        for turn in 0..=turns {
             if sweeps > most_sweeps(turns) {
                 break;
             }
@@ -227,7 +227,8 @@ impl Twin<'_> {
             if solved {
                 break;
             }
-            let largest = recent.iter().fold(0.0f32, |most, x| most.max(*x));
+            let wild = if turn < WILD_TURNS { (WILD * self.plan.settings.tolerance()) as f32 } else { 0.0 };
+            let largest = recent.iter().fold(wild, |most, x| most.max(*x));
             if action == Turn::Step && p.residual < BROUGHT as f32 * recent[0] {
                 delta = (0.1 * delta).max(LEAST_DELTA as f32);
                 recent = [p.residual, recent[0], recent[1], recent[2]];

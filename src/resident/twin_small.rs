@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, SCALAR_HEAD};
 use super::shaders::UNSOLVABLE;
-use super::small::{CONTRACTS, ENOUGH, ROUNDS, Small, packed, place};
+use super::small::{ENOUGH, ROUNDS, Small, packed, place};
 use super::twin::{Twin, World, joined};
 use crate::lane::{Program, count_operations};
 
@@ -16,6 +16,9 @@ impl Twin<'_> {
     /// `turn`: 1 where it was listed before.
     pub fn small_sweeps(&self, problem: usize, turn: usize, w: &mut World) {
         let (l, nv) = (&self.layout, self.layout.nv);
+        if turn == 0 {
+            self.start(problem, w);
+        }
         let (count, acting) = (w.count(), w.acting(l));
         let Some(small) = self.small.as_ref().filter(|_| self.is_small(w)) else { return };
         if count + acting.len() == 0 {
@@ -51,7 +54,7 @@ impl Twin<'_> {
             .map(|(c, f)| (3 * c, f))
             .chain(scalars.enumerate().map(|(s, f)| (first + s, f)))
             .collect();
-        let (mut before, mut going, mut sweeps) = (f32::INFINITY, true, 0);
+        let (mut going, mut sweeps) = (true, 0);
         let check_every = self.plan.settings.check_every.max(1);
         for round in 0..=ROUNDS[turn] {
             if !going {
@@ -71,8 +74,7 @@ impl Twin<'_> {
                 let error = check.evaluate(&joined(&[&delassus, &bias, &impulse, own]))[0];
                 largest = largest.max(if error.is_finite() { error } else { UNSOLVABLE });
             }
-            going = largest > (ENOUGH * self.plan.settings.tolerance()) as f32 && largest < CONTRACTS as f32 * before;
-            before = largest;
+            going = largest > (ENOUGH * self.plan.settings.tolerance()) as f32 && largest < UNSOLVABLE;
         }
         for (place, impulse) in places.iter().zip(impulse) {
             if let Some(k) = place {
@@ -80,7 +82,7 @@ impl Twin<'_> {
             }
         }
         w.contact[5] += sweeps as f32;
-        w.listed |= going;
+        w.unfinished |= going;
     }
 }
 
