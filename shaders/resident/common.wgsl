@@ -17,8 +17,8 @@ struct Header {
 @group(0) @binding(4) var<storage, read_write> contact: array<f32>;
 @group(0) @binding(5) var<storage, read_write> rows: array<f32>;
 @group(0) @binding(6) var<storage, read> tables: array<f32>;
-// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another. How many `look` has found. And how many worlds, which component
-// UNFINISHED_LIST says, both problems sweep on: of few rows from UNFINISHED_SMALL on, of any from UNFINISHED on.
+// How many worlds the sweeps of both problems left to Newton; which, component LIST of `contact` says, one after another. How many `look` has found. And from UNFINISHED on, how many
+// worlds of few rows, which component UNFINISHED_LIST says, are swept on in both problems.
 @group(0) @binding(8) var<storage, read_write> listed: array<atomic<u32>, LISTS>;
 
 // Whether there is such a world, and it has not halted.

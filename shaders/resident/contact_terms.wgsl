@@ -8,7 +8,6 @@ fn contact_terms(@builtin(global_invocation_id) id: vec3<u32>) {
         // nobody is listed yet
         for (var problem = 0u; problem < 2u; problem++) {
             atomicStore(&listed[problem], 0u);
-            atomicStore(&listed[UNFINISHED_SMALL + problem], 0u);
             atomicStore(&listed[UNFINISHED + problem], 0u);
         }
     }

@@ -6,7 +6,7 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     let again = header.turn == 1u;
     var w = id.x;
     if (again) {
-        if (id.x >= atomicLoad(&listed[UNFINISHED_SMALL + header.problem])) {
+        if (id.x >= atomicLoad(&listed[UNFINISHED + header.problem])) {
             return;
         }
         w = u32(contact[UNFINISHED_LIST * header.stride + id.x]);
@@ -58,7 +58,7 @@ fn small_sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     contact[5u * header.stride + w] += f32(swept);
     if (going && !again) {
         // in any order: where a world stands in the list changes no bit of it
-        let place = atomicAdd(&listed[UNFINISHED_SMALL + header.problem], 1u);
+        let place = atomicAdd(&listed[UNFINISHED + header.problem], 1u);
         contact[UNFINISHED_LIST * header.stride + place] = f32(w);
     }
 }

@@ -16,8 +16,3 @@ fn start(count: u32, w: u32) {
         rows[(velocity + SCALAR_COUNT) * header.stride + w] = rows[velocity * header.stride + w];
     }
 }
-
-// Whether a world has so few rows that `small_sweeps` has swept it.
-fn is_small(contacts: u32, scalars: u32) -> bool {
-    return SMALL && contacts <= SMALL_CONTACTS && scalars <= SMALL_SCALARS;
-}

@@ -1,5 +1,4 @@
-// Stages `velocity sweeps` and `position sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; a world where it does not contract is listed, and Newton goes on. Who needs more than a few
-// rounds is listed too, and `velocity more_sweeps` and `position more_sweeps` go on: neighbours wait for each other.
+// Stages `velocity sweeps` and `position sweeps`: projected Gauss-Seidel through z = Y lambda, with certificate; a world where it does not contract is listed, and Newton goes on.
 //{jacobi_private}
 // which scalar rows act, a bit each: every sweep asks
 var<private> acting: array<u32, ACTING_WORDS>;
@@ -66,19 +65,12 @@ fn sweep(count: u32, w: u32) {
 
 @compute @workgroup_size(64)
 fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
-    let again = header.turn == 1u;
-    var w = id.x;
-    if (again) {
-        if (id.x >= atomicLoad(&listed[UNFINISHED + header.problem])) {
-            return;
-        }
-        w = u32(contact[UNFINISHED_LIST * header.stride + id.x]);
-    }
+    let w = id.x;
     if (!runs(w)) {
         return;
     }
     let count = u32(contact[w]);
-    if (!SMALL && !again) {
+    if (!SMALL) {
         start(count, w);
     }
     for (var s = 0u; s < SCALAR_COUNT; s++) {
@@ -90,8 +82,7 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
         scalars += countOneBits(acting[i]);
     }
     // what was swept already has its certificate here
-    let small = is_small(count, scalars);
-    let rounds = select(select(ROUNDS.x, ROUNDS.y, again), 0u, small);
+    let rounds = select(ROUNDS, 0u, is_small(count, scalars));
     var solved = false;
     var going = true;
     var before = header.infinity;
@@ -112,11 +103,8 @@ fn sweeps(@builtin(global_invocation_id) id: vec3<u32>) {
     if (solved) {
         //{keep_z}
         keep_certificate(w);
-    } else if (going && !again && !small && ROUNDS.y > 0u) {
-        // in any order: where a world stands in a list changes no bit of it
-        let place = atomicAdd(&listed[UNFINISHED + header.problem], 1u);
-        contact[UNFINISHED_LIST * header.stride + place] = f32(w);
     } else if (NEWTON) {
+        // in any order: where a world stands in the list changes no bit of it
         let place = atomicAdd(&listed[header.problem], 1u);
         contact[LIST * header.stride + place] = f32(w);
     } else {

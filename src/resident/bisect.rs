@@ -3,7 +3,7 @@
 
 use super::layout::{self, FAR, LIST, Layout, UNFINISHED_LIST};
 use super::twin::{Twin, World};
-use super::{LISTED, LISTS, Resident, UNFINISHED, UNFINISHED_SMALL, stride};
+use super::{LISTED, LISTS, Resident, UNFINISHED, stride};
 use crate::error::Result;
 use crate::lane::operations;
 use crate::step::Plan;
@@ -215,7 +215,7 @@ const LIST_COMPONENTS: [usize; 2] = [LIST, UNFINISHED_LIST];
 /// Which counts of them a stage has.
 fn lists_of(stage: &str) -> [usize; 2] {
     let problem = usize::from(stage.starts_with("position"));
-    [problem, problem + if stage.ends_with("small_sweeps") { UNFINISHED_SMALL } else { UNFINISHED }]
+    [problem, problem + UNFINISHED]
 }
 
 #[cfg(test)]

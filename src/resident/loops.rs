@@ -10,6 +10,8 @@ use crate::step::Plan;
 
 /// Turns of Newton at most: steps, and sweeps behind them, up to three times a step. More leave fewer worlds to the CPU, and all others wait for those.
 pub(super) const NEWTON_TURNS: usize = 64;
+/// The same of a world of few rows, which has been swept more.
+pub(super) const SMALL_TURNS: usize = 32;
 /// Degrees of freedom that an iteration over those of a patch is for.
 pub(super) const AT_A_TIME: usize = 8;
 /// Sweeps after a step of Newton: they find which rows act.
@@ -51,15 +53,11 @@ pub(super) fn loops_of_small_sweeps(plan: &Plan, l: &Layout) -> usize {
         + (1 + super::small::ROUNDS.into_iter().max().unwrap_or_default()) * (1 + check_every)
 }
 
-/// Rounds of sweeps of all worlds, before those that are left are listed.
-const FIRST_ROUNDS: usize = 1;
-
-/// Rounds of sweeps at most, of all worlds and of those that are left: as many as the settings ask for, and loops may turn.
-pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> [usize; 2] {
+/// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.
+pub(super) fn rounds_of_sweeps(plan: &Plan, l: &Layout) -> usize {
     let left = LOOP_BUDGET.saturating_sub(4 * (l.capacity + l.scalar_rows() + l.acting_words()));
     let rounds = plan.settings.iterations.div_ceil(plan.settings.check_every.max(1)) as usize;
-    let rounds = rounds.min(left / loops_of_a_round(plan, l));
-    [rounds.min(FIRST_ROUNDS), rounds.saturating_sub(FIRST_ROUNDS)]
+    rounds.min(left / loops_of_a_round(plan, l))
 }
 
 /// Iterations of all loops of an invocation of Newton in a world of so many rows: of what it does once, of a turn that is a step, of any other without its sweeps, and of a sweep.

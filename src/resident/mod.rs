@@ -84,11 +84,10 @@ const GIVEN: usize = 2;
 const MOTION: usize = 3;
 const TABLES: usize = 6;
 const COLUMNS: usize = 7;
-/// How many worlds are listed, in how many lists, and where those of both problems begin that are to be swept on, of few rows and of any; the only binding that has no column for every world, but for the two before it.
+/// How many worlds are listed, in how many lists, and where those of both problems begin that are to be swept on; the only binding that has no column for every world, but for the two before it.
 const LISTED: usize = 8;
-const LISTS: usize = 7;
-const UNFINISHED_SMALL: usize = 3;
-const UNFINISHED: usize = 5;
+const LISTS: usize = 5;
+const UNFINISHED: usize = 3;
 
 /// The headers of a set of buffers: which problem is at hand, and which turn of its stage.
 const HEADERS: [[u32; 2]; 4] = [[0, 0], [1, 0], [0, 1], [1, 1]];

@@ -6,14 +6,14 @@ use super::layout::{
     self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD,
     UNFINISHED_LIST, VERTEX,
 };
-use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
+use super::loops::{MOST_FAILED, SMALL_TURNS, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
 use super::small::{self, Small, with_small};
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
-use super::{DRAWN, LISTS, MOVED, UNFINISHED, UNFINISHED_SMALL};
+use super::{DRAWN, LISTS, MOVED, UNFINISHED};
 use crate::solver::{PATCH_DELTA, TRUSTED_FLOOR};
 use crate::step::Plan;
 use std::fmt::Write;
@@ -66,7 +66,7 @@ pub(super) fn stages(shaders: &[&str]) -> Vec<Stage> {
         };
         Stage { name, shader, problem, turn, spread }
     };
-    let turns = |k: usize| if shaders[k].ends_with("sweeps") { 0..2 } else { 0..1 };
+    let turns = |k: usize| if shaders[k] == "small_sweeps" { 0..2 } else { 0..1 };
     let solves = |k: &usize| matches!(shaders[*k], "small_sweeps" | "sweeps" | "newton");
     let last = shaders.len() - 1;
     let mut all: Vec<_> = (0..last).filter(|k| !solves(k)).map(|k| stage(k, 0, 0, "")).collect();
@@ -91,6 +91,7 @@ template!(ROW_SUMS, "row_sums");
 template!(CONTACT_TERMS, "contact_terms");
 template!(PROBLEM, "problem");
 template!(START, "start");
+template!(SMALL, "small");
 template!(SMALL_SWEEPS, "small_sweeps");
 template!(SWEEPS, "sweeps");
 template!(ELIMINATION, "elimination");
@@ -111,7 +112,7 @@ pub(super) const SOFT_START: f64 = 1e-2;
 pub(super) const BROUGHT: f64 = 0.9;
 /// A step that failed begins again behind this share of the way that it and its sweeps went.
 pub(super) const SHORTER: f64 = 0.2;
-/// Of the first so many turns a step counts that leaves less than so many times the tolerance: what sweeps have brought far down, and no further, has other modes than the answer has.
+/// Of a world of few rows a step of the first so many turns counts that leaves less than so many times the tolerance: what many sweeps have brought far down, and no further, has other modes than the answer.
 pub(super) const WILD_TURNS: usize = 24;
 pub(super) const WILD: f64 = 1e3;
 /// Beyond any residual, m/s.
@@ -157,12 +158,12 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     }
     template("contact_terms", CONTACT_TERMS);
     if let Some(small) = &small {
-        template("small_sweeps", &with_small(&format!("{START}{SMALL_SWEEPS}"), small));
+        template("small_sweeps", &with_small(&format!("{START}{SMALL}{SMALL_SWEEPS}"), small));
     }
-    template("sweeps", &format!("{PROBLEM}{START}{SWEEPS}"));
+    template("sweeps", &format!("{PROBLEM}{START}{SMALL}{SWEEPS}"));
     if newton {
         let elimination = with_columns(ELIMINATION, layout.nv);
-        template("newton", &with_newton(&format!("{PROBLEM}{elimination}{NEWTON}"), formulas, layout));
+        template("newton", &with_newton(&format!("{PROBLEM}{SMALL}{elimination}{NEWTON}"), formulas, layout));
     }
     template("finish", FINISH);
     all
@@ -230,11 +231,11 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("SCALAR_NEWTON", l.scalar_newton()),
         ("STEP_SWEEPS", STEP_SWEEPS),
         ("WILD_TURNS", WILD_TURNS),
+        ("SMALL_TURNS", SMALL_TURNS),
         ("MOST_FAILED", MOST_FAILED),
         ("LIST", LIST),
         ("LISTS", LISTS),
         ("UNFINISHED_LIST", UNFINISHED_LIST),
-        ("UNFINISHED_SMALL", UNFINISHED_SMALL),
         ("UNFINISHED", UNFINISHED),
         ("LANES", newton_lanes(l.nv)),
         ("TILE_ROWS", l.newton_tile_rows()),
@@ -270,6 +271,7 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("NEWTON_STEPS", layout::NEWTON_STEPS),
         ("FORGET", layout::FORGET),
         ("CONTACT_LIMIT", settings.contact_capacity.unwrap_or(1 << 24).min(1 << 24)),
+        ("ROUNDS", rounds_of_sweeps(plan, l)),
         ("CHECK_EVERY", settings.check_every.max(1) as usize),
     ] {
         let _ = writeln!(out, "const {name} = {value}u;");
@@ -319,8 +321,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
     ] {
         let _ = writeln!(out, "const {name} = {:e}f;", value as f32);
     }
-    let [first, more] = rounds_of_sweeps(plan, l);
-    let _ = writeln!(out, "const ROUNDS = vec2<u32>({first}u, {more}u);");
     let _ = writeln!(out, "const UNSOLVABLE = {UNSOLVABLE:e}f;");
     let _ = writeln!(out, "const ELASTIC = {};", l.elastic);
     out.push_str(COMMON);

@@ -19,7 +19,9 @@ use std::iter;
 const CONTACTS: usize = 4;
 const SCALARS: usize = 6;
 /// Rounds of sweeps, with a look at the residual behind each: of all such worlds, and of those that are not solved then.
-pub(super) const ROUNDS: [usize; 2] = [3, 9];
+pub(super) const ROUNDS: [usize; 2] = [3, 5];
+/// Pairs of geoms of a model whose worlds are mostly so small: with more, all wait for few.
+const PAIRS: usize = 16;
 /// The residual that is enough, as a share of the tolerance: W is rounded otherwise than Y.
 pub(super) const ENOUGH: f64 = 0.9;
 
@@ -116,8 +118,9 @@ impl<'a, R: Real> Rows<'a, R> {
 impl Small {
     /// Of a model of which a world may have so few rows, and whose sweeps Newton follows; its contacts are points.
     pub fn new(plan: &Plan, layout: &Layout, newton: bool) -> Option<Self> {
-        let nothing = layout.pairs.is_empty() && layout.scalar_rows() == 0;
-        if !newton || nothing || layout.patches || layout.jacobi || layout.always_acting() > SCALARS {
+        let fits = layout.pairs.len() <= PAIRS && layout.always_acting() <= SCALARS;
+        let something = !layout.pairs.is_empty() || layout.scalar_rows() > 0;
+        if !newton || !fits || !something || layout.patches || layout.jacobi {
             return None;
         }
         let (contacts, scalars) = (CONTACTS.min(layout.capacity), SCALARS.min(layout.scalar_rows()));

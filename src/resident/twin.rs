@@ -140,8 +140,8 @@ impl<'a> Twin<'a> {
             "patch_rows" => self.patch_rows(w),
             "row_sums" => self.row_sums(w),
             "contact_terms" => self.contact_terms(w),
+            "velocity sweeps" | "position sweeps" => self.sweeps(problem, w),
             _ if stage.ends_with("small_sweeps") => self.small_sweeps(problem, turn, w),
-            _ if stage.ends_with("sweeps") => self.sweeps(problem, turn, w),
             "finish" => self.finish(w),
             _ => {}
         }
@@ -468,14 +468,12 @@ impl<'a> Twin<'a> {
         w.rows.copy_within(first..first + l.scalar_rows(), first + l.scalar_rows());
     }
 
-    fn sweeps(&self, problem: usize, turn: usize, w: &mut World) {
+    fn sweeps(&self, problem: usize, w: &mut World) {
         let (l, settings) = (&self.layout, &self.plan.settings);
-        if self.small.is_none() && turn == 0 {
+        if self.small.is_none() {
             self.start(problem, w);
         }
-        let (small, rounds) = (self.is_small(w), rounds_of_sweeps(self.plan, l));
-        let goes_on = turn == 0 && !small && rounds[1] > 0;
-        let rounds = if small { 0 } else { rounds[turn] };
+        let rounds = if self.is_small(w) { 0 } else { rounds_of_sweeps(self.plan, l) };
         let check_every = settings.check_every.max(1);
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut solved, mut going, mut before, mut swept) = (false, true, f32::INFINITY, 0);
@@ -499,8 +497,6 @@ impl<'a> Twin<'a> {
         w.contact[5] += swept as f32;
         if solved {
             self.keep(w, &p);
-        } else if going && goes_on {
-            w.unfinished = true;
         } else if self.newton {
             w.listed = true;
         } else {

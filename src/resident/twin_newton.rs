@@ -2,7 +2,7 @@
 //! decides which invocation has which row, and so the order of sums.
 
 use super::layout::{self, Layout, SCALAR_HEAD};
-use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
+use super::loops::{MOST_FAILED, SMALL_TURNS, STEP_SWEEPS, most_sweeps, newton_turns};
 use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST, WILD, WILD_TURNS};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
@@ -197,7 +197,8 @@ impl Twin<'_> {
     /// Stages `velocity newton` and `position newton` of a listed world.
     pub fn newton(&self, problem: usize, w: &mut World) {
         let l = &self.layout;
-        let turns = newton_turns(l, l.contact_rows() * w.count() + w.acting(l).len());
+        let (small, turns) = (self.is_small(w), newton_turns(l, l.contact_rows() * w.count() + w.acting(l).len()));
+        let turns = if small { turns.min(SMALL_TURNS) } else { turns };
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut delta, mut first_delta, mut failed) = (FIRST_DELTA as f32, FIRST_DELTA as f32, 0);
         let (mut length, mut recent) = (1.0, [0.0; 4]);
@@ -227,7 +228,7 @@ impl Twin<'_> {
             if solved {
                 break;
             }
-            let wild = if turn < WILD_TURNS { (WILD * self.plan.settings.tolerance()) as f32 } else { 0.0 };
+            let wild = if small && turn < WILD_TURNS { (WILD * self.plan.settings.tolerance()) as f32 } else { 0.0 };
             let largest = recent.iter().fold(wild, |most, x| most.max(*x));
             if action == Turn::Step && p.residual < BROUGHT as f32 * recent[0] {
                 delta = (0.1 * delta).max(LEAST_DELTA as f32);
