@@ -379,9 +379,9 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     // and once a substep and at the end 256 places for worlds that halt: the list, and of each q, v, the report, impulses of two limits a joint, how many contacts it remembers, and those
     let look = 4 * 256 * (1 + model.nq() + model.nv() + 11 + 2 * model.nu() + 1 + 16 * 5) as u64;
     let looked = down + 4 * look;
-    assert_eq!(asked(&mut worlds), (38, 1, control, looked));
+    assert_eq!(asked(&mut worlds), (50, 1, control, looked));
     // what has not changed is there, and what is drawn is drawn there: a seed, the first world and the laws go up
-    for (draw, dispatches, up) in [(false, 14, 0), (true, 15, 4 * (6 + 3 * model.nu()) as u64), (false, 14, 0)] {
+    for (draw, dispatches, up) in [(false, 18, 0), (true, 19, 4 * (6 + 3 * model.nu()) as u64), (false, 18, 0)] {
         if draw {
             worlds.draw_control(7);
         }
@@ -411,7 +411,7 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     }
     worlds.feel_contacts(false);
     assert!(asked(&mut worlds).2 > control + down);
-    assert_eq!(asked(&mut worlds), (38, 1, control, looked));
+    assert_eq!(asked(&mut worlds), (50, 1, control, looked));
 }
 
 /// Drawn on the device or written down by the host, for worlds of several workgroups, for those that the CPU steps, late or not.

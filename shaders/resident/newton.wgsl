@@ -379,7 +379,6 @@ fn solve(size: Size, lane: u32, w: u32) {
     //{newton_turns}
     // sweeps have brought a world of few rows far down already
     let small = is_small(size.contacts, size.scalars);
-    turns = select(turns, min(turns, SMALL_TURNS), small);
     // the first turn has the certificate only: a second one elsewhere would be compiled once more
     for (var turn = 0u; turn <= turns && !solved && sweeps <= STEP_SWEEPS * turns; turn++) {
         if (action == STEP) {

@@ -10,8 +10,6 @@ use crate::step::Plan;
 
 /// Turns of Newton at most: steps, and sweeps behind them, up to three times a step. More leave fewer worlds to the CPU, and all others wait for those.
 pub(super) const NEWTON_TURNS: usize = 64;
-/// The same of a world of few rows, which has been swept more.
-pub(super) const SMALL_TURNS: usize = 32;
 /// Degrees of freedom that an iteration over those of a patch is for.
 pub(super) const AT_A_TIME: usize = 8;
 /// Sweeps after a step of Newton: they find which rows act.

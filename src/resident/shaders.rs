@@ -6,7 +6,7 @@ use super::layout::{
     self, CONTACT_HEAD, CONTACT_KIND, CONTACT_LEN, FAR, GUARD, LIST, Layout, PointFormula, SCALAR_HEAD,
     UNFINISHED_LIST, VERTEX,
 };
-use super::loops::{MOST_FAILED, SMALL_TURNS, STEP_SWEEPS, rounds_of_sweeps};
+use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
@@ -231,7 +231,6 @@ pub(super) fn common(plan: &Plan, l: &Layout) -> String {
         ("SCALAR_NEWTON", l.scalar_newton()),
         ("STEP_SWEEPS", STEP_SWEEPS),
         ("WILD_TURNS", WILD_TURNS),
-        ("SMALL_TURNS", SMALL_TURNS),
         ("MOST_FAILED", MOST_FAILED),
         ("LIST", LIST),
         ("LISTS", LISTS),

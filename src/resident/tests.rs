@@ -482,6 +482,39 @@ fn impulses(twins: &Twin<'_>, w: &World) -> Vec<f32> {
     contacts.chain(acting.map(|(s, _)| w.rows[l.scalar_impulse() + s])).collect()
 }
 
+#[test]
+fn sweeps_of_a_world_of_few_rows_are_those_through_y() {
+    // a box on four corners, and a joint at its limit
+    let text = "<mujoco><worldbody><geom type='plane' size='5 5 .1' friction='.8'/>
+        <body pos='0 0 .1'><freejoint/><geom type='box' size='.2 .1 .1'/>
+        <body pos='0 0 .1'><joint axis='0 1 0' limited='true' range='0 60'/><geom type='capsule' fromto='0 0 0 .1 0 .3' size='.03'/></body>
+        </body></worldbody></mujoco>";
+    for (name, friction, compliance) in
+        [("cone", FrictionLaw::Cone, 0.0), ("cone", FrictionLaw::Cone, 1e-4), ("box", FrictionLaw::Box, 0.0)]
+    {
+        let settings = Settings { friction, compliance, ..Settings::default() };
+        let plan = plan_of(Model::from_mjcf_str(text).expect("a model"), settings);
+        let twins = Twin::new(&plan, &Layout::new(&plan, 16), true);
+        let start = posed(&twins);
+        assert!(start.count() == 4 && start.acting(&twins.layout).len() == 1 && twins.is_small(&start));
+        let (mut formed, mut through_y) = (start.clone(), start.clone());
+        twins.run("velocity small_sweeps", &mut formed);
+        let mut p = Problem { which: 0, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
+        twins.certify(&through_y, &mut p);
+        let (count, before) = (formed.contact[5] as usize, p.residual);
+        (0..count).for_each(|_| twins.sweep(&twins.formulas.sweep_contact, &mut through_y, &mut p));
+        let [told, impulse, first] = [&formed, &through_y, &start].map(|w| impulses(&twins, w));
+        let largest = impulse.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+        assert!(count > 0 && largest > 0.0 && told != first, "{name}: nothing is pushed");
+        for (k, (a, b)) in told.iter().zip(&impulse).enumerate() {
+            assert!((a - b).abs() <= ROUNDED * largest, "{name}, {count} sweeps, row {k}: {a:e} and {b:e}");
+        }
+        // and lead where they are to lead
+        twins.certify(&formed, &mut p);
+        assert!(p.residual < 0.1 * before, "{name}: {:e} after {count} sweeps, {before:e} before", p.residual);
+    }
+}
+
 /// What is rounded in u, 1e-7, is enlarged by 1/δ: 1e-5 of the largest impulse, of which 2.5e-6 was seen.
 const ROUNDED_STEP: f64 = 2e-5;
 

@@ -120,10 +120,9 @@ impl<'a> Twin<'a> {
         if turn == 1 && !w.unfinished {
             return;
         }
-        if turn == 0 && (stage == "contact_terms" || stage.ends_with("sweeps")) {
-            // nobody is listed yet
-            (w.listed, w.unfinished) = (false, false);
-        }
+        // nobody is listed yet
+        w.listed &= stage != "contact_terms" && (turn == 1 || !stage.ends_with("sweeps"));
+        w.unfinished &= stage != "contact_terms" && (turn == 1 || !stage.ends_with("small_sweeps"));
         if stage.ends_with("newton") {
             if w.listed {
                 self.newton(problem, w);

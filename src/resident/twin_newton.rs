@@ -2,7 +2,7 @@
 //! decides which invocation has which row, and so the order of sums.
 
 use super::layout::{self, Layout, SCALAR_HEAD};
-use super::loops::{MOST_FAILED, SMALL_TURNS, STEP_SWEEPS, most_sweeps, newton_turns};
+use super::loops::{MOST_FAILED, STEP_SWEEPS, most_sweeps, newton_turns};
 use super::shaders::{BROUGHT, FIRST_DELTA, LEAST_DELTA, SHORTER, SOFT_START, SOFTEST, WILD, WILD_TURNS};
 use super::twin::{Problem, Twin, World, joined};
 use super::twin_patches::seven;
@@ -198,7 +198,6 @@ impl Twin<'_> {
     pub fn newton(&self, problem: usize, w: &mut World) {
         let l = &self.layout;
         let (small, turns) = (self.is_small(w), newton_turns(l, l.contact_rows() * w.count() + w.acting(l).len()));
-        let turns = if small { turns.min(SMALL_TURNS) } else { turns };
         let mut p = Problem { which: problem, z: Vec::new(), m: Vec::new(), residual: 0.0, rounding: 0.0 };
         let (mut delta, mut first_delta, mut failed) = (FIRST_DELTA as f32, FIRST_DELTA as f32, 0);
         let (mut length, mut recent) = (1.0, [0.0; 4]);
