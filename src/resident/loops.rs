@@ -48,7 +48,7 @@ pub(super) fn loops_of_small_sweeps(plan: &Plan, l: &Layout) -> usize {
     4 * l.capacity
         + 2 * l.scalar_rows()
         + l.nv
-        + (1 + super::small::ROUNDS.into_iter().max().unwrap_or_default()) * (1 + check_every)
+        + (1 + super::small::rounds_of_small_sweeps(plan).into_iter().max().unwrap_or_default()) * (1 + check_every)
 }
 
 /// Rounds of sweeps at most: as many as the settings ask for, and loops may turn.

@@ -10,7 +10,7 @@ use super::loops::{MOST_FAILED, STEP_SWEEPS, rounds_of_sweeps};
 use super::newton_templates::{with_columns, with_newton};
 use super::patch_formulas::PatchFormulas;
 use super::patch_templates::with_patches;
-use super::small::{self, Small, with_small};
+use super::small::{self, Small, rounds_of_small_sweeps, with_small};
 use super::templates::filled;
 use super::tile::{CONTACT_OWN, NEWTON_SUMS, SCALAR_OWN, newton_lanes};
 use super::{DRAWN, LISTS, MOVED, UNFINISHED};
@@ -140,7 +140,7 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
     }
     let newton = plan.settings.solve().uses_newton() && layout.newton_tile_rows() > 0;
     let small = Small::new(plan, layout, newton);
-    let own = own_constants(newton, small.as_ref());
+    let own = own_constants(plan, newton, small.as_ref());
     let patches = layout.patches.then(|| PatchFormulas::new(plan, layout));
     let jacobi = layout.jacobi.then(|| Jacobi::new(plan, layout));
     let mut template = |name: &str, text: &str| {
@@ -170,8 +170,8 @@ pub(super) fn shaders(plan: &Plan, formulas: &Formulas, layout: &mut Layout) -> 
 }
 
 /// Constants of the stages that solve: whether Newton follows, and of which worlds W is formed before.
-fn own_constants(newton: bool, small: Option<&Small>) -> String {
-    let [first, more] = small::ROUNDS;
+fn own_constants(plan: &Plan, newton: bool, small: Option<&Small>) -> String {
+    let [first, more] = rounds_of_small_sweeps(plan);
     let [contacts, scalars] = small.map_or([0; 2], |small| [small.contacts, small.scalars]);
     format!(
         "const NEWTON = {newton};\nconst SMALL = {};\nconst SMALL_CONTACTS = {contacts}u;\nconst SMALL_SCALARS = {scalars}u;\nconst SMALL_ROUNDS = vec2<u32>({first}u, {more}u);\n",

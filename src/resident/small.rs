@@ -1,7 +1,7 @@
 //! Worlds of few rows, whose W fits the registers of an invocation: its formulas, and what stands in the template of `shaders/resident/small_sweeps.wgsl`.
 //!
-//! A sweep through z = Y λ reads Y of every row, which for a world is what its memory can bring in that time. W = Y Yᵀ of few rows is formed once for some tens of operations a row and degree of
-//! freedom, and a sweep then reads nothing: there may be many more before Newton has to follow.
+//! A sweep through z = Y λ reads Y of every row. W = Y Yᵀ of few rows is formed once, which is as much work as some sweeps, and a sweep then reads nothing: there may be many more before Newton has to
+//! follow.
 
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
@@ -18,12 +18,23 @@ use std::iter;
 /// Most contacts and scalar rows of such a world: 171 numbers of W, and some 80 beside them, where an invocation has 255 registers.
 const CONTACTS: usize = 4;
 const SCALARS: usize = 6;
-/// Rounds of sweeps, with a look at the residual behind each: of all such worlds, and of those that are not solved then.
-pub(super) const ROUNDS: [usize; 2] = [3, 5];
+/// Rounds of sweeps at most, with a look at the residual behind each: of all such worlds, and of those that are not solved then.
+const ROUNDS: [usize; 2] = [3, 5];
 /// Pairs of geoms of a model whose worlds are mostly so small: with more, all wait for few.
 const PAIRS: usize = 16;
 /// The residual that is enough, as a share of the tolerance: W is rounded otherwise than Y.
 pub(super) const ENOUGH: f64 = 0.9;
+
+/// Those rounds, as far as the settings allow so many sweeps.
+pub(super) fn rounds_of_small_sweeps(plan: &Plan) -> [usize; 2] {
+    let settings = &plan.settings;
+    let mut left = settings.iterations.div_ceil(settings.check_every.max(1)) as usize;
+    ROUNDS.map(|rounds| {
+        let rounds = rounds.min(left);
+        left -= rounds;
+        rounds
+    })
+}
 
 /// The recorded formulas, one for every row or contact, which takes what [`Rows`] has.
 #[derive(Debug)]

@@ -509,6 +509,13 @@ fn sweeps_of_a_world_of_few_rows_are_those_through_y() {
         for (k, (a, b)) in told.iter().zip(&impulse).enumerate() {
             assert!((a - b).abs() <= ROUNDED * largest, "{name}, {count} sweeps, row {k}: {a:e} and {b:e}");
         }
+        // no more than are asked for
+        let settings = Settings { iterations: 8, check_every: 4, tolerance: Some(1e-9), ..plan.settings.clone() };
+        let few = Plan::new(plan.model.clone(), settings);
+        let (few, mut w) = (Twin::new(&few, &Layout::new(&few, 16), true), start.clone());
+        few.run("velocity small_sweeps", &mut w);
+        few.run("velocity more_small_sweeps", &mut w);
+        assert_eq!(w.contact[5], 8.0, "{name}");
         // and lead where they are to lead
         twins.certify(&formed, &mut p);
         assert!(p.residual < 0.1 * before, "{name}: {:e} after {count} sweeps, {before:e} before", p.residual);

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, SCALAR_HEAD};
 use super::shaders::UNSOLVABLE;
-use super::small::{ENOUGH, ROUNDS, Small, packed, place};
+use super::small::{ENOUGH, Small, packed, place, rounds_of_small_sweeps};
 use super::twin::{Twin, World, joined};
 use crate::lane::{Program, count_operations};
 
@@ -56,7 +56,7 @@ impl Twin<'_> {
             .collect();
         let (mut going, mut sweeps) = (true, 0);
         let check_every = self.plan.settings.check_every.max(1);
-        for round in 0..=ROUNDS[turn] {
+        for round in 0..=rounds_of_small_sweeps(self.plan)[turn] {
             if !going {
                 break;
             }
