@@ -478,7 +478,7 @@ fn compare_holds_a_device_against_the_cpu() {
     assert!(o["posed_otherwise"].as_u64().unwrap() <= 10, "{o}");
     assert!(o["repeats"] == true && o["exact_residual"].as_f64().unwrap() > 0.0, "{o}");
     let stages = o["stages"].as_array().unwrap();
-    assert!(stages.len() == 9 && stages.iter().all(|shader| shader["wrong"] == false), "{o}");
+    assert!(stages.len() == 13 && stages.iter().all(|shader| shader["wrong"] == false), "{o}");
     let table = good("compare m/pendulum.xml --worlds 1 --steps 3 --impacts sequential");
     assert!(table.contains("pendulum was not compared") && table.contains("impacts simultaneous"), "{table}");
 }
@@ -509,7 +509,7 @@ fn how_fast_a_device_is_stands_beside_what_it_can_do() {
     let arguments = "bench m/hopper.xml --backend gpu --device 0 --worlds 8 --steps 2 --warm-up 1";
     let o = json(&format!("{arguments} --json"));
     assert!(o["operations"]["free_motion"].as_f64().unwrap() > 1e3, "{o}");
-    assert!(o["operations"].as_object().unwrap().len() == 9 && o["limit"]["gflops"].as_f64().unwrap() > 0.1, "{o}");
+    assert!(o["operations"].as_object().unwrap().len() == 13 && o["limit"]["gflops"].as_f64().unwrap() > 0.1, "{o}");
 }
 
 #[test]
