@@ -393,12 +393,12 @@ fn a_step_sends_control_and_reads_state_and_reports_once() {
     // worlds that start anew are moved together, 256 at a time, with their place in the list
     worlds.reset(Mask::List(&[7, 900, 2000]), 1).expect("a reset");
     let few = 4 * 256 * (1 + model.nq() + model.nv() + 11) as u64;
-    assert_eq!(asked(&mut worlds), (39, 1, control + few, looked));
+    assert_eq!(asked(&mut worlds), (51, 1, control + few, looked));
     worlds.external_force_mut()[0] = 1.0;
-    assert_eq!(asked(&mut worlds), (38, 1, control + 4 * (count * model.nv()) as u64, looked));
+    assert_eq!(asked(&mut worlds), (50, 1, control + 4 * (count * model.nv()) as u64, looked));
     worlds.reset(Mask::All, 1).expect("a reset");
     let all = down + 4 * (count * model.nv()) as u64;
-    assert_eq!(asked(&mut worlds), (38, 1, control + all, looked));
+    assert_eq!(asked(&mut worlds), (50, 1, control + all, looked));
     // those that the CPU steps are told that they stay; what they remember goes nowhere, until they are the device's again
     worlds.feel_contacts(true);
     worlds.step(1).expect("a step");
