@@ -2,7 +2,8 @@
 // lambda' = h - M u', (1 + Y M Y^T) dz = Y (h - M u - lambda): as many unknowns as degrees of freedom, whatever touches. In changes, so that what M enlarges is small.
 //
 // A step that brings the residual down has guessed the modes right, and another one follows. Any other may be far worse than where it began until sweeps have settled what it got wrong: so it is judged behind
-// them, and against the largest of the last four residuals; where sweeps came long before, in the first turns against WILD if that is more. Who fails goes back, some of the way and then all of it, and is swept there; from then on the proximal term is larger, and sweeps are more.
+// them, and against the largest of the last four residuals; where sweeps came long before, in the first turns against WILD if that is more. Who fails goes back, some of the way and then all of it, and is
+// swept there; from then on the proximal term is larger, and sweeps are more.
 //
 // A world's rows are those of its contacts, CONTACT_ROWS each, and then the scalar rows that act. Y of TILE_ROWS of them, a tile, lies in workgroup memory with all that is asked of their contacts: of all of
 // them, where they are no more. A contact or scalar row is an invocation's; so is a component of z, and a column of the system.
@@ -395,13 +396,13 @@ fn solve(size: Size, lane: u32, w: u32) {
         add_impulses(size, &loaded, lane, w);
         let now = certify(size, &loaded, lane, w);
         solved = now.solved;
-        let most = select(0.0, WILD, small && turn < WILD_TURNS);
+        let wild = select(0.0, WILD, small && turn < WILD_TURNS);
         if (action == STEP && now.residual < BROUGHT * recent.x) {
             delta = max(0.1 * delta, LEAST_DELTA);
             recent = vec4<f32>(now.residual, recent.xyz);
         } else if (action == STEP) {
             action = SWEEP;
-        } else if (action == NOTHING || length == 0.0 || now.residual < max(most, max(max(recent.x, recent.y), max(recent.z, recent.w)))) {
+        } else if (action == NOTHING || length == 0.0 || now.residual < max(wild, max(max(recent.x, recent.y), max(recent.z, recent.w)))) {
             if (length == 0.0) {
                 first_delta = min(10.0 * first_delta, SOFT_START);
                 failed = min(failed + 1u, MOST_FAILED);

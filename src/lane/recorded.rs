@@ -344,11 +344,6 @@ pub(crate) struct Piece {
 }
 
 impl Program {
-    /// Number of results.
-    pub fn results(&self) -> usize {
-        self.outputs.len()
-    }
-
     /// Number of operations.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -427,12 +427,16 @@ pub(super) fn pushed<R: Real>(z: &[R], y: &[R], new: &[R], old: &[R]) -> Vec<R> 
     (0..nv).map(push).collect()
 }
 
+/// λ ← clamp(λ − u/w, lower, upper) of a scalar row; w: W_ii, or D_i of Jacobi.
+pub(super) fn scalar_update<R: Real>(u: R, old: R, w: R, [lower, upper]: [R; 2]) -> R {
+    project_interval((-u).mul_add(inverse(w), old), lower, upper)
+}
+
 /// z, Y, b, λ, W and bounds → λ and z.
 fn sweep_scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
     let [z, y, rest] = parts(x, [nv, nv, 5]);
     let &[bias, old, w, lower, upper] = rest else { return Vec::new() };
-    // λ ← clamp(λ − w/W_ii, lower, upper)
-    let new = project_interval((-(bias + dot(y, z))).mul_add(inverse(w), old), lower, upper);
+    let new = scalar_update(bias + dot(y, z), old, w, [lower, upper]);
     let mut out = vec![new];
     out.extend(pushed(z, y, &[new], &[old]));
     out

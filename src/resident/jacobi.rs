@@ -4,12 +4,12 @@
 //! whatever touches. W_ij = y_i · y_j, so the sums cost as much as some tens of sweeps; they are the same in all sweeps of both problems, and the stage `row_sums` makes them once a step, with an
 //! invocation for every row.
 
-use super::formulas::{contact_velocity, dot, law, parts, pushed};
+use super::formulas::{contact_velocity, dot, law, parts, pushed, scalar_update};
 use super::layout::{Layout, SCALAR_HEAD};
 use super::templates::{from, inputs, told};
 use crate::lane::{Program, Real, record};
 use crate::solver::LAW_CONE;
-use crate::solver::formulas::{inverse, project_interval, update_contact};
+use crate::solver::formulas::{inverse, update_contact};
 use crate::step::Plan;
 
 /// The recorded formulas.
@@ -59,8 +59,7 @@ fn contact<R: Real>(law: u32, compliance: f64, nv: usize, x: &[R]) -> Vec<R> {
 fn scalar<R: Real>(nv: usize, x: &[R]) -> Vec<R> {
     let [z, next, y, rest] = parts(x, [nv, nv, nv, 5]);
     let &[bias, old, sum, lower, upper] = rest else { return Vec::new() };
-    // λ ← clamp(λ − w/D_i, lower, upper)
-    let new = project_interval((-(bias + dot(y, z))).mul_add(inverse(sum), old), lower, upper);
+    let new = scalar_update(bias + dot(y, z), old, sum, [lower, upper]);
     let mut out = vec![new];
     out.extend(pushed(next, y, &[new], &[old]));
     out

@@ -4,17 +4,12 @@
 use super::formulas::Formulas;
 use super::layout::Layout;
 use super::loops::{most_rows, newton_turns};
-use super::templates::{from, inputs, told};
+use super::templates::{from, inputs, told, with_statements};
 use super::tile::CONTACT_OWN;
 
 /// The template with its formulas: `//{newton_name}` lines become statements.
 pub(super) fn with_newton(text: &str, f: &Formulas, l: &Layout) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let name = line.trim().strip_prefix("//{newton_").and_then(|rest| rest.strip_suffix('}'));
-        out.push_str(&name.map_or_else(|| format!("{line}\n"), |name| statements(name, f, l)));
-    }
-    out
+    with_statements(text, "newton_", |name| statements(name, f, l))
 }
 
 fn statements(name: &str, f: &Formulas, l: &Layout) -> String {

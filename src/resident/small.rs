@@ -5,12 +5,12 @@
 
 #![expect(clippy::format_collect, reason = "texts that are made once for a model read best in one piece")]
 
-use super::formulas::{contact_constants, contact_update, dot, law};
+use super::formulas::{contact_constants, contact_update, dot, law, scalar_update};
 use super::layout::{Layout, SCALAR_HEAD};
-use super::templates::{from, inputs, told};
+use super::templates::{from, inputs, told, with_statements};
 use crate::lane::{Program, Real, Recorded, record};
 use crate::solver::LAW_CONE;
-use crate::solver::formulas::{contact_residual, inverse, project_interval, row_residual};
+use crate::solver::formulas::{contact_residual, row_residual};
 use crate::step::Plan;
 use std::fmt::Write;
 use std::iter;
@@ -42,8 +42,9 @@ pub(super) struct Small {
     /// Contacts and scalar rows that there is room for.
     pub contacts: usize,
     pub scalars: usize,
-    /// Of every contact: W → what its updates take of it.
+    /// Of every contact: W → what its updates take of it, and how many numbers that is.
     pub constants: Vec<Program>,
+    constant_count: usize,
     /// Own: μ and those → λ of the contact.
     pub sweep_contact: Vec<Program>,
     /// Own: bounds → λ of the row.
@@ -115,10 +116,8 @@ impl<'a, R: Real> Rows<'a, R> {
         vec![contact_residual(law, u, impulse, [own[0][0], own[1][1], own[2][2]], self.own[0])]
     }
 
-    /// λ ← clamp(λ − u/W_ii, lower, upper)
     fn sweep_scalar(&self, i: usize) -> Vec<R> {
-        let new = (-self.velocity(i)).mul_add(inverse(self.w(i, i)), self.impulse[i]);
-        vec![project_interval(new, self.own[0], self.own[1])]
+        vec![scalar_update(self.velocity(i), self.impulse[i], self.w(i, i), [self.own[0], self.own[1]])]
     }
 
     fn check_scalar(&self, i: usize) -> Vec<R> {
@@ -140,17 +139,21 @@ impl Small {
             let one = |k| record(packed(n) + 2 * n + own, |x| formula(&Rows::of(n, x), k));
             (0..count).map(one).collect()
         };
+        let mut constant_count = 0;
         let constants = |c: usize| {
-            let own = |w: &[Recorded]| own_block(n, c, w);
-            record(packed(n), |w| contact_constants(law, law == LAW_CONE, &own(w)))
+            record(packed(n), |w| {
+                let constants = contact_constants(law, law == LAW_CONE, &own_block(n, c, w));
+                constant_count = constants.len();
+                constants
+            })
         };
-        let constants: Vec<Program> = (0..contacts).map(constants).collect();
-        let len = constants.first().map_or(0, Program::results);
+        let constants = (0..contacts).map(constants).collect();
         Some(Self {
             contacts,
             scalars,
             constants,
-            sweep_contact: each(contacts, 1 + len, &|rows, c| rows.sweep_contact(law, c)),
+            constant_count,
+            sweep_contact: each(contacts, 1 + constant_count, &|rows, c| rows.sweep_contact(law, c)),
             sweep_scalar: each(scalars, 2, &|rows, s| rows.sweep_scalar(3 * contacts + s)),
             check_contact: each(contacts, 1, &|rows, c| rows.check_contact(law, c)),
             check_scalar: each(scalars, 2, &|rows, s| rows.check_scalar(3 * contacts + s)),
@@ -165,16 +168,7 @@ impl Small {
 
 /// The template of the shader with its formulas: `//{small_name}` lines become statements. Rows of contacts and scalar rows that a world does not have are passed over.
 pub(super) fn with_small(text: &str, small: &Small) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        if let Some(name) = line.trim().strip_prefix("//{small_").and_then(|rest| rest.strip_suffix('}')) {
-            out.push_str(&statements(name, small));
-        } else {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out
+    with_statements(text, "small_", |name| statements(name, small))
 }
 
 fn statements(name: &str, small: &Small) -> String {
@@ -205,7 +199,7 @@ fn statements(name: &str, small: &Small) -> String {
     };
     let of_contact = |c: usize| taken(&[format!("friction{c}")]);
     let swept_contact = |c: usize| {
-        let constants = (0..small.constants[c].results()).map(|k| format!("k{c}_{k}"));
+        let constants = (0..small.constant_count).map(|k| format!("k{c}_{k}"));
         taken(&iter::once(format!("friction{c}")).chain(constants).collect::<Vec<_>>())
     };
     let of_scalar = |s: usize| taken(&[format!("lower{s}"), format!("upper{s}")]);

@@ -51,6 +51,15 @@ pub(super) fn told(
     program.wgsl(&program.whole(), prefix, |i| inputs[i].clone(), output, |_| String::new())
 }
 
+/// A template whose lines `//{prefix…}` become the statements of that name.
+pub(super) fn with_statements(text: &str, prefix: &str, statements: impl Fn(&str) -> String) -> String {
+    let own = |line: &str| {
+        let name = line.trim().strip_prefix("//{")?.strip_suffix('}')?.strip_prefix(prefix)?;
+        Some(statements(name))
+    };
+    text.lines().map(|line| own(line).unwrap_or_else(|| format!("{line}\n"))).collect()
+}
+
 /// A template with its formulas: `//{name}` lines become statements.
 pub(super) fn filled(text: &str, f: &Formulas, l: &Layout) -> String {
     let nv = l.nv;
