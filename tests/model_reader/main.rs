@@ -10,6 +10,8 @@ use std::path::Path;
 mod common;
 mod actuators;
 mod flags;
+mod meshes;
+mod mocap;
 mod wrong;
 
 /// Both sides are f64 and use the same formulas; sums in another order differ by a few ulp of numbers up to 100.
@@ -409,65 +411,6 @@ fn mass_comes_from_where_the_compiler_says() {
     assert!((balanced - nalgebra::Matrix3::identity() * 2.0).norm() < 1e-12);
     let bounded = inertial(r#"diaginertia="1 1 1.5""#, r#"boundinertia="1.2""#);
     assert!((bounded[(0, 0)] - 1.2).abs() < 1e-12 && (bounded[(2, 2)] - 1.5).abs() < 1e-12);
-}
-
-#[test]
-fn a_mesh_is_its_hull_where_the_file_says() {
-    // A box of 2 x 4 x 6 about (1, 2, 3), given off the origin, with one point inside.
-    let model = read(&file(
-        r#"<asset><mesh name="box" vertex="0 0 0  2 0 0  0 4 0  2 4 0  0 0 6  2 0 6  0 4 6  2 4 6  1 1 1" scale="0.1 0.1 0.1"/></asset>
-           <worldbody><body><freejoint/><geom type="mesh" mesh="box" pos="5 0 0" euler="0 0 90" density="1000"/></body></worldbody>"#,
-    ));
-    let geom = &model.geoms[0];
-    let Shape::Hull(hull) = &geom.shape else { panic!() };
-    assert_eq!(hull.vertices.len(), 8);
-    let centre = Vector3::new(5.0 - 0.2, 0.1, 0.3);
-    assert!((geom.position - centre).norm() < 1e-9, "{:?}", geom.position);
-    for vertex in &hull.vertices {
-        let placed = geom.position + geom.orientation * vertex - centre;
-        assert!((placed.abs() - Vector3::new(0.2, 0.1, 0.3)).norm() < 1e-9, "{placed:?}");
-    }
-    let body = &model.bodies[1];
-    assert!((body.mass - 48.0).abs() < 1e-9 && (body.com - centre).norm() < 1e-9);
-    assert!((body.inertia[(0, 0)] - 48.0 / 3.0 * (0.01 + 0.09)).abs() < 1e-9, "{}", body.inertia);
-}
-
-#[test]
-fn mesh_files_are_read() {
-    let folder = std::env::temp_dir().join(format!("delassus-mesh-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("meshes")).unwrap();
-    let corners = ["0 0 0", "1 0 0", "0 1 0", "0 0 1"];
-    let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
-    let points = corners.iter().map(|c| format!("v {c}"));
-    let triangles = faces.iter().map(|f| format!("f {} {} {}", f[0] + 1, f[1] + 1, f[2] + 1));
-    let obj = points.chain(triangles).collect::<Vec<_>>().join("\n");
-    let facet = |f: &[usize; 3]| {
-        let [a, b, c] = f.map(|i| corners[i]);
-        format!("facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n")
-    };
-    let stl = format!("solid t\n{}endsolid t\n", faces.iter().map(facet).collect::<String>());
-    std::fs::write(folder.join("meshes/corner.obj"), obj).unwrap();
-    std::fs::write(folder.join("meshes/tetra.stl"), stl).unwrap();
-    std::fs::write(folder.join("meshes/bad.stl"), "not a mesh").unwrap();
-    let main = |mesh: &str, name: &str| {
-        let text = format!(
-            r#"<mujoco><compiler meshdir="meshes"/><asset><mesh file="{mesh}"/></asset>
-               <worldbody><body><freejoint/><geom type="mesh" mesh="{name}"/></body></worldbody></mujoco>"#
-        );
-        std::fs::write(folder.join("main.xml"), text).unwrap();
-        Model::from_mjcf_file(folder.join("main.xml"))
-    };
-    for (mesh, name) in [("corner.obj", "corner"), ("tetra.stl", "tetra")] {
-        let model = main(mesh, name).unwrap();
-        assert!((model.bodies[1].mass - 1000.0 / 6.0).abs() < 1e-6, "{mesh}");
-        assert!((model.bodies[1].com - Vector3::repeat(0.25)).norm() < 1e-9, "{mesh}");
-        assert!(model.notes.is_empty(), "{:?}", model.notes);
-    }
-    for (mesh, name) in [("bad.stl", "bad"), ("none.obj", "none"), ("cube.dae", "cube")] {
-        let message = main(mesh, name).unwrap_err().to_string();
-        assert!(message.contains("main.xml:1: <mesh>") && message.contains(mesh), "{message}");
-    }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -57,6 +57,31 @@ impl Reader {
         Ok(())
     }
 
+    /// What hangs from a mocap body by joints does not touch it, as a child does not touch its parent: unlike from another body that cannot move.
+    pub fn part_from_mocap(&mut self, weld: &[usize]) {
+        if self.builder.parent_contacts {
+            return;
+        }
+        let bodies = &self.builder.model.bodies;
+        // of what cannot move, the mocap body that carries it, or the world
+        let mut carrier = vec![0; bodies.len()];
+        for b in 1..bodies.len() {
+            carrier[b] = if self.mocap.contains(&b) { b } else { carrier[bodies[b].parent] };
+        }
+        let mut apart = Vec::new();
+        for fixed in (0..bodies.len()).filter(|&b| weld[b] == 0 && carrier[b] != 0) {
+            for child in (0..bodies.len()).filter(|&b| weld[b] != 0) {
+                let parent = bodies[weld[child]].parent;
+                if weld[parent] == 0 && carrier[parent] == carrier[fixed] {
+                    apart.push((fixed, child));
+                }
+            }
+        }
+        for (fixed, child) in apart {
+            self.builder.exclude(fixed, child);
+        }
+    }
+
     fn read_body(&mut self, part: &Part, parent: usize) -> Result<usize> {
         let e = part.element;
         let pose = part.frame.then(&self.pose(e)?);
@@ -64,7 +89,11 @@ impl Reader {
         self.builder.body_mut(body).orientation = pose.orientation;
         self.register("body", body, e)?;
         if e.boolean("mocap")? == Some(true) {
-            self.notes.refuse(e, "mocap bodies are not supported; as a fixed body, remove `mocap`")?;
+            if parent != 0 {
+                return Err(e.error("a mocap body is a child of the world; move it there"));
+            }
+            self.mocap.push(body);
+            self.notes.add(e, "a mocap body stays where the file puts it: nothing moves it here");
         }
         if e.number("gravcomp")?.is_some_and(|g| g != 0.0) {
             self.notes.refuse(e, "gravity compensation is not supported; remove `gravcomp`")?;
@@ -84,6 +113,9 @@ impl Reader {
                 "body" => children.push(part),
                 "joint" | "freejoint" if body == 0 => {
                     return Err(part.element.error("the world cannot have joints; put the joint into a body"));
+                }
+                "joint" | "freejoint" if self.mocap.contains(&body) => {
+                    return Err(part.element.error("a mocap body has no joints; remove them, or `mocap`"));
                 }
                 "joint" => self.read_joint(body, &part)?,
                 "freejoint" => self.read_free_joint(body, part.element)?,

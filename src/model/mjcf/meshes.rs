@@ -20,7 +20,7 @@ pub(super) struct Mesh {
     pub hull: Arc<Hull>,
     /// The centroid in the frame that the file uses (after reference pose and scale).
     pub centroid: Vector3<f64>,
-    /// m³.
+    /// m³; m² of a shell, whose mass is on its surface.
     pub volume: f64,
     /// About the centroid, for unit density.
     pub inertia: Matrix3<f64>,
@@ -50,9 +50,7 @@ impl Reader {
             ("", Some(file)) => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             (name, _) => name.to_owned(),
         };
-        if e.word("inertia", &["convex", "exact", "legacy", "shell"])? == Some("shell") {
-            self.notes.refuse(&e, "inertia=\"shell\" is not supported; give the body an <inertial>")?;
-        }
+        e.word("inertia", &["convex", "exact", "legacy", "shell"])?;
         match self.meshes.declared.insert(name.clone(), e) {
             Some(earlier) => Err(earlier.error(format!("there are two meshes called \"{name}\"; rename one"))),
             None => Ok(()),
@@ -77,8 +75,15 @@ impl Reader {
         let of_hull = solid_inertia(&Shape::Hull(Arc::new(hull.clone())));
         let (mut volume, mut centroid, mut inertia) =
             of_hull.ok_or_else(|| e.error("has no volume; a mesh needs four points that span one"))?;
-        // The mass is that of the surface where this is closed, and of the hull otherwise.
-        if !surface.triangles.is_empty() && e.attribute("inertia") != Some("convex") {
+        // The mass is on the surface, or within it where it is closed, and within the hull otherwise.
+        if e.attribute("inertia") == Some("shell") {
+            let content = if surface.triangles.is_empty() {
+                shell_content(&hull.vertices, &hull.triangles)
+            } else {
+                shell_content(&surface.points, &surface.triangles)
+            };
+            (volume, centroid, inertia) = content.ok_or_else(|| e.error("has a surface without area"))?;
+        } else if !surface.triangles.is_empty() && e.attribute("inertia") != Some("convex") {
             match closed_content(surface, volume) {
                 Some(content) => (volume, centroid, inertia) = content,
                 None => {
@@ -129,6 +134,7 @@ impl Reader {
         let parsed = match extension.as_str() {
             "stl" => contained(|| read_stl(&bytes)),
             "obj" => contained(|| read_obj(&bytes)),
+            "msh" => read_msh(&bytes),
             _ => Err(format!("files of type \"{extension}\" are not supported; convert the mesh to STL or OBJ")),
         };
         parsed.map_err(|message| e.error(format!("{}: {message}", path.display())))
@@ -161,12 +167,49 @@ fn inline_surface(e: &Element, numbers: &[f64]) -> Result<Surface> {
     Ok(Surface { points, triangles })
 }
 
+/// Bytes of a binary STL file before its triangles, the last four of them their number; and those of a triangle.
+const STL_HEADER: usize = 84;
+const STL_TRIANGLE: usize = 50;
+
 fn read_stl(bytes: &[u8]) -> std::result::Result<Surface, String> {
+    let mut bytes = bytes.to_vec();
+    // some programs begin the header of a binary file as a text file begins; how long it is tells
+    if let Some((header, triangles)) = bytes.split_at_mut_checked(STL_HEADER)
+        && let Some(count) = header.last_chunk().map(|count| u32::from_le_bytes(*count) as usize)
+        && Some(triangles.len()) == count.checked_mul(STL_TRIANGLE)
+    {
+        header[..STL_HEADER - 4].fill(0);
+    }
     let mesh = stl_io::read_stl(&mut std::io::Cursor::new(bytes)).map_err(|error| error.to_string())?;
     Ok(Surface {
         points: mesh.vertices.iter().map(|v| Vector3::from(v.0.map(f64::from))).collect(),
         triangles: mesh.faces.iter().map(|face| face.vertices).collect(),
     })
+}
+
+/// MuJoCo's own format: the numbers of points, normals, texture coordinates and triangles, and then these, all of four bytes, little-endian.
+fn read_msh(bytes: &[u8]) -> std::result::Result<Surface, String> {
+    let broken = || "is not as long as it says, or names a point that does not exist".to_owned();
+    let (words, []) = bytes.as_chunks::<4>() else { return Err(broken()) };
+    let Some((counts, words)) = words.split_first_chunk::<4>() else { return Err(broken()) };
+    let [points, normals, textures, triangles] = counts.map(|count| u64::from(u32::from_le_bytes(count)));
+    let lengths = [3 * points, 3 * normals, 2 * textures, 3 * triangles];
+    if words.len() as u64 != lengths.iter().sum::<u64>() {
+        return Err(broken());
+    }
+    let (points, rest) = words.split_at(lengths[0] as usize);
+    let corners = &rest[(lengths[1] + lengths[2]) as usize..];
+    let surface = Surface {
+        points: points
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .map(|p| Vector3::from(p.map(f32::from_le_bytes)).map(f64::from))
+            .collect(),
+        triangles: corners.as_chunks::<3>().0.iter().map(|t| t.map(|i| u32::from_le_bytes(i) as usize)).collect(),
+    };
+    let count = surface.points.len();
+    if surface.triangles.iter().flatten().all(|&i| i < count) { Ok(surface) } else { Err(broken()) }
 }
 
 fn read_obj(bytes: &[u8]) -> std::result::Result<Surface, String> {
@@ -211,6 +254,25 @@ fn convex_hull(points: &[Vector3<f64>], name: &str) -> std::result::Result<Hull,
         Some((volume, ..)) if volume > 0.0 && volume.is_finite() => Ok(hull),
         _ => Err(flat.into()),
     }
+}
+
+/// Area, centroid and inertia of a surface, if it has any area.
+fn shell_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    let (mut area, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+    for triangle in triangles {
+        let [a, b, c] = triangle.map(|i| points[i]);
+        let (own, sum) = ((b - a).cross(&(c - a)).norm() / 2.0, a + b + c);
+        area += own;
+        first += own / 3.0 * sum;
+        // ∫ x xᵀ over a triangle: A/12 (a aᵀ + b bᵀ + c cᵀ + s sᵀ) with s = a + b + c
+        for x in [a, b, c, sum] {
+            second += own / 12.0 * x * x.transpose();
+        }
+    }
+    let centroid = first / area;
+    let second = second - area * centroid * centroid.transpose();
+    let inertia = Matrix3::from_diagonal_element(second.trace()) - second;
+    (area > 0.0 && inertia.iter().all(|x| x.is_finite())).then_some((area, centroid, inertia))
 }
 
 /// Volume, centroid and inertia inside of a surface, if it is closed and oriented well enough to have them.

@@ -113,6 +113,8 @@ struct Reader {
     names: HashMap<(&'static str, String), usize>,
     /// Where the parts come from: the builder's name of a part → place in the file.
     places: HashMap<String, String>,
+    /// Indices of the mocap bodies, which stay where they are.
+    mocap: Vec<usize>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -133,6 +135,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         meshes: meshes::Meshes::default(),
         names: HashMap::new(),
         places: HashMap::new(),
+        mocap: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -163,6 +166,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     }
     reader.apply_total_mass();
     reader.apply_flags();
+    reader.part_from_mocap(&weld);
     let keys = parts(&root, "keyframe");
     reader.finish(&root, &keys)
 }

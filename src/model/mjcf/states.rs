@@ -10,6 +10,8 @@ use crate::model::{JointKind, Keyframe, Model};
 const RESTITUTION: &str = "restitution:";
 /// Those with this one its friction ellipsoid.
 const ELLIPSOID: &str = "ellipsoid:";
+/// A mocap body is where the file puts it if it is no farther away, m and rad: files are written with six digits.
+const MOCAP_REST: f64 = 1e-6;
 
 impl Reader {
     /// `<numeric name="restitution:GEOM" data="e"/>` sets the restitution of a geom, `<numeric name="ellipsoid:GEOM" data="e_t e_o e_r"/>` its friction ellipsoid
@@ -41,16 +43,40 @@ impl Reader {
         Ok(())
     }
 
-    /// A named state of the finished model; what it does not give is as at rest.
-    pub fn read_key(&mut self, e: &Element, model: &Model) -> Result<Keyframe> {
-        for name in ["act", "mpos", "mquat"] {
-            if e.list(name)?.is_some_and(|values| !values.is_empty()) {
+    /// Refuses a state in which mocap bodies are not where they stay.
+    fn check_mocap(&mut self, e: &Element, model: &Model) -> Result<()> {
+        let bodies = self.mocap.iter().map(|&body| &model.bodies[body]);
+        let positions: Vec<f64> = bodies.clone().flat_map(|body| body.position.iter().copied()).collect();
+        for (name, needed) in [("mpos", positions.len()), ("mquat", 4 * self.mocap.len())] {
+            let Some(values) = e.list(name)?.filter(|values| !values.is_empty()) else { continue };
+            if values.len() != needed {
+                return Err(e.error(format!("\"{name}\" has {} numbers, the model needs {needed}", values.len())));
+            }
+            let same = if name == "mpos" {
+                values.iter().zip(&positions).all(|(a, b)| (a - b).abs() <= MOCAP_REST)
+            } else {
+                let mut same = true;
+                for (body, q) in bodies.clone().zip(values.as_chunks::<4>().0) {
+                    same &= e.unit_quaternion(name, *q)?.angle_to(&body.orientation) <= MOCAP_REST;
+                }
+                same
+            };
+            if !same {
                 self.notes.refuse(
                     e,
-                    format!("\"{name}\" has no meaning here: there are no activations and no mocap bodies"),
+                    format!("\"{name}\" moves a mocap body, and those stay where the file puts them; move the body"),
                 )?;
             }
         }
+        Ok(())
+    }
+
+    /// A named state of the finished model; what it does not give is as at rest.
+    pub fn read_key(&mut self, e: &Element, model: &Model) -> Result<Keyframe> {
+        if e.list("act")?.is_some_and(|values| !values.is_empty()) {
+            self.notes.refuse(e, "\"act\" has no meaning here: there are no activations")?;
+        }
+        self.check_mocap(e, model)?;
         let values = |name: &str, rest: Vec<f64>| -> Result<Vec<f64>> {
             match e.list(name)? {
                 Some(values) if values.len() == rest.len() => Ok(values),

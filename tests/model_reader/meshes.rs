@@ -1,0 +1,109 @@
+//! Meshes: inline and from files.
+
+use super::*;
+
+#[test]
+fn a_mesh_is_its_hull_where_the_file_says() {
+    // A box of 2 x 4 x 6 about (1, 2, 3), given off the origin, with one point inside.
+    let model = read(&file(
+        r#"<asset><mesh name="box" vertex="0 0 0  2 0 0  0 4 0  2 4 0  0 0 6  2 0 6  0 4 6  2 4 6  1 1 1" scale="0.1 0.1 0.1"/></asset>
+           <worldbody><body><freejoint/><geom type="mesh" mesh="box" pos="5 0 0" euler="0 0 90" density="1000"/></body></worldbody>"#,
+    ));
+    let geom = &model.geoms[0];
+    let Shape::Hull(hull) = &geom.shape else { panic!() };
+    assert_eq!(hull.vertices.len(), 8);
+    let centre = Vector3::new(5.0 - 0.2, 0.1, 0.3);
+    assert!((geom.position - centre).norm() < 1e-9, "{:?}", geom.position);
+    for vertex in &hull.vertices {
+        let placed = geom.position + geom.orientation * vertex - centre;
+        assert!((placed.abs() - Vector3::new(0.2, 0.1, 0.3)).norm() < 1e-9, "{placed:?}");
+    }
+    let body = &model.bodies[1];
+    assert!((body.mass - 48.0).abs() < 1e-9 && (body.com - centre).norm() < 1e-9);
+    assert!((body.inertia[(0, 0)] - 48.0 / 3.0 * (0.01 + 0.09)).abs() < 1e-9, "{}", body.inertia);
+}
+
+#[test]
+fn mesh_files_are_read() {
+    let folder = std::env::temp_dir().join(format!("delassus-mesh-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("meshes")).unwrap();
+    let corners = ["0 0 0", "1 0 0", "0 1 0", "0 0 1"];
+    let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    let points = corners.iter().map(|c| format!("v {c}"));
+    let triangles = faces.iter().map(|f| format!("f {} {} {}", f[0] + 1, f[1] + 1, f[2] + 1));
+    let obj = points.chain(triangles).collect::<Vec<_>>().join("\n");
+    let facet = |f: &[usize; 3]| {
+        let [a, b, c] = f.map(|i| corners[i]);
+        format!("facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n")
+    };
+    let stl = format!("solid t\n{}endsolid t\n", faces.iter().map(facet).collect::<String>());
+    std::fs::write(folder.join("meshes/corner.obj"), obj).unwrap();
+    std::fs::write(folder.join("meshes/tetra.stl"), stl).unwrap();
+    std::fs::write(folder.join("meshes/bad.stl"), "not a mesh").unwrap();
+    let coordinates = |i: usize| corners[i].split(' ').map(|x| x.parse::<f32>().unwrap());
+    // a binary file whose header begins as a text file does
+    let mut binary = b"solid of some program".to_vec();
+    binary.resize(80, b' ');
+    binary.extend(4u32.to_le_bytes());
+    for face in &faces {
+        let numbers = [0.0; 3].into_iter().chain(face.iter().flat_map(|&i| coordinates(i)));
+        binary.extend(numbers.flat_map(f32::to_le_bytes));
+        binary.extend([0; 2]);
+    }
+    std::fs::write(folder.join("meshes/binary.stl"), binary).unwrap();
+    // MuJoCo's own format, with a normal and a texture coordinate
+    let mut own: Vec<u8> = [4u32, 1, 1, 4].into_iter().flat_map(u32::to_le_bytes).collect();
+    own.extend((0..4).flat_map(coordinates).chain([0.0; 5]).flat_map(f32::to_le_bytes));
+    own.extend(faces.iter().flatten().flat_map(|&i| (i as u32).to_le_bytes()));
+    std::fs::write(folder.join("meshes/own.msh"), &own).unwrap();
+    own[3] = 255;
+    std::fs::write(folder.join("meshes/long.msh"), &own).unwrap();
+    std::fs::write(folder.join("meshes/short.msh"), &own[..6]).unwrap();
+    (own[3], own[16 + 68]) = (0, 4);
+    std::fs::write(folder.join("meshes/wrong.msh"), &own).unwrap();
+    let main = |mesh: &str, name: &str| {
+        let text = format!(
+            r#"<mujoco><compiler meshdir="meshes"/><asset><mesh file="{mesh}"/></asset>
+               <worldbody><body><freejoint/><geom type="mesh" mesh="{name}"/></body></worldbody></mujoco>"#
+        );
+        std::fs::write(folder.join("main.xml"), text).unwrap();
+        Model::from_mjcf_file(folder.join("main.xml"))
+    };
+    for (mesh, name) in [("corner.obj", "corner"), ("tetra.stl", "tetra"), ("binary.stl", "binary"), ("own.msh", "own")]
+    {
+        let model = main(mesh, name).unwrap();
+        assert!((model.bodies[1].mass - 1000.0 / 6.0).abs() < 1e-6, "{mesh}");
+        assert!((model.bodies[1].com - Vector3::repeat(0.25)).norm() < 1e-9, "{mesh}");
+        assert!(model.notes.is_empty(), "{:?}", model.notes);
+    }
+    for (mesh, name) in [
+        ("bad.stl", "bad"),
+        ("none.obj", "none"),
+        ("cube.dae", "cube"),
+        ("long.msh", "long"),
+        ("short.msh", "short"),
+        ("wrong.msh", "wrong"),
+    ] {
+        let message = main(mesh, name).unwrap_err().to_string();
+        assert!(message.contains("main.xml:1: <mesh>") && message.contains(mesh), "{message}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The numbers are those of MuJoCo 4.0.0: `body_mass`, `body_ipos`, `body_inertia`.
+#[test]
+fn the_mass_of_a_shell_is_on_its_surface() {
+    for faces in ["0 2 1  0 1 3  0 3 2  1 2 3", ""] {
+        let model = read(&file(&format!(
+            r#"<asset><mesh name="a" inertia="shell" vertex="0 0 0  1 0 0  0 1 0  0 0 2" face="{faces}"/></asset>
+               <worldbody><body><freejoint/><geom type="mesh" mesh="a" density="3"/></body></worldbody>"#
+        )));
+        let body = &model.bodies[1];
+        assert!((body.mass - 12.0).abs() < 1e-12, "{}", body.mass);
+        assert!((body.com - Vector3::new(0.25, 0.25, 0.583333333333333)).norm() < 1e-12, "{}", body.com);
+        let mut moments = body.inertia.symmetric_eigenvalues();
+        moments.as_mut_slice().sort_by(f64::total_cmp);
+        let wanted = Vector3::new(1.308308531965712, 3.416666666666664, 4.108358134700951);
+        assert!((moments - wanted).norm() < 1e-12, "{moments}");
+    }
+}
