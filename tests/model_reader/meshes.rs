@@ -90,7 +90,7 @@ fn mesh_files_are_read() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The numbers are those of MuJoCo 4.0.0: `body_mass`, `body_ipos`, `body_inertia`.
+/// The numbers are those of MuJoCo 4.0.0: `body_mass`, `body_ipos`, `body_inertia`, to fifteen digits; 1e-12 is rounding of sums in another order.
 #[test]
 fn the_mass_of_a_shell_is_on_its_surface() {
     for faces in ["0 2 1  0 1 3  0 3 2  1 2 3", ""] {

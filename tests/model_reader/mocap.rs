@@ -12,7 +12,8 @@ fn with(more: &str) -> delassus::Result<Model> {
     Model::from_mjcf_str(&file(&format!("<worldbody>{HELD}</worldbody>{more}")))
 }
 
-/// As MuJoCo: its pairs are those of a moving body, so what hangs from it by joints does not touch it; a post that cannot move touches all that moves.
+/// The pairs are those of MuJoCo 4.0.0 with these bodies put on each other (`mjData.contact`): what hangs from a mocap body by joints does not touch it; a post that cannot move touches
+/// all that moves.
 #[test]
 fn a_mocap_body_is_held_and_does_not_touch_what_hangs_from_it() {
     let model = with("").unwrap();

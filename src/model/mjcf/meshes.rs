@@ -132,7 +132,7 @@ impl Reader {
         })?;
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let parsed = match extension.as_str() {
-            "stl" => contained(|| read_stl(&bytes)),
+            "stl" => contained(|| read_stl(bytes)),
             "obj" => contained(|| read_obj(&bytes)),
             "msh" => read_msh(&bytes),
             _ => Err(format!("files of type \"{extension}\" are not supported; convert the mesh to STL or OBJ")),
@@ -171,8 +171,7 @@ fn inline_surface(e: &Element, numbers: &[f64]) -> Result<Surface> {
 const STL_HEADER: usize = 84;
 const STL_TRIANGLE: usize = 50;
 
-fn read_stl(bytes: &[u8]) -> std::result::Result<Surface, String> {
-    let mut bytes = bytes.to_vec();
+fn read_stl(mut bytes: Vec<u8>) -> std::result::Result<Surface, String> {
     // some programs begin the header of a binary file as a text file begins; how long it is tells
     if let Some((header, triangles)) = bytes.split_at_mut_checked(STL_HEADER)
         && let Some(count) = header.last_chunk().map(|count| u32::from_le_bytes(*count) as usize)
