@@ -12,10 +12,11 @@ use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real};
-use crate::model::{Body, Dof, Joint, JointKind, Model};
+use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
 use crate::spatial::{Force, Inertia, Motion, Quat, Vec3};
+use crate::tendon;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 /// What the dynamics stages compute, for one tile of worlds.
@@ -264,7 +265,7 @@ fn affine<R: Real>(c: &[f64; 3], length: R, rate: R) -> R {
 pub struct ActuatorForce<R> {
     /// Force before the gear, N or N·m.
     pub force: R,
-    /// Damping of its joint that comes of it, N·s/m or N·m·s/rad; none if the force does not depend on velocity.
+    /// Damping of its joint (or tendon) that comes of it, N·s/m or N·m·s/rad; none if the force does not depend on velocity.
     pub damping: Option<R>,
 }
 
@@ -279,11 +280,19 @@ pub fn actuator_force<R: Real>(
     control: R,
 ) -> ActuatorForce<R> {
     let actuator = &model.actuators[u];
-    let joint = &model.joints[actuator.joint];
     let gear = R::constant(actuator.gear[0]);
-    let scalar = joint.kind.nv() == 1;
-    let (length, rate) =
-        if scalar { (gear * q[joint.q_start], gear * v[joint.v_start]) } else { (R::zero(), R::zero()) };
+    let (length, rate, scalar) = match actuator.transmission {
+        Transmission::Joint(joint) => {
+            let joint = &model.joints[joint];
+            let scalar = joint.kind.nv() == 1;
+            if scalar { (q[joint.q_start], v[joint.v_start], true) } else { (R::zero(), R::zero(), false) }
+        }
+        Transmission::Tendon(tendon) => {
+            let tendon = &model.tendons[tendon];
+            (tendon::length(model, tendon, q), tendon::rate(model, tendon, v), true)
+        }
+    };
+    let (length, rate) = (gear * length, gear * rate);
     let (gain_scale, velocity_scale) = (p.gain_scale[u], p.velocity_gain_scale[u]);
     let rate = rate * velocity_scale;
     let (lower, upper) = (2 * u, 2 * u + 1);
@@ -311,6 +320,23 @@ pub fn actuator_force<R: Real>(
     ActuatorForce { force, damping }
 }
 
+/// Adds the force of an actuator, before its gear, to τ.
+#[inline(always)]
+pub(crate) fn add_actuator_force<R: Real>(model: &Model, actuator: &Actuator, force: R, tau: &mut [R]) {
+    match actuator.transmission {
+        Transmission::Joint(joint) => {
+            let joint = &model.joints[joint];
+            for i in 0..joint.kind.nv() {
+                let tau = &mut tau[joint.v_start + i];
+                *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
+            }
+        }
+        Transmission::Tendon(tendon) => {
+            tendon::pull(model, &model.tendons[tendon], R::constant(actuator.gear[0]) * force, tau);
+        }
+    }
+}
+
 /// Where a force is at a bound: it is not what it would be without, `free_force`.
 #[inline(always)]
 fn at_bound<R: Real>(force: R, free_force: R) -> R::Mask {
@@ -333,14 +359,10 @@ pub fn applied_force<R: Real>(
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
-        let joint = &model.joints[actuator.joint];
         let ActuatorForce { force, damping } = actuator_force(model, u, p, q, v, control[u]);
-        for i in 0..joint.kind.nv() {
-            let tau = &mut d.applied_force[joint.v_start + i];
-            *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
-        }
-        if let Some(damping) = damping {
-            d.damping[joint.v_start] += damping;
+        add_actuator_force(model, actuator, force, &mut d.applied_force);
+        if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
+            d.damping[model.joints[joint].v_start] += damping;
         }
     }
     for (j, joint) in model.joints.iter().enumerate() {
@@ -380,6 +402,16 @@ pub fn applied_force<R: Real>(
             d.applied_force[i] = (-damping).mul_add(v[i], d.applied_force[i]) + external[i];
             d.damping[i] += damping;
         }
+    }
+    for tendon in &model.tendons {
+        if tendon.stiffness == 0.0 && tendon.damping == 0.0 {
+            continue;
+        }
+        let length = tendon::length(model, tendon, q);
+        let stretch = length - between(length, [R::constant(tendon.slack[0]), R::constant(tendon.slack[1])]);
+        let spring = R::constant(-tendon.stiffness) * stretch;
+        let force = R::constant(-tendon.damping).mul_add(tendon::rate(model, tendon, v), spring);
+        tendon::pull(model, tendon, force, &mut d.applied_force);
     }
 }
 

@@ -1,6 +1,6 @@
-//! Bilateral rows: equality constraints (connect, weld, joint) that hold in every world at every step.
+//! Bilateral rows: equality constraints (connect, weld, joint, tendon) that hold in every world at every step.
 //!
-//! A connect gives three rows, a weld six, a joint equality one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
+//! A connect gives three rows, a weld six, one of joints or tendons one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
 //! ė = 0, the position problem for ė = −β e/Δt.
 
 use crate::kinematics::{Kinematics, kinematics, orientation};
@@ -12,12 +12,12 @@ use nalgebra::{UnitQuaternion, Vector3};
 /// One bilateral row.
 #[derive(Debug, Clone)]
 pub enum EqualityRow {
-    /// q₁ − q₁₀ − p(q₂ − q₂₀) with the polynomial p.
-    Joint {
-        /// First joint.
-        joint_a: usize,
-        /// Second joint, if any.
-        joint_b: Option<usize>,
+    /// L₁ − L₁₀ − p(L₂ − L₂₀) with the polynomial p, of lengths of joints or tendons.
+    Length {
+        /// First length.
+        first: Length,
+        /// Second length, if any.
+        second: Option<Length>,
         /// Coefficients of p, constant first.
         polynomial: [f64; 5],
     },
@@ -39,6 +39,41 @@ pub enum EqualityRow {
         /// World axis.
         axis: usize,
     },
+}
+
+/// L = Σ c q, the coordinate of a hinge or a slide or the length of a tendon, and what it is at rest.
+#[derive(Debug, Clone)]
+pub struct Length {
+    /// Joints and their coefficients c.
+    pub joints: Vec<(usize, f64)>,
+    /// L₀, rad or m.
+    pub rest: f64,
+}
+
+impl Length {
+    fn new(model: &Model, joints: Vec<(usize, f64)>) -> Self {
+        let rest = joints.iter().map(|&(joint, c)| c * model.joints[joint].reference).sum();
+        Self { joints, rest }
+    }
+
+    /// L − L₀.
+    #[inline(always)]
+    fn offset<R: Real>(&self, model: &Model, q: &[R]) -> R {
+        let mut sum = -R::constant(self.rest);
+        for &(joint, c) in &self.joints {
+            sum = R::constant(c).mul_add(q[model.joints[joint].q_start], sum);
+        }
+        sum
+    }
+
+    /// Adds `slope` dL/dq to a row of J.
+    #[inline(always)]
+    fn add_to<R: Real>(&self, model: &Model, slope: R, jacobian: &mut [R]) {
+        for &(joint, c) in &self.joints {
+            let dof = model.joints[joint].v_start;
+            jacobian[dof] = R::constant(c).mul_add(slope, jacobian[dof]);
+        }
+    }
 }
 
 /// The bilateral rows of a model, and what each touches.
@@ -66,7 +101,14 @@ impl EqualityPlan {
         for equality in model.equalities.iter().filter(|e| e.active) {
             match &equality.kind {
                 EqualityKind::Joint { joint_a, joint_b, polynomial } => {
-                    rows.push(EqualityRow::Joint { joint_a: *joint_a, joint_b: *joint_b, polynomial: *polynomial });
+                    let of = |joint: usize| Length::new(model, vec![(joint, 1.0)]);
+                    let (first, second) = (of(*joint_a), joint_b.map(of));
+                    rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
+                }
+                EqualityKind::Tendon { tendon_a, tendon_b, polynomial } => {
+                    let of = |tendon: usize| Length::new(model, model.tendons[tendon].joints.clone());
+                    let (first, second) = (of(*tendon_a), tendon_b.map(of));
+                    rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
                 EqualityKind::Connect { body_a, body_b, anchor } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
@@ -86,8 +128,9 @@ impl EqualityPlan {
         let heads: Vec<Vec<usize>> = rows
             .iter()
             .map(|row| match row {
-                EqualityRow::Joint { joint_a, joint_b, .. } => {
-                    std::iter::once(*joint_a).chain(*joint_b).map(|j| model.joints[j].v_start).collect()
+                EqualityRow::Length { first, second, .. } => {
+                    let lengths = std::iter::once(first).chain(second);
+                    lengths.flat_map(|of| &of.joints).map(|&(joint, _)| model.joints[joint].v_start).collect()
                 }
                 EqualityRow::Point { bodies, .. } | EqualityRow::Rotation { bodies, .. } => {
                     bodies.iter().filter_map(|&b| model.last_dof(b)).collect()
@@ -118,21 +161,20 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
     for (i, row) in plan.rows.iter().enumerate() {
         let jacobian = &mut out.jacobian[i * nv..(i + 1) * nv];
         out.error[i] = match row {
-            EqualityRow::Joint { joint_a, joint_b, polynomial } => {
-                let offset = |j: usize| q[model.joints[j].q_start] - R::constant(model.joints[j].reference);
+            EqualityRow::Length { first, second, polynomial } => {
                 let (mut value, mut slope) = (R::constant(polynomial[0]), R::zero());
-                if let Some(b) = *joint_b {
+                if let Some(second) = second {
                     // Horner: p and p'
-                    let x = offset(b);
+                    let x = second.offset(model, q);
                     value = R::zero();
                     for c in polynomial.iter().rev() {
                         slope = slope.mul_add(x, value);
                         value = value.mul_add(x, R::constant(*c));
                     }
-                    jacobian[model.joints[b].v_start] = -slope;
+                    second.add_to(model, -slope, jacobian);
                 }
-                jacobian[model.joints[*joint_a].v_start] += R::one();
-                offset(*joint_a) - value
+                first.add_to(model, R::one(), jacobian);
+                first.offset(model, q) - value
             }
             EqualityRow::Point { bodies, points, axis } => {
                 let world = [0, 1].map(|s| k.body_pose[bodies[s]].point(Vec3::constant(&points[s])));

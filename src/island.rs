@@ -78,6 +78,13 @@ fn find(parent: &mut [u32], tree: usize) -> usize {
     t as usize
 }
 
+/// Makes trees one island.
+fn unite_all(parent: &mut [u32], trees: &[usize]) {
+    for tree in trees {
+        unite(parent, trees[0], *tree);
+    }
+}
+
 /// Joins the islands of two trees. The smaller index leads, so that the order does not matter.
 fn unite(parent: &mut [u32], a: usize, b: usize) {
     let (a, b) = (find(parent, a), find(parent, b));
@@ -93,8 +100,8 @@ pub struct IslandPlan {
     pair_trees: Vec<[u32; 2]>,
     /// Whether a contact has three rows: it has friction, or worlds are one island (see [`worlds`]), shape \[pair\].
     three_rows: Vec<bool>,
-    /// Tree of every joint row.
-    joint_tree: Vec<u32>,
+    /// Trees of every joint row: one of a joint, any number of a tendon.
+    joint_trees: Vec<Vec<usize>>,
     /// Trees of every bilateral row.
     equality_trees: Vec<Vec<usize>>,
 }
@@ -113,9 +120,10 @@ impl IslandPlan {
     /// `rows`: see [`crate::limit::joint_rows`].
     pub fn new(model: &Model, rows: &[JointRow], equalities: &EqualityPlan) -> Self {
         let tree = |g: usize| model.bodies[model.geoms[g].body].tree.map_or(NO_TREE, |t| t as u32);
-        let joint_tree = |row: &JointRow| match *row {
-            JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => model.dofs[model.joints[j].v_start].tree,
-            JointRow::DryFriction(d) => model.dofs[d].tree,
+        let joint_trees = |row: &JointRow| {
+            let mut trees: Vec<usize> = row.jacobian(model).iter().map(|entry| model.dofs[entry.dof].tree).collect();
+            trees.dedup();
+            trees
         };
         let mut tree_dofs = vec![0; model.trees.len()];
         for dof in &model.dofs {
@@ -125,7 +133,7 @@ impl IslandPlan {
             tree_dofs,
             pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
             three_rows: model.pairs.iter().map(|p| p.condim > 1 || model.trees.len() == 1).collect(),
-            joint_tree: rows.iter().map(|row| joint_tree(row) as u32).collect(),
+            joint_trees: rows.iter().map(joint_trees).collect(),
             equality_trees: equalities.trees.clone(),
         }
     }
@@ -197,10 +205,11 @@ pub fn islands<R: Pack>(
                 unite(&mut out.parent, a as usize, b as usize);
             }
         }
+        for slot in (0..limit_slots).filter(has_limit) {
+            unite_all(&mut out.parent, &plan.joint_trees[out.joint_row[slot * lanes + lane] as usize]);
+        }
         for trees in &plan.equality_trees {
-            for tree in trees {
-                unite(&mut out.parent, trees[0], *tree);
-            }
+            unite_all(&mut out.parent, trees);
         }
         for slot in (0..contact_slots).filter(has_contact) {
             let pair = out.pair[slot * lanes + lane] as usize;
@@ -235,7 +244,7 @@ pub fn islands<R: Pack>(
             }
         }
         for slot in (0..limit_slots).filter(has_limit) {
-            let tree = plan.joint_tree[out.joint_row[slot * lanes + lane] as usize] as usize;
+            let tree = plan.joint_trees[out.joint_row[slot * lanes + lane] as usize][0];
             add_scalar(out, tree, lane, (limit_start + slot) * lanes + lane);
         }
         for (i, trees) in plan.equality_trees.iter().enumerate() {

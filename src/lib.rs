@@ -21,6 +21,7 @@ pub mod machine;
 pub mod spatial;
 pub mod model;
 pub mod parameters;
+mod tendon;
 pub mod kinematics;
 pub mod fluid;
 pub mod inertia;

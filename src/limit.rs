@@ -1,4 +1,4 @@
-//! Scalar rows of the joints: limits that are near, and dry friction.
+//! Scalar rows of the joints and tendons: limits that are near, and dry friction.
 //!
 //! Like contacts, the active rows of one world fill slots in a fixed order: see [`crate::slots`].
 
@@ -7,6 +7,7 @@ use crate::lane::{Pack, PackMask, Real};
 use crate::model::{JointKind, Model};
 use crate::slots::{Slots, first_lanes};
 use crate::spatial::{Vec3, vec3};
+use crate::tendon;
 
 /// A row that a joint may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +20,59 @@ pub enum JointRow {
     Ball(usize),
     /// Dry friction of a degree of freedom: |λ| ≤ friction loss · Δt, velocity v.
     DryFriction(usize),
+    /// Least length of a tendon: gap L − lower − margin, velocity L̇.
+    TendonLower(usize),
+    /// Largest length of a tendon: gap upper − margin − L, velocity −L̇.
+    TendonUpper(usize),
+    /// Dry friction of a tendon: |λ| ≤ friction loss · Δt, velocity L̇.
+    TendonFriction(usize),
 }
 
-/// Every row that the joints of `model` may have, in a fixed order: the index is the row's identity.
+/// An entry of J of a joint row.
+#[derive(Debug, Clone, Copy)]
+pub struct JointEntry {
+    /// The degree of freedom.
+    pub dof: usize,
+    /// Component of [`Limits::direction`] that its velocity counts along.
+    pub component: usize,
+    /// How much it counts: 1, or the coefficient of a tendon.
+    pub factor: f64,
+}
+
+impl JointEntry {
+    /// The entry.
+    #[inline(always)]
+    pub fn along<R: Real>(self, direction: Vec3<R>) -> R {
+        R::constant(self.factor) * [direction.x, direction.y, direction.z][self.component]
+    }
+}
+
+impl JointRow {
+    /// The most dry friction, N or N·m, if the row is that.
+    pub fn friction_loss(self, model: &Model) -> Option<f64> {
+        match self {
+            Self::DryFriction(dof) => Some(model.joints[model.dofs[dof].joint].friction_loss),
+            Self::TendonFriction(tendon) => Some(model.tendons[tendon].friction_loss),
+            _ => None,
+        }
+    }
+
+    /// Where J of the row is not zero.
+    pub fn jacobian(self, model: &Model) -> Vec<JointEntry> {
+        let entry = |dof, component, factor| JointEntry { dof, component, factor };
+        match self {
+            Self::Lower(j) | Self::Upper(j) => vec![entry(model.joints[j].v_start, 0, 1.0)],
+            Self::Ball(j) => (0..3).map(|i| entry(model.joints[j].v_start + i, i, 1.0)).collect(),
+            Self::DryFriction(dof) => vec![entry(dof, 0, 1.0)],
+            Self::TendonLower(t) | Self::TendonUpper(t) | Self::TendonFriction(t) => {
+                let joints = model.tendons[t].joints.iter();
+                joints.map(|&(joint, c)| entry(model.joints[joint].v_start, 0, c)).collect()
+            }
+        }
+    }
+}
+
+/// Every row that the joints of `model` may have, and then its tendons, in a fixed order: the index is the row's identity.
 pub fn joint_rows(model: &Model) -> Vec<JointRow> {
     let mut rows = Vec::new();
     for (j, joint) in model.joints.iter().enumerate() {
@@ -32,6 +83,14 @@ pub fn joint_rows(model: &Model) -> Vec<JointRow> {
         }
         if joint.friction_loss > 0.0 {
             rows.extend((joint.v_start..joint.v_start + joint.kind.nv()).map(JointRow::DryFriction));
+        }
+    }
+    for (t, tendon) in model.tendons.iter().enumerate() {
+        if tendon.range.is_some() {
+            rows.extend([JointRow::TendonLower(t), JointRow::TendonUpper(t)]);
+        }
+        if tendon.friction_loss > 0.0 {
+            rows.push(JointRow::TendonFriction(t));
         }
     }
     rows
@@ -107,7 +166,7 @@ impl<R: Real> Approach<R> {
     }
 }
 
-/// How the joint of `row` stands to it at q, v and the free velocity.
+/// How the joint or tendon of `row` stands to it at q, v and the free velocity.
 #[inline(always)]
 pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], free_velocity: &[R]) -> Approach<R> {
     let one = vec3(R::one(), R::zero(), R::zero());
@@ -137,6 +196,18 @@ pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], 
         JointRow::DryFriction(dof) => {
             Approach { gap: R::zero(), direction: one, closing: free_velocity[dof], speed: v[dof].abs() }
         }
+        JointRow::TendonLower(t) | JointRow::TendonUpper(t) | JointRow::TendonFriction(t) => {
+            let tendon = &model.tendons[t];
+            let [lower, upper] = tendon.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+            let (length, margin) = (tendon::length(model, tendon, q), tendon.limit_margin);
+            let (gap, direction) = match row {
+                JointRow::TendonLower(_) => (length - R::constant(lower + margin), one),
+                JointRow::TendonUpper(_) => (R::constant(upper - margin) - length, -one),
+                _ => (R::zero(), one),
+            };
+            let closing = direction.x * tendon::rate(model, tendon, free_velocity);
+            Approach { gap, direction, closing, speed: tendon::rate(model, tendon, v).abs() }
+        }
     }
 }
 
@@ -164,7 +235,7 @@ pub fn limits<R: Pack>(
     let one = vec3(R::one(), R::zero(), R::zero());
     let worlds = first_lanes(lane_count);
     for (index, row) in rows.iter().enumerate() {
-        if matches!(row, JointRow::DryFriction(_)) {
+        if row.friction_loss(model).is_some() {
             out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
             continue;
         }

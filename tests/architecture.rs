@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 31] = [
+const MODULES: [&str; 32] = [
     "error",
     "waiting",
     "lane",
@@ -12,6 +12,7 @@ const MODULES: [&str; 31] = [
     "spatial",
     "model",
     "parameters",
+    "tendon",
     "kinematics",
     "fluid",
     "inertia",

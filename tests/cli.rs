@@ -413,13 +413,13 @@ fn notes_say_whether_the_motion_differs() {
         r#"<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
              <body pos="0 0 0.013"><joint name="j" type="slide" axis="0 0 1" range="0.2 1" damping="1"/>
                <geom name="ball" size="0.1" solref="0.1 1"/></body></worldbody>
-           <tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon></mujoco>"#,
+           <tendon><spatial stiffness="1"/></tendon></mujoco>"#,
     );
     assert!(refused(&format!("rollout {model}"), 1).contains("tendons with stiffness"));
     let rollout = format!("rollout {model} --lenient --worlds 1 --steps 1");
     let out = good(&rollout);
     for part in [
-        "the motion differs: ignored: notes.xml:4: <fixed>: tendons with stiffness",
+        "the motion differs: ignored: notes.xml:4: <spatial>: spatial tendons with stiffness",
         "note: at rest, geom \"floor\" and geom \"ball\" overlap by 0.087 m",
         "note: at rest, joint \"j\" is 0.200 m beyond its limit",
         "1 harmless note on the model file (-v shows it)",

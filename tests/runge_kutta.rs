@@ -4,7 +4,7 @@
 #[path = "common/scenes.rs"]
 mod scenes;
 
-use delassus::model::{Actuator, Joint, JointKind};
+use delassus::model::{Actuator, Joint, JointKind, Transmission};
 use delassus::worlds::{Noise, Start};
 use delassus::{Integrator, Mask, Model, Precision, Settings, WorldStatus, Worlds};
 use nalgebra::{Matrix3, Vector3};
@@ -74,7 +74,7 @@ fn a_stiff_servo_settles() {
     let joint = b.add_joint(Joint::new(body, JointKind::Hinge));
     b.add_actuator(Actuator {
         name: String::new(),
-        joint,
+        transmission: Transmission::Joint(joint),
         gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         control_range: None,
         force_range: None,

@@ -58,6 +58,8 @@ fn quantity((kind, kind_of_frame, index, local, other): &Part) -> PyResult<Quant
         ("central_contact", Quantity::CentralContact(i)),
         ("actuator_force", Quantity::ActuatorForce),
         ("joint_actuator_force", Quantity::JointActuatorForce),
+        ("tendon_length", Quantity::TendonLength),
+        ("tendon_velocity", Quantity::TendonVelocity),
         ("limit_force", Quantity::LimitForce),
         ("sensor", Quantity::Sensor(i)),
     ];

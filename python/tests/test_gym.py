@@ -77,8 +77,8 @@ def test_observations_rewards_and_terminations_are_gymnasiums(name):
             if old and name in ("Ant", "Humanoid", "InvertedDoublePendulum", "Reacher", "Pusher"):
                 continue
             np.testing.assert_allclose(value[1], info[key], rtol=2e-5, atol=1e-6, err_msg=key)
-        # all but parts of the reward, which are above, and tendons, which are not read
-        names = {key for key in info if not key.startswith(("reward", "tendon")) and "penalty" not in key}
+        # all but parts of the reward, which are above
+        names = {key for key in info if not key.startswith("reward") and "penalty" not in key}
         told = task.info(now) | task.step_info(now)
         assert set(told) == names, "the infos are gymnasium's"
         # those velocities are of poses that are a substep older: here what the reward makes of them, and y, are held against the state

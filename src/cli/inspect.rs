@@ -7,7 +7,7 @@ use super::table::{list, short, table};
 use super::{rollout, say, say_json};
 use clap::Args;
 use delassus::Model;
-use delassus::model::{Actuator, Geom, Joint, JointKind, Note, PairFriction, Shape};
+use delassus::model::{Actuator, Geom, Joint, JointKind, Note, PairFriction, Shape, Transmission};
 use delassus::query::{StateQuery, state_query};
 use delassus::worlds::pose_notes;
 use serde::{Deserialize, Serialize};
@@ -154,14 +154,31 @@ fn tables(model: &Model) -> Outcome {
         }
     })?;
     section(
+        "tendons",
+        ["#", "name", "length", "limits", "stiffness", "damping", "friction"],
+        &model.tendons,
+        |i, t| {
+            let term = |&(j, c): &(usize, f64)| format!("{} {}", short(c), named(&model.joints[j].name, j));
+            [
+                i.to_string(),
+                t.name.clone(),
+                t.joints.iter().map(term).collect::<Vec<_>>().join(" + "),
+                t.range.map(|r| list(&r)).unwrap_or_default(),
+                short(t.stiffness),
+                short(t.damping),
+                short(t.friction_loss),
+            ]
+        },
+    )?;
+    section(
         "actuators",
-        ["#", "name", "joint", "gear", "control", "force", "gain", "bias"],
+        ["#", "name", "acts on", "gear", "control", "force", "gain", "bias"],
         &model.actuators,
         |i, a| {
             [
                 i.to_string(),
                 a.name.clone(),
-                joint(model, a),
+                acts_on(model, a),
                 list(gear(model, a)),
                 a.control_range.map(|r| list(&r)).unwrap_or_default(),
                 a.force_range.map(|r| list(&r)).unwrap_or_default(),
@@ -204,16 +221,24 @@ fn body(model: &Model, index: usize) -> String {
 }
 
 /// The name of an actuator's joint, or its index if it has none.
-fn joint(model: &Model, a: &Actuator) -> String {
-    match model.joints[a.joint].name.as_str() {
-        "" => a.joint.to_string(),
-        name => name.into(),
+fn acts_on(model: &Model, a: &Actuator) -> String {
+    match a.transmission {
+        Transmission::Joint(j) => named(&model.joints[j].name, j),
+        Transmission::Tendon(t) => format!("tendon {}", named(&model.tendons[t].name, t)),
     }
+}
+
+fn named(name: &str, index: usize) -> String {
+    if name.is_empty() { index.to_string() } else { name.into() }
 }
 
 /// The entries of the gear that count.
 fn gear<'a>(model: &Model, a: &'a Actuator) -> &'a [f64] {
-    &a.gear[..model.joints[a.joint].kind.nv()]
+    let count = match a.transmission {
+        Transmission::Joint(joint) => model.joints[joint].kind.nv(),
+        Transmission::Tendon(_) => 1,
+    };
+    &a.gear[..count]
 }
 
 fn kind(joint: &Joint) -> &'static str {
@@ -296,9 +321,19 @@ fn object(model: &Model) -> Outcome<Value> {
             "margin": g.margin, "restitution": g.restitution,
         })
     });
-    let actuators = model.actuators.iter().map(|a| {
+    let tendons = model.tendons.iter().map(|t| {
         json!({
-            "name": a.name, "joint": a.joint, "gear": gear(model, a), "control_range": a.control_range,
+            "name": t.name, "joints": t.joints, "range": t.range, "margin": t.limit_margin, "stiffness": t.stiffness,
+            "slack": t.slack, "damping": t.damping, "friction_loss": t.friction_loss,
+        })
+    });
+    let actuators = model.actuators.iter().map(|a| {
+        let (joint, tendon) = match a.transmission {
+            Transmission::Joint(joint) => (Some(joint), None),
+            Transmission::Tendon(tendon) => (None, Some(tendon)),
+        };
+        json!({
+            "name": a.name, "joint": joint, "tendon": tendon, "gear": gear(model, a), "control_range": a.control_range,
             "force_range": a.force_range, "gain": a.gain, "bias": a.bias,
         })
     });
@@ -322,7 +357,7 @@ fn object(model: &Model) -> Outcome<Value> {
         "integrator": name_of(INTEGRATORS, &model.integrator), "gravity": model.gravity.as_slice(),
         "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "moving_mass": model.moving_mass(), "q0": model.q0,
         "bodies": bodies.collect::<Vec<_>>(), "joints": joints.collect::<Vec<_>>(), "geoms": geoms.collect::<Vec<_>>(),
-        "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
+        "tendons": tendons.collect::<Vec<_>>(), "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
         "keyframes": keyframes.collect::<Vec<_>>(), "notes": notes,
         "fingerprint": format!("{:016x}", model.fingerprint()),
     }))

@@ -1,8 +1,8 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, Geom, Integrator, Joint, JointKind, Keyframe,
-    Medium, Model, Note, Sensor, Shape, Site, Softness, Tree, check, pairs,
+    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, Integrator, Joint, JointKind,
+    Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission, Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -117,6 +117,7 @@ impl ModelBuilder {
                 trees: Vec::new(),
                 geoms: Vec::new(),
                 sites: Vec::new(),
+                tendons: Vec::new(),
                 actuators: Vec::new(),
                 equalities: Vec::new(),
                 pairs: Vec::new(),
@@ -202,6 +203,11 @@ impl ModelBuilder {
         self.model.sites.push(site);
         self.model.sites.len() - 1
     }
+    /// Adds a fixed tendon and returns its index.
+    pub fn add_tendon(&mut self, tendon: Tendon) -> usize {
+        self.model.tendons.push(tendon);
+        self.model.tendons.len() - 1
+    }
     /// Adds an actuator and returns its index.
     pub fn add_actuator(&mut self, actuator: Actuator) -> usize {
         self.model.actuators.push(actuator);
@@ -258,7 +264,7 @@ impl ModelBuilder {
         Ok(self.model)
     }
 
-    /// Puts the joints in the order of their bodies (stable) and keeps the actuators and equalities pointing at them.
+    /// Puts the joints in the order of their bodies (stable) and keeps actuators, tendons and equalities pointing at them.
     fn sort_joints(&mut self) -> Result<()> {
         let m = &mut self.model;
         let mut order: Vec<usize> = (0..m.joints.len()).collect();
@@ -269,12 +275,21 @@ impl ModelBuilder {
         }
         m.joints = order.iter().map(|&j| m.joints[j].clone()).collect();
         for actuator in &mut m.actuators {
-            actuator.joint = *place.get(actuator.joint).ok_or_else(|| {
-                Error::model(format!("actuator \"{}\"", actuator.name), "acts on a joint that does not exist")
-            })?;
+            if let Transmission::Joint(joint) = &mut actuator.transmission {
+                *joint = *place.get(*joint).ok_or_else(|| {
+                    Error::model(format!("actuator \"{}\"", actuator.name), "acts on a joint that does not exist")
+                })?;
+            }
+        }
+        for tendon in &mut m.tendons {
+            for (joint, _) in &mut tendon.joints {
+                *joint = *place.get(*joint).ok_or_else(|| {
+                    Error::model(format!("tendon \"{}\"", tendon.name), "has a joint that does not exist")
+                })?;
+            }
         }
         for equality in &mut m.equalities {
-            if let super::EqualityKind::Joint { joint_a, joint_b, .. } = &mut equality.kind {
+            if let EqualityKind::Joint { joint_a, joint_b, .. } = &mut equality.kind {
                 for joint in [Some(joint_a), joint_b.as_mut()].into_iter().flatten() {
                     *joint = *place.get(*joint).ok_or_else(|| {
                         Error::model(format!("equality \"{}\"", equality.name), "couples a joint that does not exist")

@@ -1,7 +1,7 @@
 //! Everything that must hold for a model before it can be simulated.
 
 use super::rest::is_massive;
-use super::{EqualityKind, Joint, JointKind, Model, PairFriction, Shape};
+use super::{EqualityKind, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission};
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -129,17 +129,28 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(!matches!(s.shape, Shape::Plane | Shape::Hull(_)), &el, "its volume cannot be a plane or a hull")?;
         check(s.shape.is_sized(), &el, "every size must be positive and finite")?;
     }
+    for (i, t) in m.tendons.iter().enumerate() {
+        tendon(m, t, &|| label("tendon", i, &t.name))?;
+    }
     for (i, a) in m.actuators.iter().enumerate() {
         let el = || label("actuator", i, &a.name);
-        check(a.joint < m.joints.len(), &el, "acts on a joint that does not exist")?;
+        let scalar = match a.transmission {
+            Transmission::Joint(joint) => {
+                check(joint < m.joints.len(), &el, "acts on a joint that does not exist")?;
+                is_scalar(m, joint)
+            }
+            Transmission::Tendon(tendon) => {
+                check(tendon < m.tendons.len(), &el, "acts on a tendon that does not exist")?;
+                true
+            }
+        };
         let numbers = a.gear.iter().chain(&a.gain).chain(&a.bias);
         check(numbers.into_iter().all(|x| x.is_finite()), &el, "gear, gain and bias must be finite")?;
-        let scalar = matches!(m.joints[a.joint].kind, JointKind::Hinge | JointKind::Slide);
         let stateless = a.gain[1..].iter().chain(&a.bias[1..]).all(|x| *x == 0.0);
         check(
             scalar || stateless,
             &el,
-            "gain and bias that depend on length or velocity need a hinge or a slide joint",
+            "gain and bias that depend on length or velocity need a hinge, a slide or a tendon",
         )?;
         check(
             range_ok(a.control_range) && range_ok(a.force_range),
@@ -157,8 +168,13 @@ pub(super) fn parts(m: &Model) -> Result<()> {
                 finite(anchor) && relative.is_none_or(|(p, r)| finite(p) && is_turn(r))
             }
             EqualityKind::Joint { joint_a, joint_b, polynomial } => {
-                let scalar = |j: usize| m.joints.get(j).is_some_and(|j| j.kind.nq() == 1);
+                let scalar = |j: usize| is_scalar(m, j);
                 check(scalar(*joint_a) && joint_b.is_none_or(scalar), &el, "couples hinge and slide joints only")?;
+                polynomial.iter().all(|x| x.is_finite())
+            }
+            EqualityKind::Tendon { tendon_a, tendon_b, polynomial } => {
+                let exists = |t: usize| t < m.tendons.len();
+                check(exists(*tendon_a) && tendon_b.is_none_or(exists), &el, "couples a tendon that does not exist")?;
                 polynomial.iter().all(|x| x.is_finite())
             }
         };
@@ -166,6 +182,30 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(e.softness.is_finite(), &el, "solref and solimp must be finite")?;
     }
     Ok(())
+}
+
+/// Whether there is such a joint, and it is a hinge or a slide.
+fn is_scalar(m: &Model, joint: usize) -> bool {
+    m.joints.get(joint).is_some_and(|j| j.kind.nv() == 1)
+}
+
+fn tendon(m: &Model, t: &Tendon, el: &dyn Fn() -> String) -> Result<()> {
+    let check = |ok: bool, message: &str| if ok { Ok(()) } else { Err(Error::model(el(), message)) };
+    let scalar = t.joints.iter().all(|&(joint, c)| is_scalar(m, joint) && c.is_finite());
+    check(scalar && !t.joints.is_empty(), "needs hinges or slides, with finite coefficients")?;
+    let twice =
+        t.joints.iter().enumerate().any(|(i, (joint, _))| t.joints[..i].iter().any(|(other, _)| other == joint));
+    check(!twice, "has a joint twice; add the coefficients up")?;
+    check(range_ok(t.range) && range_ok(Some(t.slack)), "a range must be two numbers, the lower first")?;
+    let numbers = [t.stiffness, t.damping, t.friction_loss, t.limit_margin];
+    check(
+        numbers.iter().all(|x| *x >= 0.0 && x.is_finite()),
+        "stiffness, damping, friction loss and margin must be finite and not negative",
+    )?;
+    let has_rows = t.range.is_some() || t.friction_loss > 0.0;
+    let pulls = t.joints.iter().any(|(_, c)| *c != 0.0);
+    check(pulls || !has_rows, "limits and dry friction need a coefficient that is not zero")?;
+    check(t.limit_softness.is_finite() && t.friction_softness.is_finite(), "solref and solimp must be finite")
 }
 
 fn joint(m: &Model, j: &Joint, joint_counts: &[usize], el: &dyn Fn() -> String) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::{
     CollisionPair, ContactSoftness, EqualityKind, Integrator, JointKind, Model, PairFriction, Shape, Softness,
+    Transmission,
 };
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -12,7 +13,7 @@ pub enum ModelPart {
     Options,
     /// Bodies: parents, poses, masses, inertias.
     Bodies,
-    /// Joints, and the rest position.
+    /// Joints and tendons, and the rest position.
     Joints,
     /// Geoms and the pairs of them that may touch.
     Geoms,
@@ -185,6 +186,18 @@ impl Model {
                     hash.softness(&j.friction_softness);
                 }
                 hash.list(&self.q0);
+                for t in &self.tendons {
+                    hash.index(t.joints.len());
+                    for (joint, c) in &t.joints {
+                        hash.index(*joint);
+                        hash.number(*c);
+                    }
+                    hash.optional(t.range.as_ref().map(|r| &r[..]));
+                    hash.numbers([&t.limit_margin, &t.stiffness, &t.damping, &t.friction_loss]);
+                    hash.numbers(&t.slack);
+                    hash.softness(&t.limit_softness);
+                    hash.softness(&t.friction_softness);
+                }
             }
             ModelPart::Geoms => {
                 for g in &self.geoms {
@@ -197,7 +210,10 @@ impl Model {
                 self.pairs.iter().for_each(|pair| hash.pair(pair));
             }
             ModelPart::Actuators => self.actuators.iter().for_each(|a| {
-                hash.index(a.joint);
+                match a.transmission {
+                    Transmission::Joint(joint) => hash.index(joint),
+                    Transmission::Tendon(tendon) => hash.word(u64::MAX - tendon as u64),
+                }
                 hash.numbers(&a.gear);
                 hash.optional(a.control_range.as_ref().map(|r| &r[..]));
                 hash.optional(a.force_range.as_ref().map(|r| &r[..]));
@@ -222,6 +238,10 @@ impl Model {
                         }
                         EqualityKind::Joint { joint_a, joint_b, polynomial } => {
                             hash.indices(&[2, *joint_a, joint_b.map_or(0, |j| j + 1)]);
+                            hash.numbers(polynomial);
+                        }
+                        EqualityKind::Tendon { tendon_a, tendon_b, polynomial } => {
+                            hash.indices(&[3, *tendon_a, tendon_b.map_or(0, |t| t + 1)]);
                             hash.numbers(polynomial);
                         }
                     }

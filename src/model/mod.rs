@@ -16,6 +16,7 @@ mod pairs;
 mod rest;
 mod sensor;
 mod softness;
+mod tendon;
 
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
@@ -23,6 +24,7 @@ pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
 pub use softness::{ContactSoftness, Softness};
+pub use tendon::Tendon;
 
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 use std::ops::Range;
@@ -55,9 +57,11 @@ pub struct Model {
     pub geoms: Vec<Geom>,
     /// Named points.
     pub sites: Vec<Site>,
+    /// Fixed tendons.
+    pub tendons: Vec<Tendon>,
     /// Actuators, shape nu.
     pub actuators: Vec<Actuator>,
-    /// Equality constraints (connect, weld, joint).
+    /// Equality constraints (connect, weld, joint, tendon).
     pub equalities: Vec<Equality>,
     /// Geom pairs that are tested for contact, in a fixed order.
     pub pairs: Vec<CollisionPair>,
@@ -408,9 +412,9 @@ pub struct Site {
 pub struct Actuator {
     /// Name; empty if it has none.
     pub name: String,
-    /// The joint that it acts on.
-    pub joint: usize,
-    /// Gear; the first entry for hinge and slide, three for a ball, six for a free joint.
+    /// What it acts on.
+    pub transmission: Transmission,
+    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint.
     pub gear: [f64; 6],
     /// Bounds of the control, if bounded.
     pub control_range: Option<[f64; 2]>,
@@ -420,6 +424,15 @@ pub struct Actuator {
     pub gain: [f64; 3],
     /// Coefficients b of the bias.
     pub bias: [f64; 3],
+}
+
+/// What an actuator acts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transmission {
+    /// A joint.
+    Joint(usize),
+    /// A fixed tendon: its force acts on each of its joints, times that one's coefficient.
+    Tendon(usize),
 }
 
 /// A constraint that holds with equality.
@@ -464,6 +477,15 @@ pub enum EqualityKind {
         joint_a: usize,
         /// Second joint, if any.
         joint_b: Option<usize>,
+        /// Coefficients, constant first.
+        polynomial: [f64; 5],
+    },
+    /// The same of the lengths of fixed tendons: L₁ − L₁₀ is a polynomial of L₂ − L₂₀, with the lengths at rest L₁₀, L₂₀.
+    Tendon {
+        /// First tendon.
+        tendon_a: usize,
+        /// Second tendon, if any.
+        tendon_b: Option<usize>,
         /// Coefficients, constant first.
         polynomial: [f64; 5],
     },

@@ -3,13 +3,24 @@
 use super::{Joint, JointKind, Model};
 use nalgebra::{DMatrix, DVector, Matrix3xX, UnitQuaternion, Vector3};
 
-/// Inertia that a force on a hinge or a slide feels at rest while everything else of its tree gives way, 1/(M⁻¹)_ii, kg·m² or kg; 0 where nothing has mass.
-pub(super) fn rest_inertia(model: &Model, joint: usize) -> f64 {
-    let (first, mass) = rest_mass(model, root(model, model.joints[joint].body));
-    let own = model.joints[joint].v_start - first;
-    let mut unit = DVector::zeros(mass.nrows());
-    unit[own] = 1.0;
-    mass.cholesky().map_or(0.0, |factor| 1.0 / factor.solve(&unit)[own])
+/// Inertia that a force along a sum of coordinates of hinges and slides, with coefficients c, feels at rest while everything else of their trees gives way, 1/(c M⁻¹ cᵀ), kg·m² or
+/// kg; 0 where nothing has mass.
+pub(super) fn rest_inertia(model: &Model, joints: &[(usize, f64)]) -> f64 {
+    let root_of = |joint: usize| root(model, model.joints[joint].body);
+    let mut roots: Vec<usize> = joints.iter().map(|&(joint, _)| root_of(joint)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let mut mobility = 0.0;
+    for tree in roots {
+        let (first, mass) = rest_mass(model, tree);
+        let mut along = DVector::zeros(mass.nrows());
+        for &(joint, c) in joints.iter().filter(|&&(joint, _)| root_of(joint) == tree) {
+            along[model.joints[joint].v_start - first] = c;
+        }
+        let Some(factor) = mass.cholesky() else { return 0.0 };
+        mobility += along.dot(&factor.solve(&along));
+    }
+    if mobility > 0.0 { 1.0 / mobility } else { 0.0 }
 }
 
 /// Whether every motion of the tree of a body with a joint has inertia, at rest: M has an inverse.

@@ -54,9 +54,13 @@ pub enum Reading {
     BallOrientation(usize),
     /// Angular velocity of a ball joint, rad/s, axes of its body.
     BallVelocity(usize),
-    /// Gear times position of the joint of an actuator (hinge or slide).
+    /// Length of a fixed tendon, of one joint rad or m.
+    TendonPosition(usize),
+    /// How fast it grows, of one joint rad/s or m/s.
+    TendonVelocity(usize),
+    /// Gear times position of the joint (hinge or slide) or length of the tendon of an actuator.
     ActuatorPosition(usize),
-    /// Gear times velocity of the joint of an actuator (hinge or slide).
+    /// Gear times its velocity.
     ActuatorVelocity(usize),
     /// Force of an actuator before its gear, N or N·m.
     ActuatorForce(usize),
@@ -90,6 +94,8 @@ impl Reading {
         match self {
             Self::JointPosition(_)
             | Self::JointVelocity(_)
+            | Self::TendonPosition(_)
+            | Self::TendonVelocity(_)
             | Self::ActuatorPosition(_)
             | Self::ActuatorVelocity(_)
             | Self::ActuatorForce(_)

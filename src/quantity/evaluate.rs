@@ -8,6 +8,7 @@ use super::{Axes, Quantity, sensors};
 use crate::kinematics::triple;
 use crate::lane::Real;
 use crate::spatial::{Mat3, Pose, Vec3};
+use crate::tendon;
 
 /// Appends a quantity that state, parameters and control tell, see [`Quantity::is_of_state`].
 #[inline(always)]
@@ -65,6 +66,16 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
         }
         Quantity::ActuatorForce | Quantity::JointActuatorForce => {
             actuator_forces(quantity == Quantity::JointActuatorForce, now, e);
+        }
+        Quantity::TendonLength => {
+            for tendon in &now.model.tendons {
+                e.row.push(tendon::length(now.model, tendon, now.q));
+            }
+        }
+        Quantity::TendonVelocity => {
+            for tendon in &now.model.tendons {
+                e.row.push(tendon::rate(now.model, tendon, now.v));
+            }
         }
         Quantity::Sensor(i) => sensors::read(i, now, e),
         // of contacts, impulses or the past, which no state tells

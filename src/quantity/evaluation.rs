@@ -1,6 +1,6 @@
 //! What is needed to evaluate quantities, and what several of them ask for.
 
-use crate::dynamics::{actuator_force, clamp, free_body_velocity};
+use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, orientation, triple};
 use crate::lane::Real;
 use crate::model::{Frame, Model};
@@ -210,11 +210,7 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
             e.row[start + u] = force;
             continue;
         }
-        let joint = &model.joints[model.actuators[u].joint];
-        for i in 0..joint.kind.nv() {
-            let tau = &mut e.row[start + joint.v_start + i];
-            *tau = R::constant(model.actuators[u].gear[i]).mul_add(force, *tau);
-        }
+        add_actuator_force(model, &model.actuators[u], force, &mut e.row[start..]);
     }
     if joints {
         for joint in &model.joints {

@@ -60,7 +60,11 @@ pub enum Quantity {
     ActuatorForce,
     /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, N or N·m, shape \[nv\].
     JointActuatorForce,
-    /// Force of limits (of hinges and slides) and of dry friction on every degree of freedom in the last substep, N or N·m, shape \[nv\].
+    /// Length of every fixed tendon, of one joint rad or m, shape \[tendon\].
+    TendonLength,
+    /// How fast they grow, of one joint rad/s or m/s, shape \[tendon\].
+    TendonVelocity,
+    /// Force of limits (of hinges, slides and tendons) and of dry friction on every degree of freedom in the last substep, N or N·m, shape \[nv\].
     LimitForce,
     /// What a sensor of the model reads, see [`crate::model::Reading`].
     Sensor(usize),
@@ -73,6 +77,7 @@ impl Quantity {
             Self::Positions => model.nq(),
             Self::Velocities | Self::JointActuatorForce | Self::LimitForce => model.nv(),
             Self::ActuatorForce => model.nu(),
+            Self::TendonLength | Self::TendonVelocity => model.tendons.len(),
             Self::Sensor(i) => model.sensors.get(i).and_then(|s| s.reading).map_or(0, Reading::len),
             Self::Orientation(_) => 4,
             Self::CentralInertia(_) => 10,

@@ -5,8 +5,9 @@ use super::{Axes, Quantity};
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Real;
-use crate::model::{Frame, FrameReading, Reading, Sensor};
+use crate::model::{Frame, FrameReading, Reading, Sensor, Transmission};
 use crate::spatial::{Mat3, Quat, Vec3};
+use crate::tendon;
 
 /// The quantity that a sensor reads under another name, if it does.
 pub(super) fn quantity(reading: Reading) -> Option<Quantity> {
@@ -31,15 +32,25 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
     match reading {
         Reading::JointPosition(j) => e.row.push(now.q[model.joints[j].q_start]),
         Reading::JointVelocity(j) => e.row.push(now.v[model.joints[j].v_start]),
+        Reading::TendonPosition(t) => e.row.push(tendon::length(model, &model.tendons[t], now.q)),
+        Reading::TendonVelocity(t) => e.row.push(tendon::rate(model, &model.tendons[t], now.v)),
         Reading::BallOrientation(j) => push_quat(&mut e.row, quaternion(now.q, model.joints[j].q_start)),
         Reading::BallVelocity(j) => push(&mut e.row, triple(now.v, model.joints[j].v_start)),
         Reading::ActuatorPosition(u) => {
             let actuator = &model.actuators[u];
-            e.row.push(R::constant(actuator.gear[0]) * now.q[model.joints[actuator.joint].q_start]);
+            let length = match actuator.transmission {
+                Transmission::Joint(joint) => now.q[model.joints[joint].q_start],
+                Transmission::Tendon(tendon) => tendon::length(model, &model.tendons[tendon], now.q),
+            };
+            e.row.push(R::constant(actuator.gear[0]) * length);
         }
         Reading::ActuatorVelocity(u) => {
             let actuator = &model.actuators[u];
-            e.row.push(R::constant(actuator.gear[0]) * now.v[model.joints[actuator.joint].v_start]);
+            let rate = match actuator.transmission {
+                Transmission::Joint(joint) => now.v[model.joints[joint].v_start],
+                Transmission::Tendon(tendon) => tendon::rate(model, &model.tendons[tendon], now.v),
+            };
+            e.row.push(R::constant(actuator.gear[0]) * rate);
         }
         Reading::ActuatorForce(_) | Reading::JointActuatorForce(_) => {
             // one of all

@@ -9,7 +9,7 @@ use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Program, Real, record};
-use crate::limit::{JointRow, approach};
+use crate::limit::approach;
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::formulas::{
@@ -20,7 +20,7 @@ use crate::solver::{FrictionLaw, LAW_BOX, LAW_CONE};
 use crate::spatial::{Mat3, Motion, Pose, Vec3, tangent_frame, vec3};
 use crate::step::{
     Approach, Memory, Pace, Plan, Posed, Scratch, Tile, drift, equality_target, free_motion, position_bias, solve_rows,
-    span, targets,
+    targets,
 };
 
 /// The recorded formulas of a model.
@@ -155,14 +155,14 @@ fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response
     let (model, dt) = (&*plan.model, R::constant(plan.dt));
     for row in &plan.joint_rows {
         let near = approach(model, *row, q, v, moving(layout, response));
-        let acts = match row {
-            JointRow::DryFriction(_) => R::one(),
-            _ => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
+        let acts = match row.friction_loss(model) {
+            Some(_) => R::one(),
+            None => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
         };
-        let (start, count) = span(model, *row);
         let mut y = vec![R::zero(); layout.nv];
-        let direction = [near.direction.x, near.direction.y, near.direction.z];
-        y[start..start + count].copy_from_slice(&direction[..count]);
+        for entry in row.jacobian(model) {
+            y[entry.dof] = entry.along(near.direction);
+        }
         scalar_row(plan, layout, response, acts, targets(&plan.settings, dt, near.gap), y, out);
     }
 }

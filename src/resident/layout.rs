@@ -1,7 +1,6 @@
 //! What lies where on the device: every array is `[component][world]` in f32, and all that one stage writes for others shares a buffer.
 
 use crate::contact::{Bound, Kind, LARGER, Shapes};
-use crate::limit::JointRow;
 use crate::model::{Integrator, PairFriction, Shape};
 use crate::solver::{Algorithm, FrictionLaw, PATCH_LEN, PATCH_ROWS};
 use crate::step::{Plan, keeps_momentum};
@@ -226,13 +225,10 @@ impl Layout {
         let pairs = pairs.collect();
         let mut bounds = Vec::new();
         for row in &plan.joint_rows {
-            bounds.extend(match row {
-                JointRow::DryFriction(dof) => {
-                    // |λ| ≤ τ_max Δt
-                    let bound = (model.joints[model.dofs[*dof].joint].friction_loss * plan.dt) as f32;
-                    [-bound, bound]
-                }
-                _ => [0.0, f32::INFINITY],
+            // |λ| ≤ τ_max Δt
+            bounds.extend(match row.friction_loss(model) {
+                Some(most) => [-(most * plan.dt) as f32, (most * plan.dt) as f32],
+                None => [0.0, f32::INFINITY],
             });
         }
         bounds.extend(plan.equalities.rows.iter().flat_map(|_| [f32::NEG_INFINITY, f32::INFINITY]));

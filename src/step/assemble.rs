@@ -10,7 +10,6 @@ use super::supports::Bits;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::contact::PATCH_ROWS;
 use crate::lane::{EVERY_LANE, MOST_LANES, Pack, PackMask, Scalar};
-use crate::limit::JointRow;
 use crate::solver::{Batch, Group, STRIP};
 
 /// Writes the blocks of a tile into the batch: W, both biases, friction, bounds and the first guess.
@@ -395,13 +394,10 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
         let (mut lower, mut upper, mut guess) = (R::zero(), R::zero(), R::zero());
         for part in limits.slots.parts_of(slot) {
             let lanes = R::Mask::from_bits(part.lanes);
-            let bounds = match plan.joint_rows[part.origin as usize] {
-                JointRow::DryFriction(dof) => {
-                    // |λ| ≤ τ_max Δt
-                    let bound = plan.model.joints[plan.model.dofs[dof].joint].friction_loss * plan.dt;
-                    [-bound, bound]
-                }
-                _ => [0.0, f64::INFINITY],
+            // |λ| ≤ τ_max Δt
+            let bounds = match plan.joint_rows[part.origin as usize].friction_loss(&plan.model) {
+                Some(most) => [-most * plan.dt, most * plan.dt],
+                None => [0.0, f64::INFINITY],
             };
             lower = R::select(lanes, R::constant(bounds[0]), lower);
             upper = R::select(lanes, R::constant(bounds[1]), upper);

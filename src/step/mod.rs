@@ -42,8 +42,6 @@ pub use records::{BlockRecord, ContactRecord, PatchRecord};
 pub(crate) use rows::{solve_rows, vertex_rate};
 pub use settings::{Backend, Constraints, Impacts, Precision, Settings};
 #[cfg(feature = "gpu")]
-pub(crate) use supports::span;
-#[cfg(feature = "gpu")]
 pub(crate) use targets::{Approach, Pace, equality_target, targets};
 pub use worker::Worker;
 

@@ -6,7 +6,7 @@
 use super::places::slot_rows;
 use super::plan::Plan;
 use super::posed::{Posed, Rows};
-use super::supports::{Bits, RowPlan, add_bits, span};
+use super::supports::{Bits, RowPlan, add_bits};
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
 use crate::island::{Islands, Part, islands, worlds};
@@ -36,7 +36,7 @@ pub fn find_islands<R: Pack>(
 /// The rows of J for all contacts, joint rows and equalities of a tile, u = J v before and without impulses, and Y.
 #[inline(always)]
 pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: &mut Posed<R>) {
-    let (model, joint_rows) = (&*plan.model, &plan.joint_rows);
+    let model = &*plan.model;
     let Posed { response, contacts, limits, equalities, rows, .. } = posed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&response.mean_velocity);
     let (plan, response) = (&plan.rows, &*response);
@@ -121,10 +121,9 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     for part in &limits.slots.parts {
         let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes));
         let (row, direction) = (2 * contact_slots + limit_start + slot, limits.direction[slot]);
-        let (start, count) = span(model, joint_rows[part.origin as usize]);
-        for (i, x) in [direction.x, direction.y, direction.z].into_iter().enumerate().take(count) {
-            let y = &mut rows.y[row * nv + start + i];
-            *y = R::select(lanes, x, *y);
+        for entry in &plan.joint_jacobian[part.origin as usize] {
+            let y = &mut rows.y[row * nv + entry.dof];
+            *y = R::select(lanes, entry.along(direction), *y);
         }
     }
     for i in 0..equality_slots {

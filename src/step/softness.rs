@@ -146,13 +146,19 @@ impl SoftPlan {
             Yield::new(&pair.softness, a + b, dt)
         });
         let joint = joint_rows.iter().map(|row| {
-            let (dof, limit) = match *row {
-                JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => (model.joints[j].v_start, true),
-                JointRow::DryFriction(dof) => (dof, false),
+            let (softness, mobility) = match *row {
+                JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => {
+                    (&model.joints[j].limit_softness, mobility.dof[model.joints[j].v_start])
+                }
+                JointRow::DryFriction(dof) => {
+                    (&model.joints[model.dofs[dof].joint].friction_softness, mobility.dof[dof])
+                }
+                JointRow::TendonLower(t) | JointRow::TendonUpper(t) => {
+                    (&model.tendons[t].limit_softness, mobility.tendon[t])
+                }
+                JointRow::TendonFriction(t) => (&model.tendons[t].friction_softness, mobility.tendon[t]),
             };
-            let of = &model.joints[model.dofs[dof].joint];
-            let softness = if limit { &of.limit_softness } else { &of.friction_softness };
-            Yield::new(softness, mobility.dof[dof], dt)
+            Yield::new(softness, mobility, dt)
         });
         let (mut equality, mut together) = (Vec::new(), Vec::new());
         for of in model.equalities.iter().filter(|e| e.active) {
@@ -162,6 +168,10 @@ impl SoftPlan {
                 EqualityKind::Joint { joint_a, joint_b, .. } => {
                     let joint = |j: usize| mobility.dof[model.joints[j].v_start];
                     equality.push(Yield::new(&of.softness, joint(joint_a) + joint_b.map_or(0.0, joint), dt));
+                }
+                EqualityKind::Tendon { tendon_a, tendon_b, .. } => {
+                    let second = tendon_b.map_or(0.0, |t| mobility.tendon[t]);
+                    equality.push(Yield::new(&of.softness, mobility.tendon[tendon_a] + second, dt));
                 }
                 EqualityKind::Connect { body_a, body_b, .. } => {
                     equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
@@ -184,6 +194,8 @@ struct Mobility {
     body: Vec<[f64; 2]>,
     /// Against the force of a degree of freedom, the mean of those that turn (or shift) one joint, shape \[nv\].
     dof: Vec<f64>,
+    /// Against a force along a tendon, c M⁻¹ cᵀ, shape \[tendon\].
+    tendon: Vec<f64>,
 }
 
 impl Mobility {
@@ -226,6 +238,12 @@ impl Mobility {
                 three.fill(three.iter().sum::<f64>() / 3.0);
             }
         }
-        Self { body, dof }
+        let along = |&(joint, c): &(usize, f64)| (model.joints[joint].v_start, c);
+        let mobility = |joints: &[(usize, f64)]| -> f64 {
+            let pairs = joints.iter().flat_map(|a| joints.iter().map(move |b| (along(a), along(b))));
+            pairs.map(|((i, a), (j, b))| a * b * inverse[(i, j)]).sum()
+        };
+        let tendon = model.tendons.iter().map(|tendon| mobility(&tendon.joints)).collect();
+        Self { body, dof, tendon }
     }
 }

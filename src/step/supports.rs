@@ -1,7 +1,7 @@
 //! Which degrees of freedom the rows of a model may touch.
 
 use crate::equality::EqualityPlan;
-use crate::limit::JointRow;
+use crate::limit::{JointEntry, JointRow};
 use crate::model::Model;
 use crate::solver::STRIP;
 
@@ -14,6 +14,8 @@ pub struct RowPlan {
     pub(super) pair: Vec<u64>,
     /// Of every joint row, shape \[joint row\]\[word\].
     pub(super) joint: Vec<u64>,
+    /// J of every joint row, see [`JointRow::jacobian`].
+    pub(super) joint_jacobian: Vec<Vec<JointEntry>>,
     /// Of every bilateral row, shape \[row\]\[word\].
     pub(super) equality: Vec<u64>,
     /// The column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]), shape \[dof\]: every tree starts a strip.
@@ -37,15 +39,16 @@ impl RowPlan {
             let starts = i > 0 && model.dofs[i - 1].tree != dof.tree;
             column.push(if starts { next.next_multiple_of(STRIP) } else { next });
         }
-        let mut plan = Self { words, pair: Vec::new(), joint: Vec::new(), equality: Vec::new(), column };
+        let joint_jacobian: Vec<_> = joint_rows.iter().map(|row| row.jacobian(model)).collect();
+        let (pair, joint, equality) = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan = Self { words, pair, joint, joint_jacobian, equality, column };
         for pair in &model.pairs {
             for geom in [pair.geom_a, pair.geom_b] {
                 plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
             }
         }
-        for row in joint_rows {
-            let (start, count) = span(model, *row);
-            plan.joint.extend(support(&mut std::iter::once(start + count - 1)));
+        for row in &plan.joint_jacobian {
+            plan.joint.extend(support(&mut row.iter().map(|entry| entry.dof)));
         }
         for heads in &equalities.heads {
             plan.equality.extend(support(&mut heads.iter().copied()));
@@ -122,14 +125,5 @@ impl Iterator for Bits<'_> {
         let bit = self.left.trailing_zeros() as usize;
         self.left &= self.left - 1;
         Some(self.word * 64 + bit)
-    }
-}
-
-/// First degree of freedom and number of degrees of freedom that a joint row touches.
-pub(crate) fn span(model: &Model, row: JointRow) -> (usize, usize) {
-    match row {
-        JointRow::Lower(j) | JointRow::Upper(j) => (model.joints[j].v_start, 1),
-        JointRow::Ball(j) => (model.joints[j].v_start, 3),
-        JointRow::DryFriction(dof) => (dof, 1),
     }
 }

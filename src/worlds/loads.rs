@@ -116,7 +116,7 @@ impl<R: Pack> Loads<R> {
             let impulse = seen.memory.equality(i) * rate;
             let (bodies, points, axis) = match row {
                 // a force of joints, which their bodies exert on each other
-                EqualityRow::Joint { .. } => continue,
+                EqualityRow::Length { .. } => continue,
                 EqualityRow::Point { bodies, points, axis } => (bodies, Some(points), *axis),
                 EqualityRow::Rotation { bodies, axis, .. } => (bodies, None, *axis),
             };

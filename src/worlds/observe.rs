@@ -4,7 +4,7 @@ use super::loads::Loads;
 use super::past::Felt;
 use super::seen::{Seen, felt};
 use crate::lane::{Compiled, Pack, Task};
-use crate::limit::{JointRow, joint_rows};
+use crate::limit::{JointEntry, JointRow, joint_rows};
 use crate::model::{Frame, Model};
 use crate::quantity::{Evaluation, Quantity, evaluate, subtree_com};
 use crate::spatial::Vec3;
@@ -15,14 +15,15 @@ pub(super) struct Observer<R: Pack> {
     pub evaluation: Evaluation<R>,
     /// Room for the control of a tile, shape \[nu\].
     pub control: Vec<R>,
-    joint_rows: Vec<JointRow>,
+    joint_rows: Vec<(JointRow, Vec<JointEntry>)>,
     /// What the last substep did, if a quantity asks.
     pub loads: Loads<R>,
 }
 
 impl<R: Pack> Observer<R> {
     pub fn new(model: &Model) -> Self {
-        let (evaluation, joint_rows, loads) = (Evaluation::new(model), joint_rows(model), Loads::new(model));
+        let rows = joint_rows(model).into_iter().map(|row| (row, row.jacobian(model)));
+        let (evaluation, joint_rows, loads) = (Evaluation::new(model), rows.collect(), Loads::new(model));
         Self { evaluation, control: Vec::new(), joint_rows, loads }
     }
 }
@@ -93,14 +94,16 @@ fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     row.resize(start + model.nv(), R::zero());
     let inverse = R::constant(1.0 / seen.dt);
     // A snapshot may bring rows that no joint has.
-    for (k, joint_row) in o.joint_rows.iter().enumerate() {
+    for (k, (joint_row, jacobian)) in o.joint_rows.iter().enumerate() {
         let impulse = seen.memory.joint_row(k);
-        let (dof, sign) = match *joint_row {
-            JointRow::Lower(joint) => (model.joints[joint].v_start, 1.0),
-            JointRow::Upper(joint) => (model.joints[joint].v_start, -1.0),
-            JointRow::DryFriction(dof) => (dof, 1.0),
+        let sign = match *joint_row {
             JointRow::Ball(_) => continue,
+            JointRow::Upper(_) | JointRow::TendonUpper(_) => -1.0,
+            _ => 1.0,
         };
-        row[start + dof] += R::constant(sign) * impulse * inverse;
+        let force = R::constant(sign) * impulse * inverse;
+        for entry in jacobian {
+            row[start + entry.dof] = R::constant(entry.factor).mul_add(force, row[start + entry.dof]);
+        }
     }
 }

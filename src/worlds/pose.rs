@@ -67,20 +67,23 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     // Within no time, at no speed: only what is violated already.
     limits(model, &rows, 1, 0.0, 0.0, q, &at_rest, &at_rest, &mut found);
     let sentence = |(part, &gap): (&SlotPart, &f64)| {
-        let joint = match rows[part.origin as usize] {
-            JointRow::Lower(joint) | JointRow::Upper(joint) | JointRow::Ball(joint) => joint,
-            JointRow::DryFriction(_) => return None,
+        let unit = |joint: usize| if model.joints[joint].kind == JointKind::Slide { "m" } else { "rad" };
+        let (of, unit, margin) = match rows[part.origin as usize] {
+            JointRow::Lower(j) | JointRow::Upper(j) | JointRow::Ball(j) => {
+                let joint = &model.joints[j];
+                (label("joint", j, &joint.name), unit(j), joint.limit_margin)
+            }
+            JointRow::TendonLower(t) | JointRow::TendonUpper(t) => {
+                let tendon = &model.tendons[t];
+                (label("tendon", t, &tendon.name), unit(tendon.joints[0].0), tendon.limit_margin)
+            }
+            JointRow::DryFriction(_) | JointRow::TendonFriction(_) => return None,
         };
-        let part = &model.joints[joint];
-        let unit = if part.kind == JointKind::Slide { "m" } else { "rad" };
-        let margin = match part.limit_margin {
+        let margin = match margin {
             0.0 => String::new(),
             margin => format!(", margin of {margin} {unit} included"),
         };
-        Some((
-            -gap,
-            format!("{} is {} {unit} beyond its limit{margin}", label("joint", joint, &part.name), short(-gap)),
-        ))
+        Some((-gap, format!("{of} is {} {unit} beyond its limit{margin}", short(-gap))))
     };
     found.slots.parts.iter().zip(&found.gap).filter_map(sentence).collect()
 }

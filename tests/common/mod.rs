@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs, reason = "every test binary uses its own part")]
 
 use delassus::Worlds;
-use delassus::model::{Actuator, Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape};
+use delassus::model::{Actuator, Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape, Transmission};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::io::Write;
@@ -160,7 +160,7 @@ pub fn model_from_json(m: &Value) -> Model {
         let range = floats(&actuator["ctrlrange"]);
         builder.add_actuator(Actuator {
             name: actuator["name"].as_str().unwrap_or("").into(),
-            joint: actuator["trnid"][0].as_u64().unwrap() as usize,
+            transmission: Transmission::Joint(actuator["trnid"][0].as_u64().unwrap() as usize),
             gear: floats(&actuator["gear"]).try_into().unwrap(),
             control_range: (range.len() == 2 && range[0] < range[1]).then(|| [range[0], range[1]]),
             force_range: None,

@@ -83,3 +83,63 @@ fn a_damping_ratio_becomes_a_damping() {
     let damping = 2.0 * 0.5 * (50.0f64 * inertia).sqrt();
     assert!((model.actuators[0].bias[2] + damping).abs() < 1e-9 * damping, "{:?}", model.actuators[0]);
 }
+
+/// A joint by its time constant and damping ratio, as MuJoCo 4.0.0 has it: with the inertia that it feels while the other joint gives way, and in place of its stiffness.
+#[test]
+fn a_spring_by_its_time_constant_feels_what_gives_way() {
+    let text = |flag: &str| {
+        file(&format!(
+            r#"<option>{flag}</option><worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0" springdamper="0.3 0.7" armature="0.01"/>
+                 <geom type="capsule" size="0.04" fromto="0 0 0 0.3 0 0"/><body pos="0.3 0 0">
+                 <joint name="b" axis="0 1 0" springdamper="0.1 2" stiffness="5"/><joint name="c" axis="0 1 0" springdamper="0 2" stiffness="5"/>
+                 <geom type="capsule" size="0.04" fromto="0 0 0 0.3 0 0"/></body></body></worldbody>"#
+        ))
+    };
+    let without_c =
+        |text: String| text.replace(r#"<joint name="c" axis="0 1 0" springdamper="0 2" stiffness="5"/>"#, "");
+    let model = read(&without_c(text("")));
+    let wanted = [[2.752_443_988_831_2, 0.809_218_532_716_373], [0.401_334_816_644_087, 0.321_067_853_315_269]];
+    for (joint, wanted) in model.joints.iter().zip(wanted) {
+        let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9 * wanted;
+        assert!(near(joint.stiffness, wanted[0]) && near(joint.damping, wanted[1]), "{joint:?}");
+    }
+    assert_eq!(read(&text("")).joints[2].stiffness, 5.0);
+    let off = read(&without_c(text(r#"<flag spring="disable"/>"#)));
+    assert!(off.joints.iter().all(|joint| joint.stiffness == 0.0 && joint.damping > 0.0));
+}
+
+/// What MuJoCo 4.0.0 makes of the defaults of one kind for an actuator of another.
+#[test]
+fn defaults_of_other_kinds_leave_only_what_all_have() {
+    let with = |defaults: &str, own: &str| {
+        Model::from_mjcf_str(&file(&format!(
+            "<default>{defaults}</default><worldbody>{BALL}</worldbody><actuator>{own}</actuator>"
+        )))
+    };
+    let muscle = r#"<muscle ctrlrange="0 7" timeconst="0.01 0.04" scale="3"/>"#;
+    for (own, gain, bias) in [
+        (r#"<motor joint="j"/>"#, 1.0, [0.0; 3]),
+        (r#"<position joint="j" kp="3"/>"#, 3.0, [0.0, -3.0, 0.0]),
+        (r#"<velocity joint="j"/>"#, 1.0, [0.0, 0.0, -1.0]),
+    ] {
+        for defaults in [muscle, r#"<cylinder area="2" ctrlrange="0 7"/>"#, r#"<adhesion gain="2" ctrlrange="0 7"/>"#] {
+            let a = &with(defaults, own).unwrap().actuators[0];
+            assert_eq!(
+                (a.gain, a.bias, a.control_range),
+                ([gain, 0.0, 0.0], bias, Some([0.0, 7.0])),
+                "{defaults} {own}"
+            );
+        }
+    }
+    let message = with(muscle, r#"<general joint="j"/>"#).unwrap_err().to_string();
+    assert!(message.contains("not supported"), "{message}");
+    // f = −kv u v
+    for (defaults, own, kv) in [
+        ("", r#"<damper joint="j" kv="3" ctrlrange="0 2"/>"#, 3.0),
+        (r#"<damper kv="5" ctrlrange="0 2"/>"#, r#"<damper joint="j"/>"#, 5.0),
+        (r#"<velocity kv="5" ctrlrange="0 2"/>"#, r#"<damper joint="j"/>"#, 0.0),
+    ] {
+        let a = &with(defaults, own).unwrap().actuators[0];
+        assert_eq!((a.gain, a.bias, a.control_range), ([0.0, 0.0, -kv], [0.0; 3], Some([0.0, 2.0])), "{own}");
+    }
+}

@@ -11,13 +11,18 @@ fn every_flag_is_honoured_refused_or_noted() {
                <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint name="j" range="-90 90" stiffness="1" damping="1"
                  frictionloss="1"/><geom size="0.1"/><body name="c"><joint/><geom size="0.1"/></body></body></worldbody>
                <equality><joint joint1="j"/></equality>
+               <tendon><fixed range="-1 1" stiffness="1" damping="1" frictionloss="1"><joint joint="j" coef="1"/></fixed></tendon>
                <actuator><position joint="j" kp="3" dampratio="1" ctrlrange="-1 1"/></actuator>"#
         ));
         Model::from_mjcf_str(&text)
     };
     let parts = |flag: &str| {
         let m = model(flag).unwrap();
-        let joint = &m.joints[0];
+        let (joint, tendon) = (&m.joints[0], &m.tendons[0]);
+        assert_eq!(
+            (joint.range.is_some(), joint.friction_loss, joint.stiffness, joint.damping),
+            (tendon.range.is_some(), tendon.friction_loss, tendon.stiffness, tendon.damping)
+        );
         [
             m.pairs.len() == 2,
             joint.range.is_some(),

@@ -1,7 +1,7 @@
 //! The MJCF reader: against models that MuJoCo compiled, feature by feature, and on broken files.
 
 use delassus::Error;
-use delassus::model::{EqualityKind, Integrator, Model, PairFriction, ReadOptions, Shape};
+use delassus::model::{EqualityKind, Integrator, Model, PairFriction, ReadOptions, Shape, Transmission};
 use nalgebra::{UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::path::Path;
@@ -121,7 +121,8 @@ fn compare_with_compiled(model: &Model, compiled: &Value) {
     for (actuator, wanted) in model.actuators.iter().zip(list("actuators")) {
         let name = &actuator.name;
         assert_eq!(name, wanted["name"].as_str().unwrap());
-        assert_eq!(actuator.joint as u64, wanted["trnid"][0].as_u64().unwrap());
+        let joint = wanted["trnid"][0].as_u64().unwrap() as usize;
+        assert_eq!(actuator.transmission, Transmission::Joint(joint));
         assert_near(&actuator.gear, &wanted["gear"], name);
         if let Some(range) = actuator.control_range {
             assert_near(&range, &wanted["ctrlrange"], name);
@@ -253,7 +254,8 @@ fn replicas_turn_and_get_suffixes() {
     let model = read(&text);
     assert_eq!((model.nv(), model.nu()), (10, 10));
     assert_eq!(model.actuators[7].name, "m_07");
-    assert_eq!(model.joints[model.actuators[7].joint].name, "j_07");
+    let Transmission::Joint(joint) = model.actuators[7].transmission else { panic!("not on a joint") };
+    assert_eq!(model.joints[joint].name, "j_07");
     assert_eq!(model.bodies[8].position.x, 7.0);
 }
 
@@ -490,18 +492,19 @@ fn what_makes_no_difference_is_noted() {
     let text = file(&format!(
         r#"<option integrator="RK4" density="0"/><size njmax="5"/><visual><map znear="1"/></visual>
            <statistic extent="2"/><asset><texture type="skybox" builtin="flat"/><material name="m"/></asset>
-           <worldbody><light/><camera name="c"/>{BALL}<geom size="1" solref="0.1 1" condim="6" material="m"/></worldbody>
-           <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+           <worldbody><light/><camera name="c"/>{BALL}<geom size="1" solref="0.1 1" condim="6" material="m"/>
+             <body><joint type="free" limited="true"/><geom size="1"/></body></worldbody>
+           <tendon><spatial name="t"><site site="s"/></spatial></tendon>
            <sensor><jointpos name="s" joint="j"/></sensor>"#
     ));
     let model = read(&text);
     assert_eq!(model.sensors[0].kind, "jointpos");
-    for word in ["integrator", "solref", "condim 6", "tendon"] {
+    for word in ["integrator", "solref", "condim 6", "tendon", "free joint"] {
         let about: Vec<_> = model.notes.iter().filter(|note| note.text.contains(word)).collect();
         assert_eq!(about.len(), 1, "{word}: {:?}", model.notes);
         assert_eq!(about[0].changes_motion, ["integrator", "condim 6"].contains(&word), "{word}");
     }
-    assert_eq!(model.notes.len(), 4, "{:?}", model.notes);
+    assert_eq!(model.notes.len(), 5, "{:?}", model.notes);
 }
 
 #[test]

@@ -107,3 +107,27 @@ fn the_mass_of_a_shell_is_on_its_surface() {
         assert!((moments - wanted).norm() < 1e-12, "{moments}");
     }
 }
+
+/// What lies in a plane, however it stands, is made a little thick; on a line it has no hull.
+#[test]
+fn a_flat_mesh_is_a_thin_one() {
+    let with = |points: &str| {
+        Model::from_mjcf_str(&file(&format!(
+            r#"<asset><mesh name="m" vertex="{points}" inertia="shell"/></asset>
+               <worldbody><body><freejoint/><geom type="mesh" mesh="m" mass="3"/></body></worldbody>"#
+        )))
+    };
+    // a square of 1 m, at 45° to the ground
+    let model = with("0 0 0  1 0 0  0 0.70710678 0.70710678  1 0.70710678 0.70710678").unwrap();
+    let Shape::Hull(hull) = &model.geoms[0].shape else { panic!() };
+    let normal = model.geoms[0].orientation * Vector3::new(0.0, -0.5f64.sqrt(), 0.5f64.sqrt());
+    let heights: Vec<f64> = hull.vertices.iter().map(|p| (model.geoms[0].orientation * p).dot(&normal).abs()).collect();
+    assert!(heights.iter().all(|h| *h < 1e-3 && *h > 1e-6), "{heights:?}");
+    assert!(model.notes.iter().any(|note| note.text.contains("m thick") && !note.changes_motion));
+    // a plate: m/12 about either side, m/6 across it
+    let moments = model.bodies[1].inertia.symmetric_eigenvalues();
+    let (low, high) = (moments.min(), moments.max());
+    assert!((low - 0.25).abs() < 1e-3 && (high - 0.5).abs() < 1e-3, "{moments}");
+    let message = with("0 0 0  1 1 1  2 2 2  3 3 3").unwrap_err().to_string();
+    assert!(message.contains("no volume"), "{message}");
+}

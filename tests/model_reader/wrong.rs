@@ -35,8 +35,7 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (world(r#"<body><joint range="2 1"/><geom size="1"/></body>"#), "range"),
         (world(r#"<body><joint limited="true"/><geom size="1"/></body>"#), "range"),
         (world(r#"<body><joint damping="-1"/><geom size="1"/></body>"#), "damping"),
-        (world(r#"<body><joint springdamper="1 1"/><geom size="1"/></body>"#), "springdamper"),
-        (world(r#"<body><joint type="free" limited="true"/><geom size="1"/></body>"#), "free joint"),
+        (world(r#"<body><joint type="ball" springdamper="1 1"/><geom size="1"/></body>"#), "springdamper"),
         (world(r#"<body><geom size="1"/><body><freejoint/><geom size="1"/></body></body>"#), "child of the world"),
         (world(r#"<body><freejoint/><geom size="1"/><geom type="plane"/></body>"#), "plane must not move"),
         (world(r#"<body name="a"/><body name="a"/>"#), "the name \"a\""),
@@ -65,17 +64,28 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<default class="other"/>"#), "main"),
         (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
-        (with_ball("<actuator><motor/></actuator>"), "joints only"),
+        (with_ball("<actuator><motor/></actuator>"), "joints and fixed tendons only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
         (with_ball(r#"<actuator><motor jointinparent="j"/></actuator>"#), "jointinparent"),
         (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "not supported"),
         (with_ball(r#"<actuator><general joint="j" dyntype="integrator"/></actuator>"#), "dyntype"),
         (with_ball(r#"<actuator><position joint="j" kv="1" dampratio="1"/></actuator>"#), "not both"),
-        (with_ball(r#"<tendon><fixed stiffness="1"><joint joint="j"/></fixed></tendon>"#), "tendons with stiffness"),
-        (with_ball(r#"<tendon><fixed range="0 1"><joint joint="j"/></fixed></tendon>"#), "tendons with range"),
+        (with_ball(r#"<tendon><spatial stiffness="1"/></tendon>"#), "spatial tendons with stiffness"),
+        (with_ball(r#"<tendon><spatial range="0 1"/></tendon>"#), "spatial tendons with range"),
+        (with_ball(r#"<tendon><fixed armature="1"/></tendon>"#), "fixed tendons with armature"),
+        (with_ball(r#"<tendon><fixed name="t"><joint joint="x" coef="1"/></fixed></tendon>"#), "no joint called"),
+        (with_ball(r#"<tendon><fixed><joint joint="j"/></fixed></tendon>"#), "\"coef\""),
+        (with_ball("<tendon><fixed/></tendon>"), "needs hinges or slides"),
+        (with_ball(r#"<tendon><fixed stiffness="-1"/></tendon>"#), "must not be negative"),
+        (with_ball(r#"<actuator><motor tendon="t"/></actuator>"#), "no tendon called"),
+        (
+            with_ball(r#"<tendon><spatial name="t"/></tendon><actuator><motor tendon="t"/></actuator>"#),
+            "fixed ones only",
+        ),
         (with_ball("<sensor><sonar/></sensor>"), "is not known"),
         (file(r#"<option collision="predefined"/>"#), "collision"),
-        (with_ball(r#"<equality><tendon tendon1="t"/></equality>"#), "not supported"),
+        (with_ball(r#"<equality><tendon tendon1="t"/></equality>"#), "no tendon called"),
+        (with_ball("<equality><tendon/></equality>"), "tendon1"),
         (with_ball(r#"<equality><connect body1="b"/></equality>"#), "anchor"),
         (with_ball(r#"<equality><weld body1="b" body2="b"/></equality>"#), "two different bodies"),
         (with_ball(r#"<contact><pair geom1="g" geom2="x"/></contact>"#), "no geom"),
@@ -107,7 +117,8 @@ fn deep_trees_fit_on_a_small_stack() {
 fn lenient_reading_lists_what_it_leaves_out() {
     let text = file(&format!(
         r#"<option collision="all"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
-           <actuator><muscle joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>"#
+           <actuator><muscle joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>
+           <tendon><spatial name="t" armature="1"/></tendon>"#
     ));
     error(&text);
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
@@ -122,7 +133,7 @@ fn lenient_reading_lists_what_it_leaves_out() {
     // What cannot change the motion is told apart from what does, and comes after it.
     let text = file(&format!(
         r#"<worldbody><geom size="1" solref="0.1 1"/>{BALL}</worldbody><sensor><sonar/></sensor>
-           <tendon><fixed name="t" stiffness="1"><joint joint="j"/></fixed></tendon>"#
+           <tendon><spatial name="t" stiffness="1"/></tendon>"#
     ));
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     let told: Vec<bool> = model.notes.iter().map(|note| note.changes_motion).collect();

@@ -20,6 +20,7 @@ mod recording;
 mod sensors;
 mod sizes;
 mod snapshots;
+mod tendons;
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")

@@ -2,7 +2,7 @@
 
 use super::*;
 use delassus::acceleration::resting_contacts;
-use delassus::model::{EqualityKind, Hull, JointKind, PairFriction, Shape};
+use delassus::model::{EqualityKind, Hull, JointKind, PairFriction, Shape, Transmission};
 use delassus::worlds::pose_notes;
 use nalgebra::Vector3;
 
@@ -201,7 +201,7 @@ fn models_that_were_changed_are_checked_again() {
         }),
         ("plane must not move", |m| m.geoms[0].body = 1),
         ("belongs to a body", |m| m.sites[0].body = 9),
-        ("acts on a joint", |m| m.actuators[0].joint = 9),
+        ("acts on a joint", |m| m.actuators[0].transmission = Transmission::Joint(9)),
         ("two different bodies", |m| {
             m.equalities[0].kind = EqualityKind::Connect { body_a: 1, body_b: 9, anchor: Vector3::x() }
         }),

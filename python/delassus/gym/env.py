@@ -164,7 +164,8 @@ class VectorEnv(Base[Array, Array, Array]):
         self._start(ended)
         self._state = State(self._observer(), self.dt, None)
         for name, x in self.task.info(self._state).items():
-            info[name], info[f"_{name}"] = np.where(ended, x, info[name]), info[f"_{name}"] | ended
+            new = ended.reshape(-1, *(1,) * (x.ndim - 1))
+            info[name], info[f"_{name}"] = np.where(new, x, info[name]), info[f"_{name}"] | ended
         info.update({"final_obs": last, "_final_obs": ended, "final_info": final_info, "_final_info": ended})
         return self._observe(), info
 

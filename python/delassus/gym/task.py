@@ -120,7 +120,7 @@ class Task:
         return np.zeros(len(s.q), bool)
 
     def info(self, s: State) -> dict[str, Array]:
-        """Further numbers for ``info``, by name, each of shape [world]."""
+        """Further numbers for ``info``, by name, each of shape [world], or [world, n]."""
         return {}
 
     def step_info(self, s: State) -> dict[str, Array]:

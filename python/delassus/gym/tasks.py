@@ -216,6 +216,8 @@ class Humanoid(Task):
             "velocity": of.central_velocity(*bodies(model)),
             "actuator": of.JOINT_ACTUATOR_FORCE,
             "contact": of.central_contact(*bodies(model)),
+            "tendon": of.TENDON_LENGTH,
+            "tendon_rate": of.TENDON_VELOCITY,
         }
 
     def observe(self, s: State) -> Array:
@@ -237,7 +239,11 @@ class Humanoid(Task):
 
     def info(self, s: State) -> dict[str, Array]:
         x, y = s.q[:, 0], s.q[:, 1]
-        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+        place = {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+        return place | self.tendons(s)
+
+    def tendons(self, s: State) -> dict[str, Array]:
+        return {"tendon_length": s.tendon, "tendon_velocity": s.tendon_rate}
 
     def com_velocity(self, s: State) -> Array:
         return s.once("com_velocity", lambda: (s.com - s.before.com) / s.dt)
@@ -273,7 +279,8 @@ class HumanoidStandup(Humanoid):
 
     def info(self, s: State) -> dict[str, Array]:
         x, y, z = s.q[:, :3].T
-        return {"x_position": x, "y_position": y, "z_distance_from_origin": z - self._start_height}
+        place = {"x_position": x, "y_position": y, "z_distance_from_origin": z - self._start_height}
+        return place | self.tendons(s)
 
     def step_info(self, s: State) -> dict[str, Array]:
         return {}

@@ -1,10 +1,11 @@
 //! Actuators. All kinds share one state, which defaults and the element itself change in turn.
 
 use super::Reader;
+use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::rest::rest_inertia;
-use crate::model::{Actuator, Model};
+use crate::model::{Actuator, Joint, Model, Transmission};
 
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
@@ -80,8 +81,21 @@ impl State {
                 (self.fixed_gain, self.has_bias) = (true, true);
                 Ok(())
             }
+            "damper" => {
+                // f = −kv u v
+                let kv = e.magnitude("kv")?.unwrap_or(-self.gain[2]);
+                self.reset();
+                (self.gain[0], self.gain[2], self.fixed_gain) = (0.0, -kv, false);
+                Ok(())
+            }
+            "motor" => {
+                self.reset();
+                Ok(())
+            }
+            // of defaults only
             _ => {
                 self.reset();
+                self.refused = Some("its defaults make it a kind of actuator that is not supported");
                 Ok(())
             }
         }
@@ -151,14 +165,22 @@ impl Reader {
         if let Some(advice) = state.refused {
             return self.notes.refuse(e, advice);
         }
-        let Some(joint) = self.find(e, "joint", "joint")? else {
-            return self.notes.refuse(e, "needs the attribute \"joint\": actuators act on joints only");
+        let transmission = match (self.find(e, "joint", "joint")?, self.find_tendon(e, "tendon")?) {
+            (Some(joint), Found::Nothing) => Transmission::Joint(joint),
+            (None, Found::Fixed(tendon)) => Transmission::Tendon(tendon),
+            (None, Found::Other) => return self.notes.refuse(e, "of tendons, actuators act on fixed ones only"),
+            (None, Found::Nothing) => {
+                let advice =
+                    "needs the attribute \"joint\" or \"tendon\": actuators act on joints and fixed tendons only";
+                return self.notes.refuse(e, advice);
+            }
+            (Some(_), _) => return Err(e.error("acts on a joint or a tendon, not on both")),
         };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
         let automatic = self.compiler.automatic_limits;
         let mut actuator = Actuator {
             name: e.name().into(),
-            joint,
+            transmission,
             gear: e.leading_numbers("gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?,
             control_range: e.limit("ctrlrange", "ctrllimited", automatic)?,
             force_range: e.limit("forcerange", "forcelimited", automatic)?,
@@ -166,13 +188,18 @@ impl Reader {
             bias: if state.has_bias { three(&state.bias) } else { [0.0; 3] },
         };
         if state.inherit_range > 0.0 {
-            let range = self.builder.model.joints[joint].range;
+            let model = &self.builder.model;
+            let range = match transmission {
+                Transmission::Joint(joint) => model.joints[joint].range,
+                Transmission::Tendon(tendon) => model.tendons[tendon].range,
+            };
             actuator.control_range = Some(inherited_range(e, state.inherit_range, range)?);
         }
         let index = self.builder.model.actuators.len();
         if let Some(ratio) = state.damping_ratio() {
-            if self.builder.model.joints[joint].kind.nv() != 1 {
-                return Err(e.error("a damping ratio needs a hinge or a slide joint; give kv"));
+            let turns = |joint: &Joint| joint.kind.nv() != 1;
+            if matches!(transmission, Transmission::Joint(joint) if turns(&self.builder.model.joints[joint])) {
+                return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
             }
             actuator.bias[2] = 0.0;
             self.damping_ratios.push((index, ratio));
@@ -182,24 +209,27 @@ impl Reader {
     }
 }
 
-/// The range of the joint, stretched about its middle.
+/// The range of the joint or tendon, stretched about its middle.
 fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result<[f64; 2]> {
     if e.attribute("ctrlrange").is_some() {
         return Err(e.error("give ctrlrange or inheritrange, not both"));
     }
-    let [low, high] = range.ok_or_else(|| e.error("inheritrange needs a joint with a range"))?;
+    let [low, high] = range.ok_or_else(|| e.error("inheritrange needs a joint or tendon with a range"))?;
     let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0 * stretch);
     Ok([middle - half, middle + half])
 }
 
-/// Gives a position servo the damping 2 ζ √(kp m), where m = 1/(J M⁻¹ Jᵀ) is the inertia that it feels at rest, J its gear on its degree of freedom (MuJoCo 4.0).
+/// Gives a position servo the damping 2 ζ √(kp m), where m = 1/(J M⁻¹ Jᵀ) is the inertia that it feels at rest, J its gear on its degree of freedom, or times the coefficients of its tendon (MuJoCo 4.0).
 pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) {
     let Some(servo) = model.actuators.get(actuator) else { return };
     let gear = servo.gear[0].abs();
     if gear <= 1e-15 {
         return;
     }
-    let inertia = rest_inertia(model, servo.joint) / (gear * gear);
+    let inertia = match servo.transmission {
+        Transmission::Joint(joint) => rest_inertia(model, &[(joint, 1.0)]),
+        Transmission::Tendon(tendon) => rest_inertia(model, &model.tendons[tendon].joints),
+    } / (gear * gear);
     let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
     model.actuators[actuator].bias[2] = -damping;
 }

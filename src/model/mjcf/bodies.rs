@@ -5,7 +5,8 @@ use super::values::{Switch, turn_z_to};
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::builder::{MassPart, combine_inertia};
-use crate::model::{Joint, JointKind, Site};
+use crate::model::rest::rest_inertia;
+use crate::model::{Joint, JointKind, Model, Site};
 use nalgebra::{Matrix3, SymmetricEigen, UnitQuaternion, Vector3};
 
 /// A frame against the frame of its body.
@@ -25,6 +26,30 @@ impl Pose {
         Self {
             position: self.position + self.orientation * inner.position,
             orientation: self.orientation * inner.orientation,
+        }
+    }
+}
+
+/// A joint whose spring and damping are given by a time constant, s, and a damping ratio.
+pub(super) struct Spring {
+    body: usize,
+    /// Which of the joints of the body it is.
+    place: usize,
+    time: f64,
+    ratio: f64,
+}
+
+impl Spring {
+    /// Stiffness m/(T² ζ²) and damping 2 m/T, with the inertia m that the joint feels at rest (MuJoCo 4.0).
+    pub fn set(&self, model: &mut Model, [stiff, damped]: [bool; 2]) {
+        let Some(joint) = model.bodies[self.body].joints.clone().nth(self.place) else { return };
+        let inertia = rest_inertia(model, &[(joint, 1.0)]);
+        let joint = &mut model.joints[joint];
+        if stiff {
+            joint.stiffness = inertia / (self.time * self.ratio).powi(2);
+        }
+        if damped {
+            joint.damping = 2.0 * inertia / self.time;
         }
     }
 }
@@ -204,7 +229,7 @@ impl Reader {
             joint.anchor = part.frame.then(&anchor).position;
         }
         if kind == JointKind::Free && e.switch("limited")? == Some(Switch::On) {
-            return Err(e.error("a free joint cannot have limits; say limited=\"false\""));
+            self.notes.add(e, "a free joint has no limits, whatever \"limited\" says");
         }
         if kind != JointKind::Free {
             let range = e.limit("range", "limited", self.compiler.automatic_limits)?;
@@ -219,10 +244,15 @@ impl Reader {
         joint.damping = e.magnitude("damping")?.unwrap_or(0.0);
         joint.armature = e.magnitude("armature")?.unwrap_or(0.0);
         joint.friction_loss = e.magnitude("frictionloss")?.unwrap_or(0.0);
-        if e.numbers::<2>("springdamper")?.is_some_and(|values| values != [0.0; 2]) {
-            self.notes.refuse(e, "\"springdamper\" is not supported; give stiffness and damping")?;
-        }
         let index = self.builder.add_joint(joint);
+        if let Some([time, ratio]) = e.numbers::<2>("springdamper")?.filter(|values| values.iter().all(|x| *x > 0.0)) {
+            if !matches!(kind, JointKind::Hinge | JointKind::Slide) {
+                self.notes.refuse(e, "\"springdamper\" is for hinges and slides; give stiffness and damping")?;
+            }
+            // joints of a body keep their order, whatever comes between them
+            let place = self.builder.model.joints[..index].iter().filter(|other| other.body == body).count();
+            self.springs.push(Spring { body, place, time, ratio });
+        }
         self.register("joint", index, e)
     }
 

@@ -1,7 +1,7 @@
-//! Contact pairs and exclusions, equality constraints, and tendons (which are checked to have no effect).
+//! Contact pairs and exclusions, and equality constraints.
 
 use super::Reader;
-use super::values::Switch;
+use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::{CollisionPair, Equality, EqualityKind, PairFriction, check, pairs};
@@ -45,7 +45,7 @@ impl Reader {
         Ok(())
     }
 
-    /// `<connect>`, `<weld>` or `<joint>`.
+    /// `<connect>`, `<weld>`, `<joint>` or `<tendon>`.
     pub fn read_equality(&mut self, e: &Element) -> Result<()> {
         let e = &self.defaults.complete(e, "equality", "main")?;
         let kind = match e.tag.as_str() {
@@ -54,6 +54,17 @@ impl Reader {
                 joint_b: self.find(e, "joint2", "joint")?,
                 polynomial: e.leading_numbers("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?,
             },
+            "tendon" => {
+                let polynomial = e.leading_numbers("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;
+                let tendon_b = self.find_tendon(e, "tendon2")?;
+                match self.find_tendon(e, "tendon1")? {
+                    Found::Fixed(tendon_a) if !matches!(tendon_b, Found::Other) => {
+                        EqualityKind::Tendon { tendon_a, tendon_b: tendon_b.fixed(), polynomial }
+                    }
+                    Found::Nothing => return Err(e.error("needs the attribute \"tendon1\", the name of a tendon")),
+                    _ => return self.notes.refuse(e, "only fixed tendons are supported"),
+                }
+            }
             tag => {
                 // In lenient reading, what names sites instead of bodies has lost its references.
                 let Some(body_a) = self.find(e, "body1", "body")? else {
@@ -89,30 +100,5 @@ impl Reader {
         let index = self.builder.add_equality(Equality { name: e.name().into(), kind, active, softness });
         self.places.insert(check::label("equality", index, e.name()), e.place());
         Ok(())
-    }
-
-    /// A tendon is accepted if it has no effect on the motion.
-    pub fn read_tendon(&mut self, e: &Element) -> Result<()> {
-        let e = &self.defaults.complete(e, "tendon", "main")?;
-        let mut acting = Vec::new();
-        for name in ["stiffness", "damping", "frictionloss", "armature"] {
-            if e.list(name)?.is_some_and(|values| values.iter().any(|x| *x != 0.0)) {
-                acting.push(name);
-            }
-        }
-        for (range, limited) in [("range", "limited"), ("actuatorfrcrange", "actuatorfrclimited")] {
-            let on = e.switch(limited)? == Some(Switch::On);
-            if on || e.limit(range, limited, self.compiler.automatic_limits)?.is_some() {
-                acting.push(range);
-            }
-        }
-        if acting.is_empty() {
-            self.notes.add(e, "nothing uses this tendon, and it has no effect");
-            Ok(())
-        } else {
-            let what = acting.join(", ");
-            self.notes
-                .refuse(e, format!("tendons with {what} are not supported; use a joint equality, or joint parameters"))
-        }
     }
 }

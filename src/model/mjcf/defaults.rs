@@ -9,7 +9,8 @@ use std::collections::HashMap;
 const PARTIAL: &str = "friction size solref solimp gear gainprm biasprm dynprm solreflimit solimplimit solreffriction \
                        solimpfriction";
 /// Actuators of all kinds share one set of defaults.
-const ACTUATORS: [&str; 4] = ["general", "motor", "position", "velocity"];
+const ACTUATORS: [&str; 9] =
+    ["general", "motor", "position", "velocity", "damper", "intvelocity", "cylinder", "muscle", "adhesion"];
 
 /// The defaults of one class, with everything that it inherits.
 #[derive(Debug, Clone, Default)]

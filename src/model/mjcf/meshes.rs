@@ -71,7 +71,14 @@ impl Reader {
 
     fn make_mesh(&mut self, e: &Element, name: &str) -> Result<Mesh> {
         let surface = self.surface(e)?;
-        let hull = contained(|| convex_hull(&surface.points, name)).map_err(|message| e.error(message))?;
+        let hull_of = |points: &[Vector3<f64>]| contained(|| convex_hull(points, name));
+        let hull = hull_of(&surface.points).or_else(|message| {
+            let Some((points, thickness)) = thickened(&surface.points) else { return Err(message) };
+            let hull = hull_of(&points)?;
+            self.notes.add(e, &format!("lies in a plane: it is taken to be {thickness:.1e} m thick"));
+            Ok(hull)
+        });
+        let hull = hull.map_err(|message| e.error(message))?;
         let of_hull = solid_inertia(&Shape::Hull(Arc::new(hull.clone())));
         let (mut volume, mut centroid, mut inertia) =
             of_hull.ok_or_else(|| e.error("has no volume; a mesh needs four points that span one"))?;
@@ -232,12 +239,34 @@ fn read_obj(bytes: &[u8]) -> std::result::Result<Surface, String> {
     }
 }
 
+/// Share of the extent of a mesh without thickness that it is given: with less, its hull is found flat.
+const THICKNESS: f64 = 2e-3;
+
+/// Of points without a hull that lie in a plane and span an area: the same on both sides of that plane, and how far apart these are, m.
+fn thickened(points: &[Vector3<f64>]) -> Option<(Vec<Vector3<f64>>, f64)> {
+    let spread = spread(points).symmetric_eigen();
+    let [first, second, third] = [0, 1, 2].map(|i| spread.eigenvalues[i]);
+    let (largest, thin) = (first.max(second).max(third), spread.eigenvalues.imin());
+    let middle = first + second + third - largest - spread.eigenvalues[thin];
+    let flat = spread.eigenvalues[thin] < THICKNESS * THICKNESS * largest;
+    if points.len() < 3 || !flat || middle <= 1e-12 * largest {
+        return None;
+    }
+    let thickness = THICKNESS * (largest / points.len() as f64).sqrt();
+    let across = spread.eigenvectors.column(thin) * (0.5 * thickness);
+    Some((points.iter().flat_map(|p| [p - &across, p + &across]).collect(), thickness))
+}
+
+/// Σ (p − p̄)(p − p̄)ᵀ, m².
+fn spread(points: &[Vector3<f64>]) -> Matrix3<f64> {
+    let mean = points.iter().sum::<Vector3<f64>>() / points.len().max(1) as f64;
+    points.iter().map(|p| (p - mean) * (p - mean).transpose()).sum()
+}
+
 fn convex_hull(points: &[Vector3<f64>], name: &str) -> std::result::Result<Hull, String> {
     let flat = "has no volume: a mesh needs at least four points that do not lie in a plane";
     // Points without extent along some direction make the hull algorithm fail in its own ways.
-    let mean = points.iter().sum::<Vector3<f64>>() / points.len().max(1) as f64;
-    let spread: Matrix3<f64> = points.iter().map(|p| (p - mean) * (p - mean).transpose()).sum();
-    let moments = spread.symmetric_eigenvalues();
+    let moments = spread(points).symmetric_eigenvalues();
     if points.len() < 4 || moments.max() <= 0.0 || moments.min() <= 1e-20 * moments.max() {
         return Err(flat.into());
     }

@@ -22,6 +22,7 @@ mod replicate;
 mod sensors;
 mod settings;
 mod states;
+mod tendons;
 mod values;
 mod vocabulary;
 mod xml;
@@ -115,6 +116,8 @@ struct Reader {
     places: HashMap<String, String>,
     /// Indices of the mocap bodies, which stay where they are.
     mocap: Vec<usize>,
+    /// Joints whose spring and damping follow from a time constant.
+    springs: Vec<bodies::Spring>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -136,6 +139,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         names: HashMap::new(),
         places: HashMap::new(),
         mocap: Vec::new(),
+        springs: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -152,11 +156,11 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for part in parts(&root, "contact") {
         reader.read_contact(part, &weld)?;
     }
-    for part in parts(&root, "equality") {
-        reader.read_equality(part)?;
-    }
     for part in parts(&root, "tendon") {
         reader.read_tendon(part)?;
+    }
+    for part in parts(&root, "equality") {
+        reader.read_equality(part)?;
     }
     for part in parts(&root, "actuator") {
         reader.read_actuator(part)?;
@@ -209,7 +213,7 @@ impl Reader {
 
     /// Builds the model and does what needs a finished one.
     fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
-        let Self { builder, places, damping_ratios, .. } = &mut self;
+        let Self { builder, places, springs, damping_ratios, flags, .. } = &mut self;
         let traced = |error: Error| match error {
             Error::Model { element, message } => match places.get(&element) {
                 Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
@@ -220,6 +224,9 @@ impl Reader {
         // Keyframes still need the reader, so the builder is taken out of it.
         let builder = std::mem::replace(builder, ModelBuilder::new(""));
         let mut model = builder.build().map_err(traced)?;
+        for spring in springs {
+            spring.set(&mut model, [!flags.spring, !flags.damper]);
+        }
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);
         }

@@ -1,9 +1,10 @@
 //! `<sensor>`: what can be evaluated is; the others are recorded by name and kind.
 
 use super::Reader;
+use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Frame, FrameReading, JointKind, Reading, Sensor};
+use crate::model::{Frame, FrameReading, Reading, Sensor, Transmission};
 
 impl Reader {
     pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
@@ -21,6 +22,12 @@ impl Reader {
             "jointvel" => Reading::JointVelocity(of("joint", "joint")?),
             "ballquat" => Reading::BallOrientation(of("joint", "joint")?),
             "ballangvel" => Reading::BallVelocity(of("joint", "joint")?),
+            "tendonpos" | "tendonvel" => match self.find_tendon(e, "tendon")? {
+                Found::Fixed(tendon) if e.tag == "tendonpos" => Reading::TendonPosition(tendon),
+                Found::Fixed(tendon) => Reading::TendonVelocity(tendon),
+                Found::Other => return Ok(None),
+                Found::Nothing => return Err(e.error("needs the attribute \"tendon\", the name of a tendon")),
+            },
             "jointactuatorfrc" => Reading::JointActuatorForce(of("joint", "joint")?),
             "gyro" => Reading::Gyro(of("site", "site")?),
             "velocimeter" => Reading::Velocimeter(of("site", "site")?),
@@ -33,10 +40,14 @@ impl Reader {
             // Sensors stand before actuators in some files, and are read after them.
             "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
                 let u = of("actuator", "actuator")?;
-                let joint = &self.builder.model.joints[self.builder.model.actuators[u].joint];
+                let model = &self.builder.model;
+                let scalar = match model.actuators[u].transmission {
+                    Transmission::Joint(joint) => model.joints[joint].kind.nv() == 1,
+                    Transmission::Tendon(_) => true,
+                };
                 match e.tag.as_str() {
                     "actuatorfrc" => Reading::ActuatorForce(u),
-                    _ if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) => return Ok(None),
+                    _ if !scalar => return Ok(None),
                     "actuatorpos" => Reading::ActuatorPosition(u),
                     _ => Reading::ActuatorVelocity(u),
                 }

@@ -91,8 +91,8 @@ pub(super) struct Flags {
     contact: bool,
     limit: bool,
     friction_loss: bool,
-    spring: bool,
-    damper: bool,
+    pub spring: bool,
+    pub damper: bool,
     equality: bool,
     control_clamp: bool,
     actuation: bool,
@@ -202,11 +202,19 @@ impl Reader {
             builder.explicit_pairs.clear();
             model.geoms.iter_mut().for_each(|geom| (geom.contype, geom.conaffinity) = (0, 0));
         }
+        let unless = |off: bool| f64::from(u8::from(!off));
+        let (friction, spring, damper) = (unless(flags.friction_loss), unless(flags.spring), unless(flags.damper));
         for joint in &mut model.joints {
             joint.range = joint.range.filter(|_| !flags.limit);
-            joint.friction_loss *= f64::from(u8::from(!flags.friction_loss));
-            joint.stiffness *= f64::from(u8::from(!flags.spring));
-            joint.damping *= f64::from(u8::from(!flags.damper));
+            joint.friction_loss *= friction;
+            joint.stiffness *= spring;
+            joint.damping *= damper;
+        }
+        for tendon in &mut model.tendons {
+            tendon.range = tendon.range.filter(|_| !flags.limit);
+            tendon.friction_loss *= friction;
+            tendon.stiffness *= spring;
+            tendon.damping *= damper;
         }
         if flags.equality {
             model.equalities.iter_mut().for_each(|equality| equality.active = false);

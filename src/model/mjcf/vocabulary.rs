@@ -58,10 +58,10 @@ struct Attributes {
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
-const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange gear joint";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange gear joint tendon";
 const ACTUATOR_SKIPPED: &str = "group user lengthrange actlimited actrange nsample interp delay";
 const ACTUATOR_REFUSED: &str =
-    "jointinparent tendon cranksite slidersite cranklength site refsite body actdim actearly plugin";
+    "jointinparent cranksite slidersite cranklength site refsite body actdim actearly plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
 
@@ -199,6 +199,13 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Use::Read(Place::Leaf, Attributes { read: "active", soft: "solref solimp", ..none() })
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
+        // An actuator of another kind begins anew, so that these matter to those only that are refused.
+        (Place::Defaults, "intvelocity") => actuator("ACTUATOR kp kv dampratio inheritrange"),
+        (Place::Defaults, "cylinder") => actuator("ACTUATOR timeconst area diameter bias"),
+        (Place::Defaults, "muscle") => {
+            actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
+        }
+        (Place::Defaults, "adhesion") => actuator("ACTUATOR gain"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
 
         (Place::Assets, "mesh") => Use::Read(
@@ -281,35 +288,38 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             equality("name class active body1 body2 anchor relpose torquescale", "site1 site2")
         }
         (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef", ""),
-        (Place::Equalities, "tendon" | "flex" | "flexvert" | "flexstrain") => {
-            Use::Refuse("this kind of equality is not supported; connect, weld and joint are")
+        (Place::Equalities, "tendon") => equality("name class active tendon1 tendon2 polycoef", ""),
+        (Place::Equalities, "flex" | "flexvert" | "flexstrain") => {
+            Use::Refuse("this kind of equality is not supported; connect, weld, joint and tendon are")
         }
 
         (Place::Tendons, "fixed" | "spatial") => Use::Read(
             Place::TendonPath,
             Attributes {
-                read: "name class limited range stiffness damping frictionloss armature actuatorfrclimited actuatorfrcrange",
-                noted: "solreflimit solimplimit solreffriction solimpfriction springlength margin",
+                read: "name class limited range stiffness damping frictionloss armature actuatorfrclimited actuatorfrcrange \
+                       springlength margin",
+                soft: "solreflimit solimplimit solreffriction solimpfriction",
                 skipped: "group width material rgba user",
                 ..none()
             },
         ),
-        (Place::TendonPath, "joint" | "site" | "geom" | "pulley") => Use::Skip,
+        (Place::TendonPath, "joint") => Use::Read(Place::Leaf, read("joint coef")),
+        (Place::TendonPath, "site" | "geom" | "pulley") => Use::Skip,
 
         (Place::Actuators, "motor") => actuator("ACTUATOR"),
         (Place::Actuators, "general") => actuator("ACTUATOR gaintype biastype gainprm biasprm dyntype dynprm"),
         (Place::Actuators, "position") => actuator("ACTUATOR kp kv dampratio timeconst inheritrange"),
-        (Place::Actuators, "velocity") => actuator("ACTUATOR kv"),
-        (Place::Actuators, "intvelocity" | "damper" | "cylinder" | "muscle" | "adhesion" | "dcmotor") => {
-            Use::Refuse("this kind of actuator is not supported; use motor, position, velocity or general")
+        (Place::Actuators, "velocity" | "damper") => actuator("ACTUATOR kv"),
+        (Place::Actuators, "intvelocity" | "cylinder" | "muscle" | "adhesion" | "dcmotor") => {
+            Use::Refuse("this kind of actuator is not supported; use motor, position, velocity, damper or general")
         }
 
         (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,
         (Place::Sensors, _) => Use::Read(
             Place::Leaf,
             Attributes {
-                read: "name cutoff site body joint actuator objtype objname reftype refname",
-                skipped: "class noise user tendon camera geom geom1 geom2 body1 body2 subtree1 subtree2 needstage datatype dim key \
+                read: "name cutoff site body joint tendon actuator objtype objname reftype refname",
+                skipped: "class noise user camera geom geom1 geom2 body1 body2 subtree1 subtree2 needstage datatype dim key \
                           mesh num data reduce interp delay nsample interval",
                 ..none()
             },
