@@ -84,7 +84,7 @@ impl Slots {
     fn behind(&self, lanes: u32) -> u32 {
         let mut slot = 0;
         for (lane, next) in self.next.iter().enumerate() {
-            slot = slot.max(next * (lanes >> lane & 1));
+            slot = slot.max(next & mask(lanes, lane));
         }
         slot
     }
@@ -94,7 +94,7 @@ impl Slots {
     fn take(&mut self, part: SlotPart) {
         for (lane, next) in self.next.iter_mut().enumerate() {
             // as a select it would be a masked store, which is slow on some processors
-            *next = (*next).max((part.slot + 1) * (part.lanes >> lane & 1));
+            *next = (*next).max((part.slot + 1) & mask(part.lanes, lane));
         }
         self.parts.push(part);
         while self.present.len() <= part.slot as usize {
@@ -179,10 +179,27 @@ impl Slots {
         }
     }
 
+    /// Number of slots that every lane has, shape \[lane\].
+    pub fn counts(&self) -> [u32; MOST_LANES] {
+        let mut counts = [0; MOST_LANES];
+        for present in &self.present {
+            for (lane, count) in counts.iter_mut().enumerate() {
+                *count += present >> lane & 1;
+            }
+        }
+        counts
+    }
+
     /// Number of slots that a lane has.
     pub fn count(&self, lane: usize) -> usize {
         (0..self.len()).filter(|slot| self.has(*slot, lane)).count()
     }
+}
+
+/// All bits where `lane` is among `lanes`, else none.
+#[inline(always)]
+fn mask(lanes: u32, lane: usize) -> u32 {
+    (lanes >> lane & 1).wrapping_neg()
 }
 
 /// The first `count` lanes, one bit each.

@@ -130,6 +130,9 @@ impl<R: Pack> Contacts<R> {
     }
     /// Keeps the deepest `capacity` contacts of every lane; of equal ones the first.
     fn limit(&mut self, capacity: usize) {
+        if self.slots.len() <= capacity {
+            return;
+        }
         for lane in 0..R::LANES {
             while self.count(lane) > capacity {
                 let mut shallowest = None;

@@ -17,6 +17,9 @@ impl<R: Pack> Worker<R> {
             *step = self.posed[t].struck.report(lane);
         }
         self.blocks_of(t, &mut steps);
+        for (step, count) in steps.iter_mut().zip(self.posed[t].contacts.slots.counts()) {
+            step.contact_count = count as usize;
+        }
         for (world, step) in worlds.zip(&mut steps) {
             self.world(plan, t, world % R::LANES, step);
             if let Some(redone) = self.report_of_redone(world) {
@@ -32,12 +35,9 @@ impl<R: Pack> Worker<R> {
     /// What is told of a world as a whole.
     fn world(&self, plan: &Plan, t: usize, lane: usize, step: &mut WorldReport) {
         let (w, mended) = (&self.posed[t], &self.mended[t * R::LANES + lane]);
-        step.contact_count = w.contacts.count(lane);
         step.capacity_needed = w.contacts.found[lane];
         step.overflow = step.capacity_needed > step.contact_count;
-        for slot in (0..w.contacts.gap.len()).filter(|slot| w.contacts.slots.has(*slot, lane)) {
-            step.penetration = step.penetration.max(-w.contacts.lowest(slot).get(lane).to_f64());
-        }
+        step.penetration = step.penetration.max(w.penetration.get(lane).to_f64());
         step.fallback = mended.called;
         step.push_denied = mended.push_denied;
         let speed = w.speed.get(lane).to_f64();

@@ -54,7 +54,7 @@ use crate::equality::equalities;
 use crate::fluid::fluid_force;
 use crate::island::Part;
 use crate::kinematics::{body_poses, geom_poses, hinge_turns};
-use crate::lane::{Compiled, Pack, Real, Task};
+use crate::lane::{Compiled, Pack, PackMask, Real, Task};
 use crate::limit::limits;
 use crate::model::Integrator;
 use crate::planar::mass_and_bias;
@@ -268,6 +268,11 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
         speed = x.abs().max(speed);
     }
     w.speed = not_finite(tile.v, not_finite(tile.q, speed));
+    let mut deepest = R::zero();
+    for (slot, present) in w.contacts.slots.present.iter().enumerate() {
+        deepest = R::select(R::Mask::from_bits(*present), (-w.contacts.lowest(slot)).max(deepest), deepest);
+    }
+    w.penetration = deepest;
 }
 
 /// Free motion Δt V* of every geom. `size`: see [`TileParameters::geom_size`](crate::parameters::TileParameters::geom_size).

@@ -89,6 +89,8 @@ pub struct Posed<R: Real> {
     pub(super) overflow: R,
     /// Largest entry of |v| after the step, m/s or rad/s; infinite or not a number where the new state is.
     pub(super) speed: R,
+    /// The deepest overlap of contacts, m; 0 without.
+    pub(super) penetration: R,
 }
 
 impl<R: Real> Posed<R> {
@@ -107,6 +109,7 @@ impl<R: Real> Posed<R> {
             position_impulse: Vec::new(),
             overflow: R::zero(),
             speed: R::zero(),
+            penetration: R::zero(),
         }
     }
 }

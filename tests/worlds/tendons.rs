@@ -140,6 +140,8 @@ fn an_equality_of_tendons_is_kept() {
     }
 }
 
+type Change = fn(&mut Model);
+
 /// A model that was changed by hand: what is wrong with its tendons is said.
 #[test]
 fn what_is_wrong_with_a_tendon_is_said() {
@@ -148,7 +150,7 @@ fn what_is_wrong_with_a_tendon_is_said() {
     let rest = r#"<tendon><fixed name="u" range="-1 1"><joint joint="a" coef="0.3"/><joint joint="c" coef="2"/></fixed></tendon>
         <actuator><motor tendon="u"/></actuator><equality><tendon tendon1="u"/></equality>"#;
     let model = model(&(ARM.to_owned() + weight), rest);
-    let cases: [(&str, fn(&mut Model)); 7] = [
+    let cases: [(&str, Change); 7] = [
         ("hinges or slides", |m| m.tendons[0].joints[0].0 = 9),
         ("finite coefficients", |m| m.tendons[0].joints[0].1 = f64::NAN),
         ("joint twice", |m| m.tendons[0].joints[1].0 = 0),

@@ -254,7 +254,7 @@ fn thickened(points: &[Vector3<f64>]) -> Option<(Vec<Vector3<f64>>, f64)> {
     }
     let thickness = THICKNESS * (largest / points.len() as f64).sqrt();
     let across = spread.eigenvectors.column(thin) * (0.5 * thickness);
-    Some((points.iter().flat_map(|p| [p - &across, p + &across]).collect(), thickness))
+    Some((points.iter().flat_map(|p| [p - across, p + across]).collect(), thickness))
 }
 
 /// Σ (p − p̄)(p − p̄)ᵀ, m².
