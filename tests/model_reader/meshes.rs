@@ -131,3 +131,42 @@ fn a_flat_mesh_is_a_thin_one() {
     let message = with("0 0 0  1 1 1  2 2 2  3 3 3").unwrap_err().to_string();
     assert!(message.contains("no volume"), "{message}");
 }
+
+/// Mass properties of a concave mesh as MuJoCo 4.0.0 has them (its corners are f32): by default all tetrahedra count as positive, so that a notch counts in part; exactly; of the hull; and with a triangle left out.
+#[test]
+fn the_inside_of_a_mesh_is_what_the_file_asks_for() {
+    // an L of 4 l, 1000 kg/m³
+    let points =
+        "0 0 0  .3 0 0  .3 .1 0  .1 .1 0  .1 .2 0  0 .2 0  0 0 .1  .3 0 .1  .3 .1 .1  .1 .1 .1  .1 .2 .1  0 .2 .1";
+    let faces = "2 1 0  3 2 0  4 3 0  5 4 0  6 7 8  6 8 9  6 9 10  6 10 11  0 1 7  0 7 6  1 2 8  1 8 7  2 3 9  2 9 8  3 4 10  3 10 9  4 5 11  4 11 10  5 0 6  5 6 11";
+    let with = |faces: &str, kind: &str| {
+        read(&file(&format!(
+            r#"<asset><mesh name="m" vertex="{points}" face="{faces}" {kind}/></asset>
+               <worldbody><body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody>"#
+        )))
+    };
+    let overcounted =
+        (4.161_340_825, [0.124_201_087, 0.077_519_667, 0.05], [0.042_340_54, 0.036_972_695, 0.012_195_853]);
+    let exact = (4.0, [0.125, 0.075, 0.05], [0.041_666_667, 0.036_666_667, 0.011_666_667]);
+    let hull = (5.0, [0.133_333_333, 0.086_666_667, 0.05], [0.048_555_556, 0.040_306_437, 0.016_582_452]);
+    let open =
+        (3.872_850_829, [0.120_381_364, 0.079_201_283, 0.052_605_033], [0.040_143_899, 0.034_687_262, 0.011_401_07]);
+    for (faces, kind, (mass, com, moments)) in [
+        (faces, "", overcounted),
+        (faces, r#"inertia="legacy""#, overcounted),
+        (faces, r#"inertia="exact""#, exact),
+        (faces, r#"inertia="convex""#, hull),
+        (&faces[7..], "", open),
+    ] {
+        let model = with(faces, kind);
+        let body = &model.bodies[1];
+        let mut found: Vec<f64> = body.inertia.symmetric_eigenvalues().iter().copied().collect();
+        found.sort_by(|a, b| b.total_cmp(a));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b;
+        assert!(
+            near(body.mass, mass) && (0..3).all(|i| near(body.com[i], com[i]) && near(found[i], moments[i])),
+            "{kind}: {body:?}, {found:?}"
+        );
+        assert!(model.notes.is_empty(), "{:?}", model.notes);
+    }
+}

@@ -82,7 +82,7 @@ impl Reader {
         let of_hull = solid_inertia(&Shape::Hull(Arc::new(hull.clone())));
         let (mut volume, mut centroid, mut inertia) =
             of_hull.ok_or_else(|| e.error("has no volume; a mesh needs four points that span one"))?;
-        // The mass is on the surface, or within it where it is closed, and within the hull otherwise.
+        // The mass is on the surface, or within it (as MuJoCo counts it by default, or exactly, where it is closed), and within the hull otherwise.
         if e.attribute("inertia") == Some("shell") {
             let content = if surface.triangles.is_empty() {
                 shell_content(&hull.vertices, &hull.triangles)
@@ -90,7 +90,12 @@ impl Reader {
                 shell_content(&surface.points, &surface.triangles)
             };
             (volume, centroid, inertia) = content.ok_or_else(|| e.error("has a surface without area"))?;
-        } else if !surface.triangles.is_empty() && e.attribute("inertia") != Some("convex") {
+        } else if surface.triangles.is_empty() || e.attribute("inertia") == Some("convex") {
+            // that of the hull
+        } else if e.attribute("inertia") != Some("exact") {
+            let content = cone_content(&surface.points, &surface.triangles);
+            (volume, centroid, inertia) = content.ok_or_else(|| e.error("has no volume within its surface"))?;
+        } else {
             match closed_content(surface, volume) {
                 Some(content) => (volume, centroid, inertia) = content,
                 None => {
@@ -301,6 +306,33 @@ fn shell_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f
     let second = second - area * centroid * centroid.transpose();
     let inertia = Matrix3::from_diagonal_element(second.trace()) - second;
     (area > 0.0 && inertia.iter().all(|x| x.is_finite())).then_some((area, centroid, inertia))
+}
+
+/// Volume, centroid and inertia of the tetrahedra that a point within a surface makes with its triangles, each counted as positive, if they have any: what MuJoCo takes for the inside
+/// (`inertia="legacy"`), and what it is where that point sees all of the surface. The point is the centroid of the surface for volume and centroid, and this one for the inertia, and the
+/// volume that counts in the end.
+fn cone_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    let (_, within, _) = shell_content(points, triangles)?;
+    // Σ V, Σ V c and Σ ∫ x xᵀ, from a point
+    let cones = |apex: Vector3<f64>| {
+        let (mut volume, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+        for triangle in triangles {
+            let [a, b, c] = triangle.map(|i| points[i] - apex);
+            let (own, sum) = (a.dot(&b.cross(&c)).abs() / 6.0, a + b + c);
+            volume += own;
+            first += own / 4.0 * sum;
+            // ∫ x xᵀ over a tetrahedron with a corner at 0: V/20 (a aᵀ + b bᵀ + c cᵀ + s sᵀ) with s = a + b + c
+            for x in [a, b, c, sum] {
+                second += own / 20.0 * x * x.transpose();
+            }
+        }
+        (volume, first, second)
+    };
+    let (volume, first, _) = cones(within);
+    let centroid = within + first / volume;
+    let (volume, _, second) = cones(centroid);
+    let inertia = Matrix3::from_diagonal_element(second.trace()) - second;
+    (volume > 0.0 && inertia.iter().all(|x| x.is_finite())).then_some((volume, centroid, inertia))
 }
 
 /// Volume, centroid and inertia inside of a surface, if it is closed and oriented well enough to have them.
