@@ -229,6 +229,11 @@ impl Model {
     fn site_names(&self) -> Vec<String> {
         names(self.model.sites.iter().map(|x| &x.name))
     }
+    /// Names of the fixed tendons.
+    #[getter]
+    fn tendon_names(&self) -> Vec<String> {
+        names(self.model.tendons.iter().map(|x| &x.name))
+    }
     /// Names of the actuators.
     #[getter]
     fn actuator_names(&self) -> Vec<String> {
@@ -264,6 +269,10 @@ impl Model {
     /// Index of the sensor with this name.
     fn sensor(&self, name: &str) -> PyResult<usize> {
         find("sensor", name, self.model.sensors.iter().map(|x| &x.name).collect())
+    }
+    /// Index of the fixed tendon with this name.
+    fn tendon(&self, name: &str) -> PyResult<usize> {
+        find("tendon", name, self.model.tendons.iter().map(|x| &x.name).collect())
     }
     /// Index of the actuator with this name.
     fn actuator(&self, name: &str) -> PyResult<usize> {

@@ -26,8 +26,10 @@ ARM = """<mujoco><option gravity="1 -2 -9"/>
     <body name="block" pos="1 1 1"><freejoint/><geom name="block" type="box" size="0.1 0.2 0.3" pos="0.02 0 0"/>
       <site name="corner" pos="0.1 0.2 0.3"/></body>
   </worldbody>
+  <tendon><fixed name="t"><joint joint="a" coef="0.5"/><joint joint="s" coef="-2"/></fixed></tendon>
   <actuator>
     <motor joint="a" gear="3" ctrlrange="-0.5 0.5"/><position joint="s" kp="20" kv="2" forcerange="-3 3"/>
+    <position tendon="t" kp="7" kv="0.3" gear="2"/>
   </actuator>
 </mujoco>"""
 
@@ -64,6 +66,8 @@ def test_they_are_mujocos(both):
         "velocity": of.central_velocity(*bodies),
         "actuator": of.ACTUATOR_FORCE,
         "joint_actuator": of.JOINT_ACTUATOR_FORCE,
+        "tendon": of.TENDON_LENGTH,
+        "tendon_rate": of.TENDON_VELOCITY,
     }
     for kind, indices in counts.items():
         for i in indices:
@@ -95,6 +99,8 @@ def test_they_are_mujocos(both):
             "subtree_velocity": data.subtree_linvel,
             "actuator": data.actuator_force,
             "joint_actuator": data.qfrc_actuator,
+            "tendon": data.ten_length,
+            "tendon_rate": data.ten_velocity,
         }
         moving = [b for b in bodies if b > 0]
         expected["inertia"], expected["velocity"] = data.cinert[moving], data.cvel
