@@ -11,6 +11,7 @@ use parry3d_f64::math::{Pose as ParryPose, Vector};
 use parry3d_f64::query::details::contact_support_map_support_map_with_params;
 use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
 use parry3d_f64::shape::SupportMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Corners of the polygon that stands for the cap of a cylinder; one of them is its lowest point.
@@ -39,11 +40,17 @@ pub(super) struct HullFaces {
     reach: f64,
 }
 
+/// Cells along an axis of a unit, see [`HullFaces::new`].
+const CELLS: f64 = 1e3;
+
 impl HullFaces {
     fn new(hull: &Hull) -> Self {
         let v = &hull.vertices;
         let size = v.iter().map(Vector3::norm).fold(0.0, f64::max);
         let mut faces = Self { vertices: v.clone(), normals: Vec::new(), corners: Vec::new(), reach: size };
+        // Faces by the cell that their normal is in: what is in the plane of a triangle is within 5e-5 of its normal, so it is in one of a few.
+        let mut by_cell: HashMap<[i32; 3], Vec<usize>> = HashMap::new();
+        let cell = |x: f64| (x * CELLS).floor() as i32;
         for &[a, b, c] in &hull.triangles {
             let Some(n) = (v[b] - v[a]).cross(&(v[c] - v[a])).try_normalize(f64::MIN_POSITIVE) else { continue };
             let in_plane = |f: usize| {
@@ -51,13 +58,24 @@ impl HullFaces {
                 let offset = normal.dot(&(v[a] - v[faces.corners[f][0]])).abs();
                 normal.dot(&n) > 1.0 - 1e-9 && offset < 1e-6 * size
             };
-            if let Some(f) = (0..faces.normals.len()).find(|&f| in_plane(f)) {
+            let near = [n.x, n.y, n.z].map(|x| cell(x - 5e-5)..=cell(x + 5e-5));
+            let mut first = None;
+            for x in near[0].clone() {
+                for y in near[1].clone() {
+                    for z in near[2].clone() {
+                        let faces = by_cell.get(&[x, y, z]).into_iter().flatten().copied();
+                        first = faces.filter(|&f| in_plane(f)).chain(first).min();
+                    }
+                }
+            }
+            if let Some(f) = first {
                 for k in [a, b, c] {
                     if !faces.corners[f].contains(&k) {
                         faces.corners[f].push(k);
                     }
                 }
             } else {
+                by_cell.entry([cell(n.x), cell(n.y), cell(n.z)]).or_default().push(faces.normals.len());
                 faces.normals.push(n);
                 faces.corners.push(vec![a, b, c]);
             }
@@ -405,5 +423,60 @@ fn general(a: &Placed, b: &Placed, threshold: f64, size: f64, points: &mut Point
         // Half way between the surfaces p + n r_a and q − n r_b.
         let position = (p + q + n * (radii[0] - radii[1])) * 0.5;
         points.push(Point { position, normal: n, gap, feature: NEAREST });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A box whose sides are many triangles, turned so that no normal lies along an axis, and a ball of many corners.
+    fn meshes() -> Vec<Hull> {
+        let turn = nalgebra::Rotation3::from_euler_angles(0.3, 0.7, -0.4);
+        let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
+        for side in 0..6 {
+            let first = vertices.len();
+            for (i, j) in (0..36).map(|k| (k / 6, k % 6)) {
+                let (x, y, z) = (f64::from(i) - 2.5, f64::from(j) - 2.5, if side < 3 { 2.5 } else { -2.5 });
+                let point = [[x, y, z], [z, x, y], [y, z, x]][side % 3];
+                vertices.push(turn * Vector3::from(point));
+            }
+            for (i, j) in (0..25).map(|k| (k / 5, k % 5)) {
+                let [a, b, c, d] = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)].map(|(i, j)| first + 6 * i + j);
+                let both = if side < 3 { [[a, b, c], [a, c, d]] } else { [[c, b, a], [d, c, a]] };
+                triangles.extend(both);
+            }
+        }
+        let ball = |k: usize| {
+            let (height, angle) = (1.0 - 2.0 * (k as f64 + 0.5) / 60.0, 2.4 * k as f64);
+            let radius = (1.0 - height * height).sqrt();
+            Vector3::new(radius * angle.cos(), radius * angle.sin(), height)
+        };
+        let around = (0..58).map(|k| [k, k + 1, k + 2]).collect();
+        let name = String::new;
+        vec![
+            Hull { name: name(), vertices, triangles },
+            Hull { name: name(), vertices: (0..60).map(ball).collect(), triangles: around },
+        ]
+    }
+
+    /// As found among all faces so far, one by one.
+    #[test]
+    fn triangles_of_a_plane_are_one_face() {
+        for (hull, faces) in meshes().iter().zip([6, 58]) {
+            let found = HullFaces::new(hull);
+            assert_eq!(found.normals.len(), faces);
+            let normal = |t: &[usize; 3]| {
+                let [a, b, c] = t.map(|k| hull.vertices[k]);
+                (b - a).cross(&(c - a)).normalize()
+            };
+            let mut wanted: Vec<Vector3<f64>> = Vec::new();
+            for n in hull.triangles.iter().map(normal) {
+                if !wanted.iter().any(|m| m.dot(&n) > 1.0 - 1e-9) {
+                    wanted.push(n);
+                }
+            }
+            assert_eq!(found.normals, wanted);
+        }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) use narrow::{points, undecided};
 pub use patch::{More, NearPatch, PATCH_ROWS};
 pub(crate) use reduce::no_points;
 use reduce::{Candidate, KEPT};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The contacts of a tile of worlds.
@@ -312,9 +313,11 @@ impl CollidePlan {
         self.pairs.iter().any(|pair| pair.patch)
     }
     fn prepare(model: &Model, patches: bool) -> Self {
+        let forms = forms(model);
         let pairs = model.pairs.iter().map(|pair| {
             let (a, b) = (&model.geoms[pair.geom_a].shape, &model.geoms[pair.geom_b].shape);
-            let (ra, rb) = (a.bounding_radius(), b.bounding_radius());
+            let [of_a, of_b] = [&forms[pair.geom_a], &forms[pair.geom_b]];
+            let (ra, rb) = (of_a.radius, of_b.radius);
             let kind = match (Shapes::of(a, b), a, b) {
                 (Some(shapes), ..) => Kind::Lanes(shapes),
                 (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
@@ -329,8 +332,8 @@ impl CollidePlan {
                 b: pair.geom_b,
                 kind,
                 lengths: [a.size(), b.size()],
-                solids: Solid::new(a).zip(Solid::new(b)).map(|(a, b)| [a, b]),
-                bounds: Bound::of(a).zip(Bound::of(b)).map(|(a, b)| [a, b]),
+                solids: of_a.solid.clone().zip(of_b.solid.clone()).map(|(a, b)| [a, b]),
+                bounds: of_a.bound.zip(of_b.bound).map(|(a, b)| [a, b]),
                 margin: pair.margin,
                 on_plane: matches!(a, Shape::Plane),
                 bounding: if ra.is_finite() { ra + rb } else { rb },
@@ -343,6 +346,42 @@ impl CollidePlan {
     pub fn most_contacts(&self) -> usize {
         KEPT * self.pairs.len()
     }
+}
+
+/// What all pairs of a geom have of it.
+#[derive(Clone, Default)]
+struct Form {
+    /// Bounding radius, m.
+    radius: f64,
+    solid: Option<Solid>,
+    bound: Option<(Bound, [f64; 3])>,
+}
+
+/// The forms of the geoms that have a pair; geoms of one mesh share what is made of it.
+fn forms(model: &Model) -> Vec<Form> {
+    let mut has_pair = vec![false; model.geoms.len()];
+    for pair in &model.pairs {
+        (has_pair[pair.geom_a], has_pair[pair.geom_b]) = (true, true);
+    }
+    let mut forms: Vec<Form> = Vec::with_capacity(model.geoms.len());
+    let mut meshes: HashMap<*const Hull, usize> = HashMap::new();
+    for (g, geom) in model.geoms.iter().enumerate() {
+        let known = if let Shape::Hull(hull) = &geom.shape { meshes.get(&Arc::as_ptr(hull)) } else { None };
+        let form = match known {
+            _ if !has_pair[g] => Form::default(),
+            Some(&same) => forms[same].clone(),
+            None => Form {
+                radius: geom.shape.bounding_radius(),
+                solid: Solid::new(&geom.shape),
+                bound: Bound::of(&geom.shape),
+            },
+        };
+        if let (Shape::Hull(hull), true) = (&geom.shape, has_pair[g]) {
+            meshes.entry(Arc::as_ptr(hull)).or_insert(g);
+        }
+        forms.push(form);
+    }
+    forms
 }
 
 /// Finds the contacts of a tile of worlds.
