@@ -288,8 +288,8 @@ pub fn actuator_force<R: Real>(
             if scalar { (q[joint.q_start], v[joint.v_start], true) } else { (R::zero(), R::zero(), false) }
         }
         Transmission::Tendon(tendon) => {
-            let tendon = &model.tendons[tendon];
-            (tendon::length(model, tendon, q), tendon::rate(model, tendon, v), true)
+            let joints = &model.tendons[tendon].joints;
+            (tendon::length(model, joints, q), tendon::rate(model, joints, v), true)
         }
     };
     let (length, rate) = (gear * length, gear * rate);
@@ -332,7 +332,7 @@ pub(crate) fn add_actuator_force<R: Real>(model: &Model, actuator: &Actuator, fo
             }
         }
         Transmission::Tendon(tendon) => {
-            tendon::pull(model, &model.tendons[tendon], R::constant(actuator.gear[0]) * force, tau);
+            tendon::add_along(model, &model.tendons[tendon].joints, R::constant(actuator.gear[0]) * force, tau);
         }
     }
 }
@@ -407,11 +407,11 @@ pub fn applied_force<R: Real>(
         if tendon.stiffness == 0.0 && tendon.damping == 0.0 {
             continue;
         }
-        let length = tendon::length(model, tendon, q);
+        let length = tendon::length(model, &tendon.joints, q);
         let stretch = length - between(length, [R::constant(tendon.slack[0]), R::constant(tendon.slack[1])]);
         let spring = R::constant(-tendon.stiffness) * stretch;
-        let force = R::constant(-tendon.damping).mul_add(tendon::rate(model, tendon, v), spring);
-        tendon::pull(model, tendon, force, &mut d.applied_force);
+        let force = R::constant(-tendon.damping).mul_add(tendon::rate(model, &tendon.joints, v), spring);
+        tendon::add_along(model, &tendon.joints, force, &mut d.applied_force);
     }
 }
 

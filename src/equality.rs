@@ -7,6 +7,7 @@ use crate::kinematics::{Kinematics, kinematics, orientation};
 use crate::lane::Real;
 use crate::model::{EqualityKind, Model};
 use crate::spatial::{Motion, Quat, Vec3};
+use crate::tendon;
 use nalgebra::{UnitQuaternion, Vector3};
 
 /// One bilateral row.
@@ -59,20 +60,7 @@ impl Length {
     /// L − L₀.
     #[inline(always)]
     fn offset<R: Real>(&self, model: &Model, q: &[R]) -> R {
-        let mut sum = -R::constant(self.rest);
-        for &(joint, c) in &self.joints {
-            sum = R::constant(c).mul_add(q[model.joints[joint].q_start], sum);
-        }
-        sum
-    }
-
-    /// Adds `slope` dL/dq to a row of J.
-    #[inline(always)]
-    fn add_to<R: Real>(&self, model: &Model, slope: R, jacobian: &mut [R]) {
-        for &(joint, c) in &self.joints {
-            let dof = model.joints[joint].v_start;
-            jacobian[dof] = R::constant(c).mul_add(slope, jacobian[dof]);
-        }
+        tendon::length(model, &self.joints, q) - R::constant(self.rest)
     }
 }
 
@@ -171,9 +159,9 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
                         slope = slope.mul_add(x, value);
                         value = value.mul_add(x, R::constant(*c));
                     }
-                    second.add_to(model, -slope, jacobian);
+                    tendon::add_along(model, &second.joints, -slope, jacobian);
                 }
-                first.add_to(model, R::one(), jacobian);
+                tendon::add_along(model, &first.joints, R::one(), jacobian);
                 first.offset(model, q) - value
             }
             EqualityRow::Point { bodies, points, axis } => {

@@ -199,14 +199,14 @@ pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], 
         JointRow::TendonLower(t) | JointRow::TendonUpper(t) | JointRow::TendonFriction(t) => {
             let tendon = &model.tendons[t];
             let [lower, upper] = tendon.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-            let (length, margin) = (tendon::length(model, tendon, q), tendon.limit_margin);
+            let (length, margin) = (tendon::length(model, &tendon.joints, q), tendon.limit_margin);
             let (gap, direction) = match row {
                 JointRow::TendonLower(_) => (length - R::constant(lower + margin), one),
                 JointRow::TendonUpper(_) => (R::constant(upper - margin) - length, -one),
                 _ => (R::zero(), one),
             };
-            let closing = direction.x * tendon::rate(model, tendon, free_velocity);
-            Approach { gap, direction, closing, speed: tendon::rate(model, tendon, v).abs() }
+            let closing = direction.x * tendon::rate(model, &tendon.joints, free_velocity);
+            Approach { gap, direction, closing, speed: tendon::rate(model, &tendon.joints, v).abs() }
         }
     }
 }

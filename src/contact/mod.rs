@@ -353,7 +353,9 @@ impl CollidePlan {
 struct Form {
     /// Bounding radius, m.
     radius: f64,
+    /// For the narrow phase in f64, if it has one.
     solid: Option<Solid>,
+    /// What holds it, and its lengths, m.
     bound: Option<(Bound, [f64; 3])>,
 }
 

@@ -69,12 +69,12 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
         }
         Quantity::TendonLength => {
             for tendon in &now.model.tendons {
-                e.row.push(tendon::length(now.model, tendon, now.q));
+                e.row.push(tendon::length(now.model, &tendon.joints, now.q));
             }
         }
         Quantity::TendonVelocity => {
             for tendon in &now.model.tendons {
-                e.row.push(tendon::rate(now.model, tendon, now.v));
+                e.row.push(tendon::rate(now.model, &tendon.joints, now.v));
             }
         }
         Quantity::Sensor(i) => sensors::read(i, now, e),

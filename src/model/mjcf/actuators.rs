@@ -5,7 +5,7 @@ use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::rest::rest_inertia;
-use crate::model::{Actuator, Joint, Model, Transmission};
+use crate::model::{Actuator, Model, Transmission};
 
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
@@ -197,8 +197,8 @@ impl Reader {
         }
         let index = self.builder.model.actuators.len();
         if let Some(ratio) = state.damping_ratio() {
-            let turns = |joint: &Joint| joint.kind.nv() != 1;
-            if matches!(transmission, Transmission::Joint(joint) if turns(&self.builder.model.joints[joint])) {
+            let joints = &self.builder.model.joints;
+            if matches!(transmission, Transmission::Joint(joint) if joints[joint].kind.nv() != 1) {
                 return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
             }
             actuator.bias[2] = 0.0;

@@ -30,12 +30,14 @@ impl Pose {
     }
 }
 
-/// A joint whose spring and damping are given by a time constant, s, and a damping ratio.
+/// A joint whose spring and damping are given by a time constant and a damping ratio.
 pub(super) struct Spring {
     body: usize,
     /// Which of the joints of the body it is.
     place: usize,
+    /// T, s.
     time: f64,
+    /// ζ.
     ratio: f64,
 }
 
@@ -246,12 +248,13 @@ impl Reader {
         joint.friction_loss = e.magnitude("frictionloss")?.unwrap_or(0.0);
         let index = self.builder.add_joint(joint);
         if let Some([time, ratio]) = e.numbers::<2>("springdamper")?.filter(|values| values.iter().all(|x| *x > 0.0)) {
-            if !matches!(kind, JointKind::Hinge | JointKind::Slide) {
+            if matches!(kind, JointKind::Hinge | JointKind::Slide) {
+                // joints of a body keep their order, whatever comes between them
+                let place = self.builder.model.joints[..index].iter().filter(|other| other.body == body).count();
+                self.springs.push(Spring { body, place, time, ratio });
+            } else {
                 self.notes.refuse(e, "\"springdamper\" is for hinges and slides; give stiffness and damping")?;
             }
-            // joints of a body keep their order, whatever comes between them
-            let place = self.builder.model.joints[..index].iter().filter(|other| other.body == body).count();
-            self.springs.push(Spring { body, place, time, ratio });
         }
         self.register("joint", index, e)
     }

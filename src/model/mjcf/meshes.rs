@@ -94,7 +94,8 @@ impl Reader {
             // that of the hull
         } else if e.attribute("inertia") != Some("exact") {
             let content = cone_content(&surface.points, &surface.triangles);
-            (volume, centroid, inertia) = content.ok_or_else(|| e.error("has no volume within its surface"))?;
+            (volume, centroid, inertia) = content
+                .ok_or_else(|| e.error("has no volume within its surface; say inertia=\"shell\" or \"convex\""))?;
         } else {
             match closed_content(surface, volume) {
                 Some(content) => (volume, centroid, inertia) = content,
