@@ -2,7 +2,7 @@
 //!
 //! Everything is in world axes. Spatial quantities of a tree refer to the point O of the tree: the origin of its root body.
 
-use crate::lane::Real;
+use crate::lane::{Compiled, Real, Task};
 use crate::model::{JointKind, Model};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -98,46 +98,63 @@ pub fn kinematics<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
 /// The part of [`kinematics`] that the dynamics need: poses of bodies, and the motion subspace.
 #[inline(always)]
 pub fn body_poses<R: Real>(model: &Model, q: &[R], k: &mut Kinematics<R>) {
-    // ahead of the chain of poses, which would wait for one after another
-    hinge_turns(model, q, k);
-    for (b, body) in model.bodies.iter().enumerate() {
-        let Some(tree) = body.tree else { continue };
-        // in place: a pose does not fit the registers of most machines
-        let (above, here) = k.body_pose.split_at_mut(b);
-        let pose = &mut here[0];
-        if body.joints.len() == 1 && model.joints[body.joints.start].kind == JointKind::Free {
-            let start = model.joints[body.joints.start].q_start;
-            *pose = Pose { position: triple(q, start), rotation: quaternion(q, start + 3).matrix() };
-            k.anchor[body.joints.start] = pose.position;
-        } else {
-            let parent = &above[body.parent];
-            pose.position = parent.constant_point(&body.position);
-            pose.rotation = turned(&parent.rotation, k.body_turn[b].as_ref());
-            for j in body.joints.clone() {
-                let joint = &model.joints[j];
-                let anchor = pose.constant_point(&joint.anchor);
-                let axis = pose.rotation.mul_constant(&joint.axis);
-                (k.anchor[j], k.axis[j]) = (anchor, axis);
-                match joint.kind {
-                    JointKind::Slide => {
-                        let way = q[joint.q_start] - R::constant(joint.reference);
-                        pose.position = axis.mul_add(way, pose.position);
-                        continue;
+    R::run(BodyPoses { model, q, k });
+}
+
+/// [`body_poses`], which is long and asked for in many places, as one function.
+struct BodyPoses<'a, R> {
+    model: &'a Model,
+    q: &'a [R],
+    k: &'a mut Kinematics<R>,
+}
+
+impl<R: Real> Task for BodyPoses<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { model, q, k } = self;
+        // ahead of the chain of poses, which would wait for one after another
+        hinge_turns(model, q, k);
+        for (b, body) in model.bodies.iter().enumerate() {
+            let Some(tree) = body.tree else { continue };
+            // in place: a pose does not fit the registers of most machines
+            let (above, here) = k.body_pose.split_at_mut(b);
+            let pose = &mut here[0];
+            if body.joints.len() == 1 && model.joints[body.joints.start].kind == JointKind::Free {
+                let start = model.joints[body.joints.start].q_start;
+                *pose = Pose { position: triple(q, start), rotation: quaternion(q, start + 3).matrix() };
+                k.anchor[body.joints.start] = pose.position;
+            } else {
+                let parent = &above[body.parent];
+                pose.position = parent.constant_point(&body.position);
+                pose.rotation = turned(&parent.rotation, k.body_turn[b].as_ref());
+                for j in body.joints.clone() {
+                    let joint = &model.joints[j];
+                    let anchor = pose.constant_point(&joint.anchor);
+                    let axis = pose.rotation.mul_constant(&joint.axis);
+                    (k.anchor[j], k.axis[j]) = (anchor, axis);
+                    match joint.kind {
+                        JointKind::Slide => {
+                            let way = q[joint.q_start] - R::constant(joint.reference);
+                            pose.position = axis.mul_add(way, pose.position);
+                            continue;
+                        }
+                        JointKind::Hinge => pose.rotation.turn(&joint.axis, k.sin_cos[j]),
+                        JointKind::Ball | JointKind::Free => {
+                            pose.rotation = pose.rotation * quaternion(q, joint.q_start).matrix();
+                        }
                     }
-                    JointKind::Hinge => pose.rotation.turn(&joint.axis, k.sin_cos[j]),
-                    JointKind::Ball | JointKind::Free => {
-                        pose.rotation = pose.rotation * quaternion(q, joint.q_start).matrix();
+                    if joint.anchor != Vector3::zeros() {
+                        pose.position = anchor - pose.rotation.mul_constant(&joint.anchor);
                     }
-                }
-                if joint.anchor != Vector3::zeros() {
-                    pose.position = anchor - pose.rotation.mul_constant(&joint.anchor);
                 }
             }
+            if model.trees[tree].root == b {
+                k.reference[tree] = k.body_pose[b].position;
+            }
+            motion_subspace(model, b, k.reference[tree], k);
         }
-        if model.trees[tree].root == b {
-            k.reference[tree] = k.body_pose[b].position;
-        }
-        motion_subspace(model, b, k.reference[tree], k);
     }
 }
 

@@ -29,7 +29,7 @@
 use crate::dynamics::{Dynamics, free_body_velocity, integrate};
 use crate::inertia::inertias;
 use crate::kinematics::{Kinematics, body_poses, quaternion, triple};
-use crate::lane::Real;
+use crate::lane::{Compiled, Real, Task};
 use crate::model::{Joint, JointKind, Model};
 use crate::parameters::TileParameters;
 use crate::spatial::{Force, Inertia, Vec3, vec3};
@@ -157,33 +157,54 @@ pub fn whole_trees<R: Real>(
     d: &mut Dynamics<R>,
     out: &mut [Whole<R>],
 ) {
-    body_poses(model, q, k);
-    inertias(model, &d.moments, p, k, &mut d.inertia);
-    free_body_velocity(model, v, k, &mut d.free_body_velocity);
-    for (tree, out) in out.iter_mut().enumerate() {
-        let (mut inertia, mut momentum) = (Inertia::zero(), Force::default());
-        for (b, body) in model.bodies.iter().enumerate() {
-            if body.tree == Some(tree) {
-                inertia = inertia + d.inertia[b];
-                momentum = momentum + d.inertia[b].momentum(d.free_body_velocity[b]);
+    R::run(WholeTrees { model, p, q, v, k, d, out });
+}
+
+/// [`whole_trees`] as one function.
+struct WholeTrees<'a, R> {
+    model: &'a Model,
+    p: &'a TileParameters<'a, R>,
+    q: &'a [R],
+    v: &'a [R],
+    k: &'a mut Kinematics<R>,
+    d: &'a mut Dynamics<R>,
+    out: &'a mut [Whole<R>],
+}
+
+impl<R: Real> Task for WholeTrees<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { model, p, q, v, k, d, out } = self;
+        body_poses(model, q, k);
+        inertias(model, &d.moments, p, k, &mut d.inertia);
+        free_body_velocity(model, v, k, &mut d.free_body_velocity);
+        for (tree, out) in out.iter_mut().enumerate() {
+            let (mut inertia, mut momentum) = (Inertia::zero(), Force::default());
+            for (b, body) in model.bodies.iter().enumerate() {
+                if body.tree == Some(tree) {
+                    inertia = inertia + d.inertia[b];
+                    momentum = momentum + d.inertia[b].momentum(d.free_body_velocity[b]);
+                }
             }
+            let Inertia { mass, first_moment, diagonal, off_diagonal: o } = inertia;
+            let c = first_moment.scale(R::one() / mass);
+            // I − m (c·c 1 − c cᵀ)
+            let square = first_moment.dot(c);
+            let mut about = [vec3(diagonal.x, o.z, o.y), vec3(o.z, diagonal.y, o.x), vec3(o.y, o.x, diagonal.z)];
+            let along = [c.x, c.y, c.z];
+            for i in 0..3 {
+                about[i] = first_moment.mul_add(along[i], about[i] - Vec3::unit(i).scale(square));
+            }
+            *out = Whole {
+                mass,
+                com: k.reference[tree] + c,
+                linear: momentum.force,
+                angular: momentum.moment - c.cross(momentum.force),
+                inertia: about,
+            };
         }
-        let Inertia { mass, first_moment, diagonal, off_diagonal: o } = inertia;
-        let c = first_moment.scale(R::one() / mass);
-        // I − m (c·c 1 − c cᵀ)
-        let square = first_moment.dot(c);
-        let mut about = [vec3(diagonal.x, o.z, o.y), vec3(o.z, diagonal.y, o.x), vec3(o.y, o.x, diagonal.z)];
-        let along = [c.x, c.y, c.z];
-        for i in 0..3 {
-            about[i] = first_moment.mul_add(along[i], about[i] - Vec3::unit(i).scale(square));
-        }
-        *out = Whole {
-            mass,
-            com: k.reference[tree] + c,
-            linear: momentum.force,
-            angular: momentum.moment - c.cross(momentum.force),
-            inertia: about,
-        };
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use delassus::machine::{Limits, limits};
 use delassus::model::Note;
 use delassus::worlds::{DeviceWork, Stage};
-use delassus::{Backend, Model, Precision, Worlds};
+use delassus::{Backend, Model, Precision};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -99,7 +99,8 @@ struct Measurement {
     device_work: Option<DeviceStep>,
     /// Time of every shader on the device, µs a world-step; backend gpu only.
     shaders_us: BTreeMap<String, f64>,
-    /// Floating-point operations of one world by stage, a world-step, those of shaders as their twins count them; none in f64.
+    /// Floating-point operations of one world by stage, a world-step, those of shaders as their twins count them; none in f64, and on the CPU in builds without
+    /// the feature `scalar`.
     operations: Option<BTreeMap<String, f64>>,
     /// What one thread can do at most, or the device on the backend gpu.
     limit: MachineLimits,
@@ -164,6 +165,7 @@ const STEPS: u64 = 200;
 /// Most steps whose shaders are timed.
 const TIMED: u64 = 50;
 /// Worlds whose operations are counted, the first ones of the batch.
+#[cfg(any(feature = "scalar", feature = "gpu"))]
 const COUNTED: usize = 32;
 /// What a build without the feature `gpu` says.
 #[cfg(not(feature = "gpu"))]
@@ -235,9 +237,10 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
     let bytes_per_world = run.worlds.bytes() / run.worlds.world_count();
     // in f64 the sweeps are others
     let mut operations: Option<BTreeMap<String, f64>> = match batch.precision {
+        #[cfg(feature = "scalar")]
         Precision::F32 if on_cpu => Some(count(a, model, batch)?),
-        Precision::F32 => count_on_device(a, model, batch)?,
-        Precision::F64 => None,
+        Precision::F32 if !on_cpu => count_on_device(a, model, batch)?,
+        _ => None,
     };
     // seconds of each of them a world-step
     let mut busy: BTreeMap<String, f64> = BTreeMap::new();
@@ -294,8 +297,9 @@ fn measure(a: &Arguments, model: &Model, batch: Batch, limit: MachineLimits) -> 
 }
 
 /// Floating-point operations of one world by stage, a world-step: the first worlds of the batch through the same steps in a number type that counts.
+#[cfg(feature = "scalar")]
 fn count(a: &Arguments, model: &Model, batch: Batch) -> Outcome<BTreeMap<String, f64>> {
-    let worlds = Worlds::counting(model, COUNTED, a.step.settings(batch))?;
+    let worlds = delassus::Worlds::counting(model, COUNTED, a.step.settings(batch))?;
     let mut run = Run::of(worlds, &a.step, STEPS)?;
     run.substeps = a.substeps;
     for _ in 0..a.warm_up {

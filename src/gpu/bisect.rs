@@ -7,7 +7,7 @@ use crate::lane::F32x16 as TwinPack;
 // What the twin runs on. Not the array packs, over whose lanes the compiler took a fifth of all its time.
 #[cfg(target_arch = "x86_64")]
 use crate::lane::Pair as TwinPack;
-use crate::lane::{Compiled, F32x16, Level, Pack, Real, Task};
+use crate::lane::{Compiled, F32x16, Level, Real, Task};
 use crate::solver::{
     Batch, FrictionLaw, Header, REPORT_LEN, SolveSettings, Tiles, Which, begin_sweeps, check_runs, patch_sweeps, sweeps,
 };

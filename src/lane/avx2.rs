@@ -16,7 +16,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 /// 16 f32 in two registers.
 ///
 /// Private to the crate: values of it are made and used only within tasks compiled for [`super::Level::Avx2`], which run on machines that have it
-/// ([`Pack::COMPILED`]), and within `worlds` and `solver`, which choose it after [`super::Level::detect`].
+/// ([`Real::COMPILED`]), and within `worlds` and `solver`, which choose it after [`super::Level::detect`].
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Pair([__m256; 2]);
@@ -165,6 +165,7 @@ macro_rules! pair {
 
         impl Real for $pair {
             type Mask = $mask;
+            const COMPILED: Compiled = Compiled::Avx2;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 Self::splat(<$scalar>::from_f64(x))
@@ -220,7 +221,6 @@ macro_rules! pair {
             type Scalar = $scalar;
             type Exact = Pair64;
             const LANES: usize = $lanes;
-            const COMPILED: Compiled = Compiled::Avx2;
             const PIECES: Compiled = Self::COMPILED;
             #[inline(always)]
             fn splat(x: $scalar) -> Self {

@@ -17,7 +17,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 /// 16 f32 in a register.
 ///
 /// Private to the crate: values of it are made and used only within tasks compiled for [`super::Level::Avx512`], which run on machines that
-/// have it ([`Pack::COMPILED`]), and within `worlds`, which chooses it after [`super::Level::detect`].
+/// have it ([`Real::COMPILED`]), and within `worlds`, which chooses it after [`super::Level::detect`].
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Wide(__m512);
@@ -155,6 +155,7 @@ macro_rules! register {
 
         impl Real for $wide {
             type Mask = $mask;
+            const COMPILED: Compiled = Compiled::Avx512;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 Self::splat(<$scalar>::from_f64(x))
@@ -202,7 +203,6 @@ macro_rules! register {
             type Scalar = $scalar;
             type Exact = Wide64;
             const LANES: usize = $lanes;
-            const COMPILED: Compiled = Compiled::Avx512;
             const PIECES: Compiled = Self::COMPILED;
             #[inline(always)]
             fn splat(x: $scalar) -> Self {

@@ -1,27 +1,8 @@
 //! A number type that counts: run through the stages of the step, it tells the floating-point operations of one world.
 
+use super::operations::{SIN_COS, count_operations};
 use super::{Compiled, Pack, Real, Scalar, angles};
-use std::cell::Cell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
-
-thread_local! {
-    static OPERATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Operations of `sin_cos_f32`: three fused steps of range reduction, a square, two polynomials.
-pub(super) const SIN_COS: u64 = 26;
-
-/// Additions, multiplications, divisions and roots on [`Counted`] numbers, and of programs that were evaluated, by this thread so far; a fused multiply-add counts as two. Comparisons,
-/// selections and signs do not count.
-pub(crate) fn operations() -> u64 {
-    OPERATIONS.get()
-}
-
-/// Counts operations that are done in f32.
-#[cfg(feature = "gpu")]
-pub(crate) fn count_operations(operations: u64) {
-    OPERATIONS.set(OPERATIONS.get() + operations);
-}
 
 /// An `f32` that counts what is done with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, bytemuck::Pod, bytemuck::Zeroable)]
@@ -30,7 +11,7 @@ pub(crate) struct Counted(f32);
 
 #[inline(always)]
 fn counted(operations: u64, x: f32) -> Counted {
-    OPERATIONS.set(OPERATIONS.get() + operations);
+    count_operations(operations);
     Counted(x)
 }
 
@@ -78,6 +59,7 @@ impl std::fmt::Display for Counted {
 
 impl Real for Counted {
     type Mask = bool;
+    const COMPILED: Compiled = Compiled::Baseline;
     fn constant(x: f64) -> Self {
         Self(x as f32)
     }
@@ -120,7 +102,6 @@ impl Pack for Counted {
     type Scalar = Self;
     type Exact = f64;
     const LANES: usize = 1;
-    const COMPILED: Compiled = Compiled::Baseline;
     const PIECES: Compiled = Self::COMPILED;
     fn splat(x: Self) -> Self {
         x
@@ -149,6 +130,7 @@ impl Scalar for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lane::operations;
 
     #[test]
     fn operations_are_counted_and_bits_are_those_of_f32() {

@@ -1,5 +1,7 @@
 //! Which instruction set a body of lanes runs on.
 
+use std::sync::OnceLock;
+
 /// A piece of work whose body is compiled once for every [`Level`]: implement `run` as `#[inline(always)]`.
 pub trait Task {
     /// The levels that the body is compiled for. Default: all.
@@ -13,6 +15,12 @@ pub trait Task {
 /// Whether there is code for AVX-512 at all: builds for tests leave it out where it could not run (`build.rs`).
 pub(crate) const HAS_AVX512: bool = !cfg!(without_avx512);
 
+/// Whether there is code for x86-64 without AVX2 and FMA.
+pub(crate) const HAS_SCALAR: bool = cfg!(any(scalar, not(target_arch = "x86_64")));
+/// What a machine gets that this build has no code for.
+pub(crate) const NO_SCALAR: &str = "this build has code for processors with AVX2 and FMA only, and this one lacks them: build delassus with the feature `scalar` \
+     (of Python's package, in its sources: pip install . --config-settings build-args=\"--features scalar\")";
+
 /// Which levels a [`Task`] is compiled for: large bodies leave out the copies that nobody runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiled {
@@ -20,6 +28,8 @@ pub enum Compiled {
     Everywhere,
     /// The baseline only.
     Baseline,
+    /// AVX2 and AVX-512.
+    Packs,
     /// Nowhere: what asks for it never runs.
     Nowhere,
     /// AVX2 only.
@@ -31,8 +41,8 @@ pub enum Compiled {
 impl Compiled {
     const fn has(self, level: Level) -> bool {
         match level {
-            Level::Avx512 => HAS_AVX512 && matches!(self, Self::Everywhere | Self::Avx512),
-            Level::Avx2 => matches!(self, Self::Everywhere | Self::Avx2),
+            Level::Avx512 => HAS_AVX512 && matches!(self, Self::Everywhere | Self::Packs | Self::Avx512),
+            Level::Avx2 => matches!(self, Self::Everywhere | Self::Packs | Self::Avx2),
             Level::Baseline => matches!(self, Self::Everywhere | Self::Baseline),
         }
     }
@@ -52,34 +62,33 @@ pub enum Level {
 
 impl Level {
     /// The best level of this machine.
+    #[inline]
     pub fn detect() -> Self {
-        if Self::Avx512.is_here() {
-            Self::Avx512
-        } else if Self::Avx2.is_here() {
-            Self::Avx2
-        } else {
-            Self::Baseline
-        }
+        // asked for by every part of every stage, so it is kept at hand
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(Self::look)
     }
 
-    /// Whether this machine has the features of the level.
-    fn is_here(self) -> bool {
+    /// Asks the processor.
+    fn look() -> Self {
         #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl");
-            match self {
-                Self::Avx512 => HAS_AVX512 && avx2 && avx512,
-                Self::Avx2 => avx2,
-                Self::Baseline => true,
-            }
+            return if HAS_AVX512 && avx512 { Self::Avx512 } else { Self::Avx2 };
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            self == Self::Baseline
+        Self::Baseline
+    }
+
+    /// Whether this machine has the features of the level.
+    #[inline]
+    fn is_here(self) -> bool {
+        match Self::detect() {
+            Self::Avx512 => true,
+            Self::Avx2 => self != Self::Avx512,
+            Self::Baseline => self == Self::Baseline,
         }
     }
 
@@ -92,7 +101,7 @@ impl Level {
         }
     }
 
-    /// Whether packs of lanes can run here: see [`super::Pack::COMPILED`].
+    /// Whether packs of lanes can run here: see [`super::Real::COMPILED`].
     pub fn runs_packs(self) -> bool {
         self != Self::Baseline || !cfg!(target_arch = "x86_64")
     }
@@ -110,11 +119,11 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         for level in wanted {
             if const { T::COMPILED.has(Self::Avx512) } && level == Self::Avx512 && level.is_here() {
-                // SAFETY: `is_here` has just found every feature that this enables.
+                // SAFETY: `is_here` says that this machine has every feature that this enables.
                 return unsafe { task.on_avx512() };
             }
             if const { T::COMPILED.has(Self::Avx2) } && level == Self::Avx2 && level.is_here() {
-                // SAFETY: `is_here` has just found every feature that this enables.
+                // SAFETY: `is_here` says that this machine has every feature that this enables.
                 return unsafe { task.on_avx2() };
             }
             if const { T::COMPILED.has(Self::Baseline) } && level == Self::Baseline {

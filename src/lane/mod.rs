@@ -30,8 +30,10 @@ macro_rules! assigning {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(any(scalar, test))]
 mod counted;
 mod level;
+mod operations;
 mod pack;
 #[cfg(feature = "gpu")]
 mod recorded;
@@ -40,12 +42,15 @@ mod recorded;
 pub(crate) use avx2::{Pair, Pair64};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{Wide, Wide64};
-#[cfg(feature = "gpu")]
-pub(crate) use counted::count_operations;
-pub(crate) use counted::{Counted, operations};
+#[cfg(any(scalar, test))]
+pub(crate) use counted::Counted;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use level::HAS_AVX512;
 pub use level::{Compiled, Level, Task};
+pub(crate) use level::{HAS_SCALAR, NO_SCALAR};
+#[cfg(feature = "gpu")]
+pub(crate) use operations::count_operations;
+pub(crate) use operations::operations;
 pub use pack::{F32x16, F64x8, LaneMask, Lanes};
 #[cfg(feature = "gpu")]
 pub(crate) use recorded::{Program, Recorded, record};
@@ -113,6 +118,8 @@ pub trait Real:
 {
     /// One bit a lane.
     type Mask: Mask;
+    /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
+    const COMPILED: Compiled;
 
     /// All lanes equal to `x`, rounded to the lane type.
     fn constant(x: f64) -> Self;
@@ -145,6 +152,13 @@ pub trait Real:
     fn one() -> Self {
         Self::constant(1.0)
     }
+    /// Runs a part of a body, on numbers of this type and so on the level that they are compiled for, as a function of its own: bodies that call it have no copies of it, and the compiler's time goes
+    /// with more than the length of a function.
+    #[inline(always)]
+    fn run<T: Task>(part: T) -> T::Output {
+        // what is recorded, and arrays, which stand in for registers in unit tests, have no level
+        if const { matches!(T::COMPILED, Compiled::Nowhere) } { part.run() } else { Level::default().run(part) }
+    }
 }
 
 /// No number type has more lanes.
@@ -162,8 +176,6 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
     type Exact: Pack<Exact = Self::Exact>;
     /// Number of lanes.
     const LANES: usize;
-    /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
-    const COMPILED: Compiled;
     /// The levels that pieces of a solve are compiled for: all of a scalar type, in which blocks of packs are solved by themselves.
     const PIECES: Compiled;
 
@@ -205,13 +217,6 @@ pub trait Pack: Real<Mask: PackMask> + Send + Sync {
                 row[k] = packs[k].get(lane);
             }
         }
-    }
-    /// Runs a part of a body, on numbers of this type and so on the level that they are compiled for, as a function of its own: the compiler's time goes with more than the
-    /// length of a function.
-    #[inline(always)]
-    fn run<T: Task>(part: T) -> T::Output {
-        // arrays, which stand in for registers in unit tests, have no level
-        if const { matches!(T::COMPILED, Compiled::Nowhere) } { part.run() } else { Level::default().run(part) }
     }
 }
 
@@ -311,6 +316,8 @@ macro_rules! scalar {
     ($t:ty, $sin_cos:expr) => {
         impl Real for $t {
             type Mask = bool;
+            // For machines on which packs do not pay.
+            const COMPILED: Compiled = Compiled::Baseline;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 x as $t
@@ -356,9 +363,7 @@ macro_rules! scalar {
             type Scalar = $t;
             type Exact = f64;
             const LANES: usize = 1;
-            // For machines on which packs do not pay.
-            const COMPILED: Compiled = Compiled::Baseline;
-            const PIECES: Compiled = Compiled::Everywhere;
+            const PIECES: Compiled = if HAS_SCALAR { Compiled::Everywhere } else { Compiled::Packs };
             #[inline(always)]
             fn splat(x: $t) -> Self {
                 x

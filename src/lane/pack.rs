@@ -142,6 +142,8 @@ assigning!(Lanes<S, N>, S, N);
 
 impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Mask = LaneMask<N>;
+    // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
+    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
     #[inline(always)]
     fn constant(x: f64) -> Self {
         Self::splat(S::from_f64(x))
@@ -198,8 +200,6 @@ impl<S: Scalar, const N: usize> Pack for Lanes<S, N> {
     type Scalar = S;
     type Exact = F64x8;
     const LANES: usize = N;
-    // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
-    const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
     const PIECES: Compiled = Self::COMPILED;
     #[inline(always)]
     fn splat(x: S) -> Self {

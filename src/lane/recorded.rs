@@ -3,8 +3,8 @@
 //! What is recorded is what the formula does, operation by operation: constants are folded and common parts shared only where no bit changes. So a
 //! [`Program`] evaluated in f32 gives the bits of the formula in f32.
 
-use super::counted::{SIN_COS, count_operations};
-use super::{Mask, Real};
+use super::operations::{SIN_COS, count_operations};
+use super::{Compiled, Mask, Real};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -229,6 +229,7 @@ assigning!(Recorded);
 
 impl Real for Recorded {
     type Mask = RecordedMask;
+    const COMPILED: Compiled = Compiled::Nowhere;
     #[inline(never)]
     fn constant(x: f64) -> Self {
         push(Op::Constant((x as f32).to_bits()))

@@ -2,7 +2,7 @@
 
 use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, orientation, triple};
-use crate::lane::Real;
+use crate::lane::{Compiled, Real, Task};
 use crate::model::{Frame, Model};
 use crate::parameters::TileParameters;
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3};
@@ -111,14 +111,32 @@ pub(super) fn subtree_velocity<R: Real>(e: &Evaluation<R>, b: usize) -> Vec3<R> 
 /// Pose of a frame, of given poses of bodies.
 #[inline(always)]
 pub(crate) fn pose_in<R: Real>(now: &Now<'_, R>, k: &Kinematics<R>, frame: Frame) -> Pose<R> {
-    let b = frame.body(now.model);
-    let body = k.body_pose[b];
-    match (frame, within(now.model, frame)) {
-        (Frame::Com(_), _) => Pose { position: body.point(triple(now.parameters.com, 3 * b)), ..body },
-        (_, None) => body,
-        (_, Some((position, turn))) => {
-            let turn = turn.to_rotation_matrix();
-            Pose { position: body.constant_point(position), rotation: body.rotation * Mat3::constant(turn.matrix()) }
+    R::run(PoseIn { now, k, frame })
+}
+
+/// [`pose_in`], for which most quantities ask, as one function.
+struct PoseIn<'a, 'b, R> {
+    now: &'a Now<'b, R>,
+    k: &'a Kinematics<R>,
+    frame: Frame,
+}
+
+impl<R: Real> Task for PoseIn<'_, '_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = Pose<R>;
+    #[inline(always)]
+    fn run(self) -> Pose<R> {
+        let Self { now, k, frame } = self;
+        let b = frame.body(now.model);
+        let body = k.body_pose[b];
+        match (frame, within(now.model, frame)) {
+            (Frame::Com(_), _) => Pose { position: body.point(triple(now.parameters.com, 3 * b)), ..body },
+            (_, None) => body,
+            (_, Some((position, turn))) => {
+                let turn = turn.to_rotation_matrix();
+                let rotation = body.rotation * Mat3::constant(turn.matrix());
+                Pose { position: body.constant_point(position), rotation }
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::sweeps::sweeps;
 use super::tiles::tiles_as;
 use super::tiles::{Blocks, OneTile, Tiles, Which, begin_sweeps, follow};
 use crate::error::{Error, Result};
-use crate::lane::{Compiled, F32x16, Level, Mask, Pack, PackMask, Task};
+use crate::lane::{Compiled, F32x16, HAS_SCALAR, Level, Mask, NO_SCALAR, Pack, PackMask, Task};
 #[cfg(target_arch = "x86_64")]
 use crate::lane::{F64x8, HAS_AVX512, Pair, Pair64, Wide, Wide64};
 
@@ -41,8 +41,11 @@ pub fn polish<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSetti
 
 /// An error where such numbers are compiled for no level of this machine.
 pub(crate) fn check_runs<R: Pack>() -> Result<()> {
-    if R::LANES == 1 || Level::detect().runs_packs() {
+    if R::LANES == 1 && HAS_SCALAR || Level::detect().runs_packs() {
         return Ok(());
+    }
+    if !HAS_SCALAR {
+        return Err(Error::Unsupported(NO_SCALAR.into()));
     }
     let message = "packs of lanes are worked on with AVX2 and FMA, or on aarch64; solve in f32 or f64 here";
     Err(Error::Unsupported(message.into()))

@@ -21,7 +21,7 @@ use super::project::{inverse, is_finite, project_interval, scale};
 use super::residual::{contact_residual, row_residual, write_report};
 use super::settings::{Header, LAW_CONE};
 use super::size::BlockSize;
-use super::strip_lu::{BODY, StripLu};
+use super::strip_lu::{BODY, Eliminate, StripLu, Substitute};
 use super::tiles::OneTile;
 use crate::lane::{Level, Mask, Pack, PackMask, Real, STRIP, Scalar};
 
@@ -160,7 +160,7 @@ impl<R: Pack> Factored<R> {
                 }
             }
         }
-        self.systems[lane].factor(factor, &self.weights);
+        self.level.run(Eliminate { system: &mut self.systems[lane], factor, weight: &self.weights });
     }
 
     /// z ← (I + Yᵀ K Y)⁻¹ z of the block in `lane`.
@@ -168,7 +168,8 @@ impl<R: Pack> Factored<R> {
     fn solve_system(&mut self, lane: usize) {
         let first = lane * self.y.stride;
         let strips = self.y.factors[lane].strip_count();
-        self.systems[lane].solve(&mut self.y.velocity[first..first + strips]);
+        let z = &mut self.y.velocity[first..first + strips];
+        self.level.run(Substitute { system: &mut self.systems[lane], z });
     }
 
     /// Sweeps of Gauss-Seidel in some lanes. `N`: columns of a strip that are looked at.

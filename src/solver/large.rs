@@ -143,24 +143,17 @@ impl<R: Pack, N: Pack<Scalar = R::Scalar>> Task for SolveTile<'_, R, N> {
         self.newton.clear(&header);
         self.newton.matrix.scale(room, &mut self.newton.unit);
         let none = N::Mask::splat(false);
-        if self.which == Which::Velocity {
-            let lanes = self.lanes(Which::Velocity);
-            self.load(Which::Velocity, Some(Which::Velocity), lanes);
-            let known = self.solve(&header, Which::Velocity, self.index, [lanes, none], none);
-            // the position problem at once, where the velocity problem is solved, from its answer on
-            let lanes = self.lanes(Which::Position);
-            if lanes.any() {
-                let same = self.load(Which::Position, None, lanes);
-                self.solve(&header, Which::Position, 0, [lanes, same], known);
-            }
-        } else {
-            let from = if self.index == 0 { Which::Velocity } else { Which::Position };
-            for part in &mut *self.blocks {
-                part.left = Some(Which::Position);
-            }
-            let lanes = self.lanes(Which::Position);
-            self.load(Which::Position, Some(from), lanes);
-            self.solve(&header, Which::Position, self.index, [lanes, none], none);
+        for part in &mut *self.blocks {
+            part.left = Some(self.which);
+        }
+        let lanes = self.lanes(self.which);
+        self.load(self.which, Some(if self.index == 0 { Which::Velocity } else { self.which }), lanes);
+        let known = self.solve(&header, self.which, self.index, [lanes, none], none);
+        // the position problem at once, where the velocity problem is solved, from its answer on
+        let lanes = self.lanes(Which::Position);
+        if self.which == Which::Velocity && lanes.any() {
+            let same = self.load(Which::Position, None, lanes);
+            self.solve(&header, Which::Position, 0, [lanes, same], known);
         }
         self.swap_factors();
     }

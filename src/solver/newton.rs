@@ -10,6 +10,7 @@
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use super::modes::{Mode, expand};
+use super::pieces::NaturalMap;
 use super::project::{corrected_normal, is_finite, project_cone, project_interval};
 use super::settings::Header;
 use super::size::BlockSize;
@@ -384,6 +385,18 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// Sum of squares of the natural map, and the largest residual, m/s.
     #[inline(always)]
     pub(super) fn natural_map(&self) -> (R, R) {
+        self.matrix.level().run(NaturalMap { newton: self, along: None })
+    }
+
+    /// [`Self::natural_map`] at y + a · direction.
+    #[inline(always)]
+    pub(super) fn natural_map_along(&self, a: R) -> (R, R) {
+        self.matrix.level().run(NaturalMap { newton: self, along: Some(a) })
+    }
+
+    /// See [`NaturalMap`].
+    #[inline(always)]
+    pub(super) fn find_natural_map(&self) -> (R, R) {
         let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
@@ -409,9 +422,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         (self.direction[i].mul_add(a, self.impulse[i]), self.change[i].mul_add(a, self.velocity[i]))
     }
 
-    /// [`Self::natural_map`] at y + a · direction.
+    /// See [`NaturalMap`].
     #[inline(always)]
-    pub(super) fn natural_map_along(&self, a: R) -> (R, R) {
+    pub(super) fn find_natural_map_along(&self, a: R) -> (R, R) {
         let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;

@@ -6,7 +6,7 @@
 
 use super::block_lu::factor_block;
 use super::factor::{Factor, STRIP, Strip};
-use crate::lane::Scalar;
+use crate::lane::{Compiled, Scalar, Task};
 use std::ops::Range;
 
 /// A row for every column of a strip.
@@ -44,10 +44,43 @@ pub(super) struct StripLu<S> {
     solution: Vec<Strip<S>>,
 }
 
-impl<S: Scalar> StripLu<S> {
-    /// The factors of I + Yᵀ K Y. `weight`: K of every unit, shape \[unit\].
+/// Finds the factors of I + Yᵀ K Y. Long, and needed in several forms of Newton, so it is compiled once a level and number type, as [`Substitute`] is.
+pub(super) struct Eliminate<'a, S> {
+    pub system: &'a mut StripLu<S>,
+    /// Y.
+    pub factor: &'a Factor<S>,
+    /// K of every unit, shape \[unit\].
+    pub weight: &'a [[[S; 3]; 3]],
+}
+
+impl<S: Scalar> Task for Eliminate<'_, S> {
+    const COMPILED: Compiled = S::PIECES;
+    type Output = ();
     #[inline(always)]
-    pub fn factor(&mut self, factor: &Factor<S>, weight: &[[[S; 3]; 3]]) {
+    fn run(self) {
+        self.system.factor(self.factor, self.weight);
+    }
+}
+
+/// z ← A⁻¹ z with the factors, shape \[strip\].
+pub(super) struct Substitute<'a, S> {
+    pub system: &'a mut StripLu<S>,
+    pub z: &'a mut [Strip<S>],
+}
+
+impl<S: Scalar> Task for Substitute<'_, S> {
+    const COMPILED: Compiled = S::PIECES;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.system.solve(self.z);
+    }
+}
+
+impl<S: Scalar> StripLu<S> {
+    /// See [`Eliminate`].
+    #[inline(always)]
+    fn factor(&mut self, factor: &Factor<S>, weight: &[[[S; 3]; 3]]) {
         self.find_pattern(factor, weight);
         let zero = [[S::zero(); STRIP]; STRIP];
         let mut one = zero;
@@ -205,9 +238,9 @@ impl<S: Scalar> StripLu<S> {
         }
     }
 
-    /// z ← A⁻¹ z with the factors, shape \[strip\].
+    /// See [`Substitute`].
     #[inline(always)]
-    pub fn solve(&mut self, z: &mut [Strip<S>]) {
+    fn solve(&mut self, z: &mut [Strip<S>]) {
         if self.bodies { self.substitute::<BODY>(z) } else { self.substitute::<STRIP>(z) }
     }
 

@@ -288,7 +288,7 @@ pub(super) fn tiles_as<R: Pack, P: Pack + Pod, W: Pack<Scalar = P::Scalar> + Pod
 
 #[cfg(any(target_arch = "x86_64", feature = "gpu"))]
 impl<'a, P: Pack + Pod> Tiles<'a, P> {
-    /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Pack::COMPILED`]).
+    /// Array packs seen as registers, or the other way round: the bits are the same. On x86-64 no array pack is solved otherwise ([`Real::COMPILED`](crate::lane::Real::COMPILED)).
     pub(crate) fn seen_as<W: Pack<Scalar = P::Scalar> + Pod>(self) -> Tiles<'a, W> {
         Tiles {
             size: self.size,

@@ -11,7 +11,7 @@ use super::posed::{Posed, Tile};
 use super::records::{ContactRecord, PatchRecord};
 use super::targets::{bounce, surface};
 use crate::contact::{Contacts, PATCH_ROWS};
-use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Scalar, Task};
 use crate::slots::SlotPart;
 use crate::solver::{Batch, PATCH_LEN};
 use crate::spatial::Vec3;
@@ -379,6 +379,26 @@ fn asinh<R: Real>(x: R) -> R {
     R::constant(16.0) * y * series
 }
 
+/// Impulses of the vertices of the patch in `slot`, their sum, its place from the reference point along the tangents, and the torsion about that.
+struct Pressure<'a, R: Pack> {
+    posed: &'a Posed<R>,
+    slot: usize,
+}
+
+impl<R: Pack> Task for Pressure<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ([R; 4], R, [R; 2], R);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { posed, slot } = self;
+        let contacts = &posed.contacts;
+        let z = normals(contacts, slot, &posed.impulse);
+        let ([_, t, o], outline) = (posed.rows.frame[slot], outline(contacts, slot));
+        let (sum, centre) = outline.pressure(&outline.levers([t, o]), &z);
+        (z, sum, centre, transmitted(posed, slot).torsion)
+    }
+}
+
 /// What is recorded of the patch in `slot` of one world; `point`: of its first vertex.
 pub(super) fn patch_record<R: Pack>(
     posed: &Posed<R>,
@@ -389,9 +409,7 @@ pub(super) fn patch_record<R: Pack>(
     let contacts = &posed.contacts;
     let more = &contacts.patches[slot];
     let get = |x: R| x.get(lane).to_f64();
-    let z = normals(contacts, slot, &posed.impulse);
-    let ([_, t, o], outline) = (posed.rows.frame[slot], outline(contacts, slot));
-    let (sum, centre) = outline.pressure(&outline.levers([t, o]), &z);
+    let (z, sum, centre, torsion) = R::run(Pressure { posed, slot });
     let is_disc = more.disc >> lane & 1 != 0;
     let mut vertices = vec![point.position];
     let mut each = vec![get(z[0])];
@@ -402,12 +420,7 @@ pub(super) fn patch_record<R: Pack>(
     }
     // c + d_t t + d_o o
     let position = point.position + point.frame[1] * get(centre[0]) + point.frame[2] * get(centre[1]);
-    let patch = PatchRecord {
-        torsion: get(transmitted(posed, slot).torsion),
-        vertices,
-        pressure: each,
-        disc: is_disc.then(|| get(more.arm)),
-    };
+    let patch = PatchRecord { torsion: get(torsion), vertices, pressure: each, disc: is_disc.then(|| get(more.arm)) };
     let [_, f_t, f_o] = point.impulse;
     ContactRecord {
         position,

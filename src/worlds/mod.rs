@@ -64,7 +64,11 @@ use self::stepping::Call;
 use crate::error::{Error, Result};
 #[cfg(feature = "gpu")]
 use crate::gpu::Device;
-use crate::lane::{Counted, Level};
+#[cfg(scalar)]
+use crate::lane::Counted;
+use crate::lane::Level;
+#[cfg(not(scalar))]
+use crate::lane::NO_SCALAR;
 #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
 use crate::lane::{F32x16, F64x8};
 #[cfg(target_arch = "x86_64")]
@@ -152,6 +156,7 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
         #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
         Precision::F32 if level.runs_packs() => Box::new(Core::<F32x16>::new(model, world_count, settings)?),
         // Where fused multiply-adds are calls of functions, that they are counted too makes no difference.
+        #[cfg(scalar)]
         Precision::F32 => Box::new(Core::<Counted>::new(model, world_count, settings)?),
         #[cfg(target_arch = "x86_64")]
         Precision::F64 if const { HAS_AVX512 } && level == Level::Avx512 => {
@@ -161,7 +166,10 @@ fn engine(model: &Arc<Model>, world_count: usize, settings: &Settings) -> Result
         Precision::F64 if level == Level::Avx2 => Box::new(Core::<Pair64>::new(model, world_count, settings)?),
         #[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
         Precision::F64 if level.runs_packs() => Box::new(Core::<F64x8>::new(model, world_count, settings)?),
+        #[cfg(scalar)]
         Precision::F64 => Box::new(Core::<f64>::new(model, world_count, settings)?),
+        #[cfg(not(scalar))]
+        _ => return Err(Error::Unsupported(NO_SCALAR.into())),
     })
 }
 
@@ -248,6 +256,7 @@ impl Worlds {
     ///
     /// # Errors
     /// As [`Self::new`].
+    #[cfg(scalar)]
     pub fn counting(model: &Model, world_count: usize, mut settings: Settings) -> Result<Self> {
         (settings.backend, settings.precision) = (Backend::Cpu, Precision::F32);
         Self::with_engine(model, world_count, settings, |model, world_count, settings| {
