@@ -11,7 +11,7 @@
 use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
-use crate::lane::{Mask, Real};
+use crate::lane::{Mask, Real, copies};
 use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
@@ -76,19 +76,19 @@ impl<R: Real> Dynamics<R> {
         Self {
             moments: Moments::of_bodies(model),
             planar: Planar::new(model),
-            inertia: vec![Inertia::zero(); nb],
-            composite: vec![Inertia::zero(); nb],
-            body_velocity: vec![Motion::zero(); nb],
-            free_body_velocity: vec![Motion::zero(); nb],
-            acceleration: vec![Motion::zero(); nb],
-            force: vec![Force::default(); nb],
-            mass_matrix: vec![R::zero(); packed],
-            upper: vec![R::zero(); packed],
-            bias_force: vec![R::zero(); nv],
-            applied_force: vec![R::zero(); nv],
+            inertia: copies(Inertia::zero(), nb),
+            composite: copies(Inertia::zero(), nb),
+            body_velocity: copies(Motion::zero(), nb),
+            free_body_velocity: copies(Motion::zero(), nb),
+            acceleration: copies(Motion::zero(), nb),
+            force: copies(Force::default(), nb),
+            mass_matrix: copies(R::zero(), packed),
+            upper: copies(R::zero(), packed),
+            bias_force: copies(R::zero(), nv),
+            applied_force: copies(R::zero(), nv),
             drags: drags(model),
-            damping: vec![R::zero(); nv],
-            inverse_diagonal: vec![R::zero(); nv],
+            damping: copies(R::zero(), nv),
+            inverse_diagonal: copies(R::zero(), nv),
             response: Response::new(model),
         }
     }
@@ -97,9 +97,9 @@ impl<R: Real> Dynamics<R> {
 impl<R: Real> Response<R> {
     /// Room for `model`.
     pub fn new(model: &Model) -> Self {
-        let zero = vec![R::zero(); model.nv()];
+        let zero = copies(R::zero(), model.nv());
         Self {
-            factor: vec![R::zero(); model.packed_len()],
+            factor: copies(R::zero(), model.packed_len()),
             inverse_root: zero.clone(),
             free_velocity: zero.clone(),
             mean_velocity: zero,

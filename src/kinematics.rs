@@ -2,7 +2,7 @@
 //!
 //! Everything is in world axes. Spatial quantities of a tree refer to the point O of the tree: the origin of its root body.
 
-use crate::lane::{Compiled, Real, Task};
+use crate::lane::{Compiled, Real, Task, copies};
 use crate::model::{JointKind, Model};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -35,15 +35,15 @@ impl<R: Real> Kinematics<R> {
     pub fn new(model: &Model) -> Self {
         let turn = |q: UnitQuaternion<f64>| (q.w.abs() != 1.0).then(|| q.to_rotation_matrix().into_inner());
         let mut k = Self {
-            body_pose: vec![Pose::identity(); model.bodies.len()],
+            body_pose: copies(Pose::identity(), model.bodies.len()),
             body_turn: model.bodies.iter().map(|body| turn(body.orientation)).collect(),
             geom_turn: model.geoms.iter().map(|geom| turn(geom.orientation)).collect(),
-            geom_pose: vec![Pose::identity(); model.geoms.len()],
-            motion_subspace: vec![Motion::zero(); model.nv()],
-            reference: vec![Vec3::zero(); model.trees.len()],
-            sin_cos: vec![(R::zero(), R::one()); model.joints.len()],
-            anchor: vec![Vec3::zero(); model.joints.len()],
-            axis: vec![Vec3::zero(); model.joints.len()],
+            geom_pose: copies(Pose::identity(), model.geoms.len()),
+            motion_subspace: copies(Motion::zero(), model.nv()),
+            reference: copies(Vec3::zero(), model.trees.len()),
+            sin_cos: copies((R::zero(), R::one()), model.joints.len()),
+            anchor: copies(Vec3::zero(), model.joints.len()),
+            axis: copies(Vec3::zero(), model.joints.len()),
         };
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];

@@ -29,7 +29,7 @@
 use crate::dynamics::{Dynamics, free_body_velocity, integrate};
 use crate::inertia::inertias;
 use crate::kinematics::{Kinematics, body_poses, quaternion, triple};
-use crate::lane::{Compiled, Real, Task};
+use crate::lane::{Compiled, Real, Task, copies};
 use crate::model::{Joint, JointKind, Model};
 use crate::parameters::TileParameters;
 use crate::spatial::{Force, Inertia, Vec3, vec3};
@@ -70,9 +70,9 @@ pub struct Path<R> {
 impl<R: Real> RungeKutta<R> {
     /// Room for `model`.
     pub fn new(model: &Model) -> Self {
-        let zero = vec![R::zero(); model.nv()];
+        let zero = copies(R::zero(), model.nv());
         let path = Path {
-            q: vec![R::zero(); model.nq()],
+            q: copies(R::zero(), model.nq()),
             v: zero.clone(),
             way: zero.clone(),
             free_velocity: zero.clone(),

@@ -161,6 +161,12 @@ pub trait Real:
     }
 }
 
+/// `count` times `x`. A function of its own for every type, since `vec!` writes out how so large an x is copied wherever it stands.
+#[inline(never)]
+pub(crate) fn copies<T: Copy>(x: T, count: usize) -> Vec<T> {
+    vec![x; count]
+}
+
 /// No number type has more lanes.
 pub const MOST_LANES: usize = 16;
 /// Every lane's own number: where [`Pack::gather`] finds strips that stand lane by lane.

@@ -2,7 +2,7 @@
 
 use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, orientation, triple};
-use crate::lane::{Compiled, Real, Task};
+use crate::lane::{Compiled, Real, Task, copies};
 use crate::model::{Frame, Model};
 use crate::parameters::TileParameters;
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3};
@@ -45,8 +45,8 @@ impl<R: Real> Evaluation<R> {
         }
         Self {
             k: Kinematics::new(model),
-            velocity: vec![Motion::zero(); model.bodies.len()],
-            subtree: vec![(R::zero(), Vec3::zero(), Vec3::zero()); model.bodies.len()],
+            velocity: copies(Motion::zero(), model.bodies.len()),
+            subtree: copies((R::zero(), Vec3::zero(), Vec3::zero()), model.bodies.len()),
             root,
             row: Vec::new(),
         }

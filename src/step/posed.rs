@@ -8,7 +8,7 @@ use crate::dynamics::{Dynamics, Response};
 use crate::equality::Equalities;
 use crate::island::Islands;
 use crate::kinematics::Kinematics;
-use crate::lane::{Pack, PackMask, Real};
+use crate::lane::{Pack, PackMask, Real, copies};
 use crate::limit::Limits;
 use crate::model::Model;
 use crate::parameters::TileParameters;
@@ -60,12 +60,12 @@ impl<R: Real> Scratch<R> {
             kinematics: Kinematics::new(model),
             dynamics: Dynamics::new(model),
             inside: RungeKutta::new(model),
-            drift: vec![Drift::none(); model.geoms.len()],
+            drift: copies(Drift::none(), model.geoms.len()),
             candidates: Vec::new(),
-            position_velocity: vec![R::zero(); model.nv()],
-            free_position: vec![R::zero(); model.nq()],
-            free_trees: vec![Whole::default(); model.trees.len()],
-            trees: vec![Whole::default(); model.trees.len()],
+            position_velocity: copies(R::zero(), model.nv()),
+            free_position: copies(R::zero(), model.nq()),
+            free_trees: copies(Whole::default(), model.trees.len()),
+            trees: copies(Whole::default(), model.trees.len()),
         }
     }
 }

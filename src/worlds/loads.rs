@@ -11,7 +11,7 @@ use crate::dynamics::body_accelerations;
 use crate::equality::EqualityRow;
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, body_poses, triple};
-use crate::lane::{Pack, Scalar};
+use crate::lane::{Pack, Scalar, copies};
 use crate::model::{Frame, Model};
 use crate::quantity::pose_in;
 use crate::spatial::{Force, Inertia, Motion, Pose, Vec3};
@@ -42,12 +42,12 @@ impl<R: Pack> Loads<R> {
         let nb = model.bodies.len();
         Self {
             k: Kinematics::new(model),
-            v_dot: vec![R::zero(); model.nv()],
-            velocity: vec![Motion::zero(); nb],
-            acceleration: vec![Motion::zero(); nb],
-            inertia: vec![Inertia::zero(); nb],
+            v_dot: copies(R::zero(), model.nv()),
+            velocity: copies(Motion::zero(), nb),
+            acceleration: copies(Motion::zero(), nb),
+            inertia: copies(Inertia::zero(), nb),
             moments: Moments::of_bodies(model),
-            force: vec![Force::default(); nb],
+            force: copies(Force::default(), nb),
             stepped: R::zero().lt(R::zero()),
         }
     }
