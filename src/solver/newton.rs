@@ -10,12 +10,11 @@
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, goal};
 use super::modes::{Mode, expand};
-use super::pieces::NaturalMap;
 use super::project::{corrected_normal, is_finite, project_cone, project_interval};
 use super::settings::Header;
 use super::size::BlockSize;
 use super::tiles::OneTile;
-use crate::lane::{Level, Mask, Pack, PackMask, Scalar};
+use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
@@ -396,7 +395,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// See [`NaturalMap`].
     #[inline(always)]
-    pub(super) fn find_natural_map(&self) -> (R, R) {
+    fn find_natural_map(&self) -> (R, R) {
         let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
@@ -424,7 +423,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
 
     /// See [`NaturalMap`].
     #[inline(always)]
-    pub(super) fn find_natural_map_along(&self, a: R) -> (R, R) {
+    fn find_natural_map_along(&self, a: R) -> (R, R) {
         let (mut merit, mut largest) = (R::zero(), R::zero());
         for c in 0..self.size.contact_count {
             let i = 3 * c;
@@ -497,6 +496,24 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
         self.change.fill(R::zero());
         self.matrix.product(&self.direction, &mut self.change);
+    }
+}
+
+/// [`NewtonTile::natural_map`], or [`NewtonTile::natural_map_along`] so much of the direction: one function for all who ask.
+struct NaturalMap<'a, R, W> {
+    newton: &'a NewtonTile<R, W>,
+    along: Option<R>,
+}
+
+impl<R: Pack, W: Matrix<R>> Task for NaturalMap<'_, R, W> {
+    const COMPILED: Compiled = R::PIECES;
+    type Output = (R, R);
+    #[inline(always)]
+    fn run(self) -> (R, R) {
+        match self.along {
+            None => self.newton.find_natural_map(),
+            Some(a) => self.newton.find_natural_map_along(a),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The large pieces of Newton on points, each compiled once a level and number type: Newton comes to each from several places, and a copy at every one would take
 //! the compiler long.
 
-use super::newton::{Form, Guess, Matrix, NewtonTile};
+use super::newton::{Form, Guess, Matrix};
 use super::settings::Header;
 use super::tiles::OneTile;
 use crate::lane::{Compiled, Pack, Task};
@@ -105,23 +105,5 @@ impl<R: Pack, W: Form<R>> Task for Sweep<'_, '_, R, W> {
     #[inline(always)]
     fn run(self) {
         self.matrix.sweep_all(self.header, self.tile, self.velocity);
-    }
-}
-
-/// [`NewtonTile::natural_map`], or [`NewtonTile::natural_map_along`] so much of the direction.
-pub(super) struct NaturalMap<'a, R, W> {
-    pub newton: &'a NewtonTile<R, W>,
-    pub along: Option<R>,
-}
-
-impl<R: Pack, W: Form<R>> Task for NaturalMap<'_, R, W> {
-    const COMPILED: Compiled = R::PIECES;
-    type Output = (R, R);
-    #[inline(always)]
-    fn run(self) -> (R, R) {
-        match self.along {
-            None => self.newton.find_natural_map(),
-            Some(a) => self.newton.find_natural_map_along(a),
-        }
     }
 }
