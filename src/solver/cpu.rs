@@ -22,7 +22,7 @@ use crate::lane::{F64x8, HAS_AVX512, Pair, Pair64, Wide, Wide64};
 /// A block's answer does not depend, to the bit, on its lane, its tile or its neighbours.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]).
+/// [`Error::Unsupported`] if R is a pack of lanes and this machine has no level for such ([`Level::runs_packs`]), or if this machine has none and the build no feature `scalar`.
 pub fn solve_cpu<R: Pack>(batch: &mut Batch<R>, level: Level, settings: &SolveSettings) -> Result<()> {
     check_runs::<R>()?;
     solve_reusing(batch, level, settings, None, &mut Scratch::new());

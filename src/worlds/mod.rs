@@ -233,7 +233,8 @@ impl Worlds {
     ///
     /// # Errors
     /// [`Error::Argument`] for a wrong setting, no worlds or more than memory holds; [`Error::Model`] for a model that was changed into an invalid
-    /// one ([`Model::validate`]); [`Error::Unsupported`] for a model or backend that this version does not step; [`Error::Device`] if the backend
+    /// one ([`Model::validate`]); [`Error::Unsupported`] for a model or backend that this version does not step, or a processor
+    /// that this build has no code for (x86-64 without AVX2 and FMA, without the feature `scalar`); [`Error::Device`] if the backend
     /// `hybrid` finds no device.
     pub fn new(model: &Model, world_count: usize, settings: Settings) -> Result<Self> {
         Self::with_engine(model, world_count, settings, engine)
@@ -252,7 +253,7 @@ impl Worlds {
     }
 
     /// As [`Self::new`] on the CPU in `f32`, one world at a time, and counting: [`Self::stage_times`] then tells the floating-point operations of every
-    /// stage (of the batched solver, not of the exact one). Slow.
+    /// stage (of the batched solver, not of the exact one). Slow. With the feature `scalar`.
     ///
     /// # Errors
     /// As [`Self::new`].
