@@ -39,20 +39,6 @@ pub struct Islands {
     block_of: Vec<u32>,
 }
 
-impl Islands {
-    /// The worlds that have both rows, in one block: one bit a lane. Where rows are dealt out to islands.
-    #[inline(always)]
-    pub fn shared_lanes(&self, lanes: usize, row_a: usize, row_b: usize) -> u32 {
-        let a = &self.row_block[row_a * lanes..(row_a + 1) * lanes];
-        let b = &self.row_block[row_b * lanes..(row_b + 1) * lanes];
-        let mut bits = 0;
-        for lane in 0..lanes {
-            bits |= u32::from(a[lane] == b[lane] && a[lane] != NO_ROW) << lane;
-        }
-        bits
-    }
-}
-
 /// One island of one world.
 #[derive(Debug, Clone, Copy)]
 pub struct IslandBlock {

@@ -209,6 +209,14 @@ impl<R: Pack> Batch<R> {
             group.allocate();
         }
     }
+    /// The same, but for the entries of W, which the caller writes.
+    pub fn allocate_all_but_delassus(&mut self) {
+        for group in &mut self.groups {
+            let n = group.size.row_count();
+            group.delassus.resize(if group.factored { 0 } else { group.tile_count() * n * n }, R::zero());
+            group.allocate_vectors();
+        }
+    }
     /// Makes group `index` one tile whose lanes are blocks of exactly `size`, dense, every entry 0 but those of W, which the caller writes.
     /// `patch_count`: how many of the contacts, the first ones, are patches.
     pub fn set_tile(&mut self, index: usize, size: BlockSize, patch_count: usize) {

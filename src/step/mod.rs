@@ -3,6 +3,7 @@
 mod assemble;
 mod certify;
 mod chunk;
+mod delassus;
 mod exact;
 mod impacts;
 mod memory;

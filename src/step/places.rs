@@ -19,8 +19,6 @@ pub struct Places {
     row_count: usize,
     /// Of every slot and world, shape \[slot\]\[lane\]; groups are [`NO_ROW`] where a world has not got the slot.
     slot: Vec<SlotPlace>,
-    /// Where a slot lives if all worlds that have it have it in one tile and row, each in its own lane, shape \[slot\].
-    together: Vec<Option<SlotPlace>>,
 }
 
 /// Where a slot of one world lives.
@@ -99,12 +97,6 @@ impl Places {
         let place = self.slot[slot * lanes + lane];
         (place.group != NO_ROW).then_some(place.home())
     }
-
-    /// Where a slot lives if whole packs may move: all worlds that have it have it in one tile and row, each in its own lane.
-    #[inline(always)]
-    pub fn together(&self, slot: usize) -> Option<Home> {
-        self.together[slot].map(SlotPlace::home)
-    }
 }
 
 /// Makes the tile group `index` of the batch.
@@ -144,11 +136,8 @@ pub fn reserve<R: Pack>(
         places.block.push(place);
     }
     places.slot.clear();
-    places.together.clear();
     for slot in 0..islands.row_count - 2 * contact_slots {
         let (first, count) = slot_rows(contact_slots, slot);
-        let mut common: Option<SlotPlace> = None;
-        let mut aligned = true;
         for lane in 0..lanes {
             let (block, entry) = (islands.row_block[first * lanes + lane], islands.row_entry[first * lanes + lane]);
             let mut place = SlotPlace { group: NO_ROW, tile: 0, row: 0, lane: 0, count: 0, row_count: 0 };
@@ -168,12 +157,9 @@ pub fn reserve<R: Pack>(
                 };
                 let (tile, in_tile) = ((home.block / lanes) as u32, home.block % lanes);
                 place = SlotPlace { group: home.group as u32, tile, row, lane: in_tile as u32, count, row_count };
-                let like = *common.get_or_insert(place);
-                aligned &= in_tile == lane && SlotPlace { lane: like.lane, ..place } == like;
             }
             places.slot.push(place);
         }
-        places.together.push(common.filter(|_| aligned));
     }
 }
 
@@ -181,13 +167,6 @@ pub fn reserve<R: Pack>(
 #[inline(always)]
 pub fn slot_rows(contact_slots: usize, slot: usize) -> (usize, usize) {
     if slot < contact_slots { (3 * slot, 3) } else { (2 * contact_slots + slot, 1) }
-}
-
-/// Writes one entry of W and its mirror image.
-#[inline(always)]
-pub(super) fn deal<R: Pack>(block: &mut [R], n: usize, p: Home, r: Home, i: usize, j: usize, x: R::Scalar) {
-    block[(p.row + i) * n + r.row + j].set(p.lane, x);
-    block[(r.row + j) * n + p.row + i].set(p.lane, x);
 }
 
 /// Writes bounds, velocity and position bias, and first guess of a scalar row, for the worlds that have it.

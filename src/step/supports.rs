@@ -18,8 +18,36 @@ pub struct RowPlan {
     pub(super) joint_jacobian: Vec<Vec<JointEntry>>,
     /// Of every bilateral row, shape \[row\]\[word\].
     pub(super) equality: Vec<u64>,
-    /// The column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]), shape \[dof\]: every tree starts a strip.
-    pub column: Vec<usize>,
+    /// The strips that every pair, every joint row and every bilateral row touches.
+    strips: [Vec<Vec<Touched>>; 3],
+    /// Most of them that one touches.
+    pub(super) most_strips: usize,
+    /// Columns of a strip that some row touches are among the first so many.
+    pub(super) width: usize,
+}
+
+/// A strip of the columns of a factor, and what rows touch of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Touched {
+    /// Its number.
+    pub number: usize,
+    /// The degree of freedom that is its first column.
+    pub dof: usize,
+    /// The columns, one bit each.
+    pub bits: u8,
+}
+
+impl Touched {
+    /// The columns, ascending.
+    #[inline(always)]
+    pub fn columns(self) -> impl Iterator<Item = usize> {
+        let mut left = self.bits;
+        std::iter::from_fn(move || {
+            let column = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (column < STRIP).then_some(column)
+        })
+    }
 }
 
 impl RowPlan {
@@ -33,6 +61,7 @@ impl RowPlan {
             }
             bits
         };
+        // the column of a degree of freedom in the factor of a block ([`crate::solver::Factor`]): every tree starts a strip
         let mut column: Vec<usize> = Vec::with_capacity(model.nv());
         for (i, dof) in model.dofs.iter().enumerate() {
             let next = column.last().map_or(0, |last| last + 1);
@@ -41,7 +70,8 @@ impl RowPlan {
         }
         let joint_jacobian: Vec<_> = joint_rows.iter().map(|row| row.jacobian(model)).collect();
         let (pair, joint, equality) = (Vec::new(), Vec::new(), Vec::new());
-        let mut plan = Self { words, pair, joint, joint_jacobian, equality, column };
+        let mut plan =
+            Self { words, pair, joint, joint_jacobian, equality, strips: Default::default(), most_strips: 0, width: 0 };
         for pair in &model.pairs {
             for geom in [pair.geom_a, pair.geom_b] {
                 plan.pair.extend(support(&mut model.last_dof(model.geoms[geom].body).into_iter()));
@@ -53,25 +83,54 @@ impl RowPlan {
         for heads in &equalities.heads {
             plan.equality.extend(support(&mut heads.iter().copied()));
         }
+        let either = |sides: &[u64]| -> Vec<u64> {
+            let (first, second) = sides.split_at(words);
+            first.iter().zip(second).map(|(a, b)| a | b).collect()
+        };
+        plan.strips = [
+            plan.pair.chunks(2 * words).map(|sides| strips(&either(sides), &column)).collect(),
+            plan.joint.chunks(words).map(|support| strips(support, &column)).collect(),
+            plan.equality.chunks(words).map(|support| strips(support, &column)).collect(),
+        ];
+        for strips in plan.strips.iter().flatten() {
+            plan.most_strips = plan.most_strips.max(strips.len());
+            for strip in strips {
+                plan.width = plan.width.max((u8::BITS - strip.bits.leading_zeros()) as usize);
+            }
+        }
         plan
     }
 
-    /// The degrees of freedom that a contact of `pair` may touch.
+    /// The strips that a contact of `pair` may touch.
     #[inline(always)]
-    pub fn of_contact(&self, pair: usize) -> Bits<'_> {
-        let (first, second) = self.pair[2 * pair * self.words..2 * (pair + 1) * self.words].split_at(self.words);
-        Bits { either: Some(second), ..Bits::of(first) }
+    pub(super) fn strips_of_contact(&self, pair: usize) -> &[Touched] {
+        &self.strips[0][pair]
     }
     /// Those of a joint row.
     #[inline(always)]
-    pub fn of_joint_row(&self, row: usize) -> Bits<'_> {
-        Bits::of(&self.joint[row * self.words..(row + 1) * self.words])
+    pub(super) fn strips_of_joint_row(&self, row: usize) -> &[Touched] {
+        &self.strips[1][row]
     }
     /// Those of a bilateral row.
     #[inline(always)]
-    pub fn of_equality(&self, row: usize) -> Bits<'_> {
-        Bits::of(&self.equality[row * self.words..(row + 1) * self.words])
+    pub(super) fn strips_of_equality(&self, row: usize) -> &[Touched] {
+        &self.strips[2][row]
     }
+}
+
+/// The strips that a row of this support touches, ascending. `column`: [dof]: its column in the factor of a block.
+fn strips(support: &[u64], column: &[usize]) -> Vec<Touched> {
+    let mut strips: Vec<Touched> = Vec::new();
+    for dof in Bits::of(support) {
+        let (strip, of_strip) = (column[dof] / STRIP, column[dof] % STRIP);
+        if strips.last().is_none_or(|last| last.number != strip) {
+            strips.push(Touched { number: strip, dof: dof - of_strip, bits: 0 });
+        }
+        if let Some(last) = strips.last_mut() {
+            last.bits |= 1 << of_strip;
+        }
+    }
+    strips
 }
 
 /// Adds a bit set to another.
@@ -82,12 +141,11 @@ pub(super) fn add_bits(to: &mut [u64], from: &[u64]) {
     }
 }
 
-/// The set bits of one bit set, or those that two have in common, or those of either, or those that another lacks.
+/// The set bits of one bit set, or those that two have in common, or those that another lacks.
 #[derive(Clone)]
 pub struct Bits<'a> {
     pub(super) words: &'a [u64],
     pub(super) other: Option<&'a [u64]>,
-    pub(super) either: Option<&'a [u64]>,
     pub(super) without: Option<&'a [u64]>,
     pub(super) word: usize,
     pub(super) left: u64,
@@ -97,7 +155,7 @@ pub struct Bits<'a> {
 impl<'a> Bits<'a> {
     #[inline(always)]
     pub fn of(words: &'a [u64]) -> Self {
-        Self { words, other: None, either: None, without: None, word: 0, left: 0, next: 0 }
+        Self { words, other: None, without: None, word: 0, left: 0, next: 0 }
     }
 }
 
@@ -113,9 +171,6 @@ impl Iterator for Bits<'_> {
             self.left = self.words[self.next];
             if let Some(other) = self.other {
                 self.left &= other[self.next];
-            }
-            if let Some(either) = self.either {
-                self.left |= either[self.next];
             }
             if let Some(without) = self.without {
                 self.left &= !without[self.next];

@@ -2,6 +2,7 @@
 
 use super::assemble::assemble;
 use super::chunk::Chunk;
+use super::delassus::{Dealt, Delassus, make_room};
 use super::memory::{Memory, Remembered};
 use super::patches::patch_record;
 use super::places::{reserve, reserve_in_place, slot_rows};
@@ -30,6 +31,8 @@ pub struct Worker<R: Pack> {
     pub(super) posed: Vec<Posed<R>>,
     /// The blocks of the chunk.
     pub batch: Batch<R>,
+    /// Rows that were dealt out to the dense blocks of every group of it.
+    dealt: Vec<Dealt<R>>,
     pub(super) solver: solver::Scratch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
     pub(super) mended: Vec<Mended>,
@@ -98,7 +101,7 @@ macro_rules! stage_task {
 
 pub(super) use stage_task;
 
-stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R> } { assemble(plan, tile, w, batch); });
+stage_task!(Assemble { plan: &'a Plan, tile: &'a Tile<'b, R>, w: &'a Posed<R>, batch: &'a mut Batch<R>, dealt: &'a mut [Dealt<R>] } { assemble(plan, tile, w, batch, dealt); });
 
 impl<R: Pack> Worker<R> {
     /// A worker for chunks of at most `tile_count` tiles. `dense`: whether somebody else solves its batch, who wants all of W.
@@ -113,6 +116,7 @@ impl<R: Pack> Worker<R> {
             scratch: Scratch::new(&plan.model),
             posed: (0..tile_count).map(|_| Posed::new(&plan.model)).collect(),
             batch,
+            dealt: Vec::new(),
             solver: solver::Scratch::new(),
             mended: Vec::new(),
             redo: None,
@@ -146,12 +150,19 @@ impl<R: Pack> Worker<R> {
         if in_place {
             self.batch.truncate(tile_count);
         } else {
-            self.batch.allocate();
+            self.batch.allocate_all_but_delassus();
+            make_room(plan.rows.most_strips, &self.batch, &mut self.dealt);
         }
         watch.lap(Stage::Rows);
         for t in 0..tile_count {
             let (tile, w) = (&chunk.tile(&plan.model, t), &self.posed[t]);
-            plan.level.run(Assemble { plan, tile, w, batch: &mut self.batch });
+            plan.level.run(Assemble { plan, tile, w, batch: &mut self.batch, dealt: &mut self.dealt });
+        }
+        if !in_place {
+            let (room, width) = (plan.rows.most_strips, plan.rows.width);
+            for (group, dealt) in self.batch.groups.iter_mut().zip(&self.dealt).filter(|(group, _)| !group.factored) {
+                plan.level.run(Delassus { room, width, dealt, group });
+            }
         }
         watch.lap(Stage::Assemble);
     }
