@@ -81,7 +81,7 @@ impl EqualityPlan {
         let mut rest = Kinematics::<f64>::new(model);
         kinematics(model, &model.q0, &mut rest);
         let pose = |b: usize| {
-            let (p, q) = (rest.body_pose[b].position, orientation(model, &model.q0, b));
+            let (p, q) = (rest.body_pose[b].position, orientation(model, &model.q0, &rest, b));
             let quaternion = nalgebra::Quaternion::new(q.w, q.v.x, q.v.y, q.v.z);
             (Vector3::new(p.x, p.y, p.z), UnitQuaternion::from_quaternion(quaternion))
         };
@@ -174,8 +174,8 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
                 let e = Vec3::<R>::unit(*axis);
                 chain(model, k, *bodies, jacobian, |_, m, _| e.dot(m.angular));
                 // 2 vec(q_b (q_a q_rel)⁻¹), on the nearer side
-                let wanted = orientation(model, q, bodies[0]) * Quat::constant(relative);
-                let turn = orientation(model, q, bodies[1]) * Quat { w: wanted.w, v: -wanted.v };
+                let wanted = orientation(model, q, k, bodies[0]) * Quat::constant(relative);
+                let turn = orientation(model, q, k, bodies[1]) * Quat { w: wanted.w, v: -wanted.v };
                 let two = R::select(turn.w.lt(R::zero()), R::constant(-2.0), R::constant(2.0));
                 e.dot(turn.v) * two
             }

@@ -3,6 +3,7 @@
 //! Everything is in world axes. Spatial quantities of a tree refer to the point O of the tree: the origin of its root body.
 
 use crate::lane::{Compiled, Real, Task, copies};
+use crate::mocap::Mocap;
 use crate::model::{JointKind, Model};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -28,6 +29,7 @@ pub struct Kinematics<R> {
     anchor: Vec<Vec3<R>>,
     /// Axis of every joint, shape \[joint\].
     axis: Vec<Vec3<R>>,
+    mocap: Mocap<R>,
 }
 
 impl<R: Real> Kinematics<R> {
@@ -44,6 +46,7 @@ impl<R: Real> Kinematics<R> {
             sin_cos: copies((R::zero(), R::one()), model.joints.len()),
             anchor: copies(Vec3::zero(), model.joints.len()),
             axis: copies(Vec3::zero(), model.joints.len()),
+            mocap: Mocap::new(model),
         };
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
@@ -84,6 +87,14 @@ pub fn rotation_vector<R: Real>(q: Quat<R>) -> Vec3<R> {
     let angle = R::constant(2.0) * n.atan2(q.w.abs());
     let k = R::select(tiny.lt(n), angle / n.max(tiny), R::constant(2.0));
     q.v.scale(R::select(q.w.lt(R::zero()), -k, k))
+}
+
+/// Puts mocap bodies, and what is fixed to them, where a tile of worlds has them: [`TileParameters::mocap_pose`](crate::parameters::TileParameters::mocap_pose).
+#[inline(always)]
+pub fn mocap_poses<R: Real>(numbers: &[R], k: &mut Kinematics<R>) {
+    if !numbers.is_empty() {
+        k.mocap.place(numbers, &mut k.body_pose, &mut k.geom_pose);
+    }
 }
 
 /// Poses of bodies and geoms, and the motion subspace, of one tile.
@@ -191,14 +202,14 @@ fn turned<R: Real>(rotation: &Mat3<R>, turn: Option<&Matrix3<f64>>) -> Mat3<R> {
 
 /// The orientation of `body`, of the sign that products of quaternions from the world on have, as MuJoCo's.
 ///
-/// `q`: position, shape \[nq\].
+/// `q`: position, shape \[nq\]; `k` knows how mocap bodies are turned.
 #[inline(always)]
-pub fn orientation<R: Real>(model: &Model, q: &[R], body: usize) -> Quat<R> {
+pub fn orientation<R: Real>(model: &Model, q: &[R], k: &Kinematics<R>, body: usize) -> Quat<R> {
     let mut below = Quat::constant(&UnitQuaternion::identity());
     let mut b = body;
     while b != 0 {
         let joints = &model.joints[model.bodies[b].joints.clone()];
-        let mut own = Quat::constant(&model.bodies[b].orientation);
+        let mut own = k.mocap.orientation_of(b).unwrap_or_else(|| Quat::constant(&model.bodies[b].orientation));
         for joint in joints {
             match joint.kind {
                 JointKind::Slide => {}

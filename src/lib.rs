@@ -20,6 +20,7 @@ pub mod lane;
 pub mod machine;
 pub mod spatial;
 pub mod model;
+mod mocap;
 pub mod parameters;
 mod tendon;
 pub mod kinematics;

@@ -1,6 +1,7 @@
 //! What may differ from world to world, beside the state.
 
 use crate::lane::Real;
+use crate::mocap::{self, POSE_LEN};
 use crate::model::{Model, Shape};
 use std::borrow::Cow;
 
@@ -42,10 +43,14 @@ pub enum Parameter {
     /// Force on every body at its centre of mass (N), then moment (N·m), world axes, as MuJoCo's `xfrc_applied`, shape \[body\]\[6\]; kept until changed or
     /// until the world is reset.
     Push,
+    /// Pose of every mocap body, in the order of their indices: position (m), then orientation (w x y z, of any length above 0), world axes, shape \[mocap body\]\[7\]; kept until changed
+    /// or until the world is reset. Bodies and geoms that are fixed to it go with it, what touches it feels a surface at rest, and a weld pulls with it. Recordings draw
+    /// it where the model has it.
+    MocapPose,
 }
 
 /// How many there are.
-pub(crate) const PARAMETERS: usize = 15;
+pub(crate) const PARAMETERS: usize = 16;
 
 impl Parameter {
     /// All of them, in order.
@@ -65,6 +70,7 @@ impl Parameter {
         Self::Compliance,
         Self::GeomSize,
         Self::Push,
+        Self::MocapPose,
     ];
 
     /// Its name in Python.
@@ -85,6 +91,7 @@ impl Parameter {
             Self::Compliance => "compliance",
             Self::GeomSize => "geom_size",
             Self::Push => "push",
+            Self::MocapPose => "mocap_pose",
         }
     }
 
@@ -106,6 +113,7 @@ impl Parameter {
             Self::Compliance => vec![surface[1]],
             Self::GeomSize => model.geoms.iter().flat_map(|g| g.shape.size()).collect(),
             Self::Push => vec![0.0; 6 * model.bodies.len()],
+            Self::MocapPose => mocap::rest(model),
         }
     }
 
@@ -122,11 +130,15 @@ impl Parameter {
             Self::Restitution | Self::Compliance => 1,
             Self::GeomSize => 3 * model.geoms.len(),
             Self::Push => 6 * model.bodies.len(),
+            Self::MocapPose => POSE_LEN * mocap::bodies(model).len(),
         }
     }
 
-    /// The numbers of a world as the stages take them: behind sizes stand the bounding radii, shape \[geom\].
+    /// The numbers of a world as the stages take them: behind sizes stand the bounding radii, shape \[geom\], behind poses what follows of them ([`mocap::completed`]).
     pub(crate) fn completed<'a>(self, model: &Model, values: &'a [f64]) -> Cow<'a, [f64]> {
+        if self == Self::MocapPose {
+            return Cow::Owned(mocap::completed(model, values));
+        }
         if self != Self::GeomSize {
             return Cow::Borrowed(values);
         }
@@ -140,7 +152,12 @@ impl Parameter {
         let allows = |x: f64| {
             x.is_finite()
                 && match self {
-                    Self::Gravity | Self::Com | Self::ControlRange | Self::ForceRange | Self::Push => true,
+                    Self::Gravity
+                    | Self::Com
+                    | Self::ControlRange
+                    | Self::ForceRange
+                    | Self::Push
+                    | Self::MocapPose => true,
                     Self::MassScale => x > 0.0,
                     Self::Restitution => (0.0..=1.0).contains(&x),
                     _ => x >= 0.0,
@@ -186,6 +203,11 @@ impl Parameter {
                 };
                 Some(format!("{size:?} is no {self:?} of geom {geom}, a {}: {needs}", shape.name()))
             }
+            Self::MocapPose => {
+                let without = |(_, x): &(usize, &[f64; POSE_LEN])| x[3..].iter().all(|x| *x == 0.0);
+                let (k, _) = values.as_chunks().0.iter().enumerate().find(without)?;
+                Some(format!("0 0 0 0 is no orientation of mocap body {k}: at rest it is 1 0 0 0 (w x y z)"))
+            }
             _ => None,
         }
     }
@@ -229,6 +251,8 @@ pub struct TileParameters<'a, R> {
     pub geom_size: &'a [R],
     /// See [`Parameter::Push`]; empty while no world of the batch has been pushed.
     pub push: &'a [R],
+    /// See [`Parameter::MocapPose`], and what follows of the poses; empty where the model has no mocap bodies.
+    pub mocap_pose: &'a [R],
 }
 
 impl<'a, R> TileParameters<'a, R> {
@@ -251,6 +275,7 @@ impl<'a, R> TileParameters<'a, R> {
             compliance: of(Parameter::Compliance),
             geom_size: of(Parameter::GeomSize),
             push: of(Parameter::Push),
+            mocap_pose: of(Parameter::MocapPose),
         }
     }
 
@@ -272,6 +297,7 @@ impl<'a, R> TileParameters<'a, R> {
             Parameter::Compliance => self.compliance,
             Parameter::GeomSize => self.geom_size,
             Parameter::Push => self.push,
+            Parameter::MocapPose => self.mocap_pose,
         }
     }
 }
@@ -288,7 +314,10 @@ impl<R: Real> SharedParameters<R> {
     pub fn new(model: &Model) -> Self {
         let of = |parameter: Parameter| match parameter {
             Parameter::Push | Parameter::GeomSize => Vec::new(),
-            _ => parameter.shared(model, [0.0; 2]).into_iter().map(R::constant).collect(),
+            _ => {
+                let values = parameter.shared(model, [0.0; 2]);
+                parameter.completed(model, &values).iter().map(|x| R::constant(*x)).collect()
+            }
         };
         Self { values: Parameter::ALL.map(of) }
     }

@@ -84,7 +84,7 @@ pub fn state_query(model: &Model, q: &[f64], v: &[f64]) -> Result<StateQuery> {
         bias_force: DVector::from_vec(d.bias_force),
         body_pos: k.body_pose.iter().map(|pose| array(pose.position)).collect(),
         body_quat: (0..model.bodies.len())
-            .map(|b| orientation(model, q, b))
+            .map(|b| orientation(model, q, &k, b))
             .map(|r| [r.w, r.v.x, r.v.y, r.v.z])
             .collect(),
     })

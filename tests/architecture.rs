@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 32] = [
+const MODULES: [&str; 33] = [
     "error",
     "waiting",
     "lane",
     "machine",
     "spatial",
     "model",
+    "mocap",
     "parameters",
     "tendon",
     "kinematics",

@@ -34,6 +34,7 @@ ParameterName = Literal[
     "control_range",
     "force_range",
     "push",
+    "mocap_pose",
 ]
 
 
@@ -352,7 +353,8 @@ class Worlds:
         self._core.reset_each([None if name is None else known.index(name) for name in names], own, chosen)
 
     def reset(self, worlds: ArrayLike | None = None, seed: int = 0) -> None:
-        """Starts the chosen worlds anew; time, control, outside force, pushes and warm start are cleared. Noise depends on seed and index only."""
+        """Starts the chosen worlds anew; time, control, outside force, pushes, poses of mocap bodies and warm start are cleared. Noise depends on seed and
+        index only."""
         self._core.reset(_seed(seed), self._chosen(worlds)[0])
 
     def parameter(self, name: ParameterName) -> NDArray[np.float64]:
@@ -374,11 +376,13 @@ class Worlds:
         control_range        bounds of the control of every actuator that has some           2 nu
         force_range          bounds of the force of every actuator that has some, N or N·m   2 nu
         push                 force (N) at the centre of mass of every body and moment (N·m)  6 bodies
+        mocap_pose           position (m) and quaternion (w x y z) of every mocap body       7 mocap bodies
         ===================  ==============================================================  ========
 
-        A push is MuJoCo's ``xfrc_applied``: world axes, kept until changed or until the world starts anew. What a joint or an actuator does not have
-        in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and ``gain_scale`` differ from the
-        model are stepped by the CPU.
+        A push is MuJoCo's ``xfrc_applied``, a pose its ``mocap_pos`` and ``mocap_quat``, in the order of ``model.mocap_names``: world axes, kept until
+        changed or until the world starts anew. What touches a mocap body feels a surface at rest, and recordings draw it where the model has it. What a
+        joint or an actuator does not have in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and
+        ``gain_scale`` differ from the model are stepped by the CPU.
 
         Where ``geom_size`` differs, contacts follow, mass and inertia do not (``mass_scale`` is theirs), and recordings draw the model's sizes. Planes and
         meshes have 0 0 0 in every world; with friction "patch" all worlds have the model's sizes.

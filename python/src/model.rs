@@ -214,6 +214,11 @@ impl Model {
     fn body_names(&self) -> Vec<String> {
         names(self.model.bodies.iter().map(|x| &x.name))
     }
+    /// Names of the mocap bodies, in the order of the parameter mocap_pose.
+    #[getter]
+    fn mocap_names(&self) -> Vec<String> {
+        names(self.model.bodies.iter().filter(|x| x.mocap).map(|x| &x.name))
+    }
     /// Names of the joints.
     #[getter]
     fn joint_names(&self) -> Vec<String> {

@@ -81,3 +81,44 @@ def test_a_step_is_mujocos(case):
         difference = np.abs(worlds.velocities() - expected).max()
         assert (difference < 1e-8 * (1 + change)) == (constraints == "soft"), (constraints, difference, change)
         assert not worlds.reports["failed"].any()
+
+
+HANDS = """<mujoco>
+  <worldbody>
+    <body name="hand" mocap="true" pos="0 0 1" euler="10 20 30"/>
+    <body name="table" mocap="true" pos="1 0 1"><geom type="box" size="0.3 0.3 0.1" condim="1"/></body>
+    <body name="block" pos="0 0 0.9"><freejoint/><geom type="box" size="0.05 0.04 0.03"/></body>
+    <body name="ball" pos="1 0 1.198"><freejoint/><geom size="0.1" condim="1"/></body>
+  </worldbody>
+  <equality><weld body1="hand" body2="block" solref="0.1 1"/></equality>
+</mujoco>"""
+
+
+def test_mocap_bodies_act_as_mujocos():
+    mujoco = pytest.importorskip("mujoco")
+    theirs, model = mujoco.MjModel.from_xml_string(HANDS), delassus.Model(HANDS)
+    theirs.opt.iterations, theirs.opt.tolerance = 200, 0
+    assert model.mocap_names == ["hand", "table"]
+    worlds = delassus.Worlds(model, 16, precision="f64", constraints="soft")
+    random, data, touching = np.random.default_rng(1), mujoco.MjData(theirs), 0
+    poses, expected = worlds.parameter("mocap_pose").reshape(16, 2, 7), np.zeros((16, model.nv))
+    for pose, velocity in zip(poses, expected, strict=True):
+        mujoco.mj_resetData(theirs, data)
+        np.testing.assert_allclose(pose, np.hstack([data.mocap_pos, data.mocap_quat]), atol=1e-15)
+        pose[:, :3] += [0.05, 0.05, 0.005] * random.normal(size=(2, 3))
+        # of a weld, rows are the same where little is turned; of any length
+        pose[:, 3:] += [[1e-5], [0.03]] * random.normal(size=(2, 4))
+        pose[:, 3:] *= random.uniform(0.5, 2, size=(2, 1))
+        data.mocap_pos, data.mocap_quat = pose[:, :3], pose[:, 3:]
+        mujoco.mj_step(theirs, data)
+        velocity[:] = data.qvel
+        touching += data.ncon > 0
+    assert 4 < touching < 16
+    worlds.set_parameter("mocap_pose", poses.reshape(16, -1))
+    worlds.step()
+    assert not worlds.reports["failed"].any()
+    np.testing.assert_allclose(worlds.velocities(), expected, atol=1e-8 * (1 + np.abs(expected).max()))
+    worlds.reset([0])
+    np.testing.assert_allclose(worlds.parameter("mocap_pose")[0, :3], [0, 0, 1])
+    with pytest.raises(ValueError, match="0 0 0 0 is no orientation of mocap body 1"):
+        worlds.set_parameter("mocap_pose", np.where(np.arange(14) > 9, 0, poses[0].ravel())[None], [0])

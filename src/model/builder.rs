@@ -102,6 +102,7 @@ impl ModelBuilder {
             joints: 0..0,
             dofs: 0..0,
             tree: None,
+            mocap: false,
         };
         Self {
             model: Model {

@@ -313,6 +313,12 @@ pub(super) fn moving_parts(m: &Model) -> Result<()> {
         let message = "a plane must not move; fix it to the world, or use a box";
         return Err(Error::model(label("geom", g, &geom.name), message));
     }
+    if let Some((b, body)) =
+        (m.bodies.iter().enumerate()).find(|(_, body)| body.mocap && (body.parent != 0 || !body.joints.is_empty()))
+    {
+        let message = "a mocap body is a child of the world, without joints";
+        return Err(Error::model(label("body", b, &body.name), message));
+    }
     // Masses of a body and of everything that hangs from it.
     let mut mass: Vec<f64> = m.bodies.iter().map(|b| b.mass).collect();
     let mut inertia: Vec<f64> = m.bodies.iter().map(|b| b.inertia.trace()).collect();

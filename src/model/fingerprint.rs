@@ -166,6 +166,9 @@ impl Model {
                 hash.number(b.mass);
                 hash.numbers(b.com.iter());
                 hash.numbers(b.inertia.iter());
+                if b.mocap {
+                    hash.word(1);
+                }
             }),
             ModelPart::Joints => {
                 for j in &self.joints {

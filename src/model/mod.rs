@@ -134,6 +134,8 @@ pub struct Body {
     pub dofs: Range<usize>,
     /// Its tree; none if it cannot move.
     pub tree: Option<usize>,
+    /// Whether its pose is given, world by world ([`Parameter::MocapPose`](crate::Parameter::MocapPose)); only of a child of the world without joints.
+    pub mocap: bool,
 }
 
 /// The kinds of joints.

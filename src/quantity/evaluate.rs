@@ -26,7 +26,7 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
             push(&mut e.row, position);
         }
         Quantity::Orientation(frame) => {
-            let quat = frame_orientation(now, frame);
+            let quat = frame_orientation(now, e, frame);
             e.row.push(quat.w);
             push(&mut e.row, quat.v);
         }

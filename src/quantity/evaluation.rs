@@ -1,7 +1,7 @@
 //! What is needed to evaluate quantities, and what several of them ask for.
 
 use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
-use crate::kinematics::{Kinematics, body_poses, orientation, triple};
+use crate::kinematics::{Kinematics, body_poses, mocap_poses, orientation, triple};
 use crate::lane::{Compiled, Real, Task, copies};
 use crate::model::{Frame, Model};
 use crate::parameters::TileParameters;
@@ -55,6 +55,7 @@ impl<R: Real> Evaluation<R> {
     /// Finds what all quantities ask for, and has no numbers yet.
     #[inline(always)]
     pub fn begin(&mut self, now: &Now<'_, R>) {
+        mocap_poses(now.parameters.mocap_pose, &mut self.k);
         body_poses(now.model, now.q, &mut self.k);
         free_body_velocity(now.model, now.v, &self.k, &mut self.velocity);
         subtrees(now, self);
@@ -152,8 +153,8 @@ fn within(model: &Model, frame: Frame) -> Option<(&Vector3<f64>, &UnitQuaternion
 
 /// Orientation of a frame, with the sign of [`orientation`].
 #[inline(always)]
-pub(super) fn frame_orientation<R: Real>(now: &Now<'_, R>, frame: Frame) -> Quat<R> {
-    let body = orientation(now.model, now.q, frame.body(now.model));
+pub(super) fn frame_orientation<R: Real>(now: &Now<'_, R>, e: &Evaluation<R>, frame: Frame) -> Quat<R> {
+    let body = orientation(now.model, now.q, &e.k, frame.body(now.model));
     match within(now.model, frame) {
         Some((_, turn)) => body * Quat::constant(turn),
         None => body,

@@ -103,7 +103,7 @@ fn frame_reading<R: Real>(what: FrameReading, frames: [Option<Frame>; 2], now: &
     for (i, frame) in frames.into_iter().enumerate() {
         let Some(frame) = frame else { continue };
         if what == FrameReading::Orientation {
-            turn[i] = frame_orientation(now, frame);
+            turn[i] = frame_orientation(now, e, frame);
             continue;
         }
         let (pose, body) = (pose(now, e, frame), frame.body(now.model));

@@ -222,7 +222,7 @@ pub fn poses(model: &Model, q: &[f64]) -> Vec<f64> {
 fn add_poses(model: &Model, q: &[f64], k: &mut Kinematics<f64>, poses: &mut Vec<f64>) {
     kinematics(model, q, k);
     for (geom, pose) in model.geoms.iter().zip(&k.geom_pose) {
-        let turn = orientation(model, q, geom.body) * Quat::constant(&geom.orientation);
+        let turn = orientation(model, q, k, geom.body) * Quat::constant(&geom.orientation);
         let (p, r) = (pose.position, turn.v);
         poses.extend_from_slice(&[p.x, p.y, p.z, turn.w, r.x, r.y, r.z]);
     }

@@ -54,7 +54,7 @@ use crate::dynamics::{
 use crate::equality::equalities;
 use crate::fluid::fluid_force;
 use crate::island::Part;
-use crate::kinematics::{body_poses, geom_poses, hinge_turns};
+use crate::kinematics::{body_poses, geom_poses, hinge_turns, mocap_poses};
 use crate::lane::{Compiled, Pack, PackMask, Real, Task};
 use crate::limit::limits;
 use crate::model::Integrator;
@@ -162,6 +162,7 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             0 => (&*tile.q, &*tile.v, &mut scratch.kinematics, &mut scratch.dynamics),
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
         };
+        mocap_poses(p.mocap_pose, k);
         if let Some(planar) = &mut d.planar {
             // in a plane, inside of the step, only a push asks for poses
             if j == 0 || !p.push.is_empty() {

@@ -53,6 +53,17 @@ impl<E: Pack> Redo<E> {
             // the model's own sizes, not what the coarser type makes of them
             self.parameters[Parameter::GeomSize as usize].clear();
         }
+        let rest = Parameter::MocapPose.shared(&plan.model, [0.0; 2]);
+        if !rest.is_empty() {
+            // what follows of the poses, in this type; of the model's own poses, not of what the coarser type makes of them
+            let given = tile.parameters.mocap_pose.iter().zip(rest).map(|(x, rest)| {
+                let x = x.get(lane);
+                if x == R::Scalar::from_f64(rest) { rest } else { x.to_f64() }
+            });
+            let poses: Vec<f64> = given.collect();
+            let poses = Parameter::MocapPose.completed(&plan.model, &poses);
+            self.parameters[Parameter::MocapPose as usize] = poses.iter().map(|x| E::constant(*x)).collect();
+        }
         self.memory.set(0, &tile.memory.of(lane));
         let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
         let mut reports = [WorldReport::default()];

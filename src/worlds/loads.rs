@@ -10,7 +10,7 @@ use super::volume::meets;
 use crate::dynamics::body_accelerations;
 use crate::equality::EqualityRow;
 use crate::inertia::{Moments, inertias};
-use crate::kinematics::{Kinematics, body_poses, triple};
+use crate::kinematics::{Kinematics, body_poses, mocap_poses, triple};
 use crate::lane::{Pack, Scalar, copies};
 use crate::model::{Frame, Model};
 use crate::quantity::pose_in;
@@ -58,6 +58,7 @@ impl<R: Pack> Loads<R> {
         let (model, p) = (seen.now.model, &seen.now.parameters);
         let (q, v, stepped) = past.before(model);
         self.stepped = stepped;
+        mocap_poses(p.mocap_pose, &mut self.k);
         body_poses(model, q, &mut self.k);
         let rate = R::constant(1.0 / seen.dt);
         for i in 0..model.nv() {

@@ -116,7 +116,7 @@ impl Worlds {
         pose_notes(&self.model, q, &pose).unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force, pushes and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force, pushes, poses of mocap bodies and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
@@ -163,10 +163,11 @@ impl Worlds {
                 v.iter_mut().zip(&key.v).for_each(|(v, key)| *v += key);
             }
         })?;
-        if !self.engine.is_shared(Parameter::Push) {
-            let nobody = vec![0.0; Parameter::Push.len(model)];
-            mask.rows(self.world_count)
-                .for_each(|(_, world)| self.engine.set_parameter(Parameter::Push, world, &nobody));
+        for parameter in [Parameter::Push, Parameter::MocapPose] {
+            if !self.engine.is_shared(parameter) {
+                let rest = parameter.shared(model, [0.0; 2]);
+                mask.rows(self.world_count).for_each(|(_, world)| self.engine.set_parameter(parameter, world, &rest));
+            }
         }
         let (nv, nu) = (model.nv(), model.nu());
         for (row, world) in mask.rows(self.world_count) {

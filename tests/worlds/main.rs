@@ -13,6 +13,7 @@ use std::sync::Mutex;
 mod common;
 mod arrays;
 mod meaning;
+mod mocap;
 mod motion;
 mod observe;
 mod parameters;

@@ -120,7 +120,8 @@ impl Reader {
                 return Err(e.error("a mocap body is a child of the world; move it there"));
             }
             self.mocap.push(body);
-            self.notes.add(e, "a mocap body stays where the file puts it: nothing moves it here");
+            self.builder.body_mut(body).mocap = true;
+            self.notes.add(e, "a mocap body stays where the file puts it until its pose is set (mocap_pose)");
         }
         if e.number("gravcomp")?.is_some_and(|g| g != 0.0) {
             self.notes.refuse(e, "gravity compensation is not supported; remove `gravcomp`")?;

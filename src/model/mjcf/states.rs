@@ -64,7 +64,7 @@ impl Reader {
             if !same {
                 self.notes.refuse(
                     e,
-                    format!("\"{name}\" moves a mocap body, and those stay where the file puts them; move the body"),
+                    format!("\"{name}\" moves a mocap body, and those start where the file puts them; move the body, or set mocap_pose"),
                 )?;
             }
         }

@@ -1,0 +1,108 @@
+//! Mocap bodies: no force moves them; where they are is said from outside, world by world ([`Parameter::MocapPose`](crate::Parameter::MocapPose)).
+
+use crate::lane::Real;
+use crate::model::Model;
+use crate::spatial::{Mat3, Pose, Quat, vec3};
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+
+/// Numbers of a pose: position (m) and orientation (w x y z).
+pub(crate) const POSE_LEN: usize = 7;
+
+/// The mocap bodies of a model, what is fixed to them, and how they are turned.
+#[derive(Debug, Clone)]
+pub(crate) struct Mocap<R> {
+    /// The mocap bodies, ascending.
+    bodies: Vec<usize>,
+    /// These and all bodies without joints that hang from them, ascending.
+    carried: Vec<usize>,
+    /// The geoms of those.
+    geoms: Vec<usize>,
+    /// Orientation of every mocap body, shape \[mocap body\].
+    orientation: Vec<Quat<R>>,
+}
+
+impl<R: Real> Mocap<R> {
+    /// Of `model`, where its file puts them.
+    pub fn new(model: &Model) -> Self {
+        let bodies = bodies(model);
+        let mut carries = vec![false; model.bodies.len()];
+        for (b, body) in model.bodies.iter().enumerate().skip(1) {
+            carries[b] = body.mocap || body.tree.is_none() && carries[body.parent];
+        }
+        Self {
+            carried: (0..carries.len()).filter(|b| carries[*b]).collect(),
+            geoms: (0..model.geoms.len()).filter(|g| carries[model.geoms[*g].body]).collect(),
+            orientation: bodies.iter().map(|b| Quat::constant(&model.bodies[*b].orientation)).collect(),
+            bodies,
+        }
+    }
+
+    /// Orientation of a mocap body; none of another body.
+    #[inline(always)]
+    pub fn orientation_of(&self, body: usize) -> Option<Quat<R>> {
+        self.bodies.iter().position(|b| *b == body).map(|k| self.orientation[k])
+    }
+
+    /// Puts the mocap bodies of a tile, and what is fixed to them, where `numbers` say: see [`completed`]. `body`, `geom`: poses, shapes \[body\] and \[geom\].
+    #[inline(always)]
+    pub fn place(&mut self, numbers: &[R], body: &mut [Pose<R>], geom: &mut [Pose<R>]) {
+        let mut at = POSE_LEN * self.bodies.len();
+        for q in &mut self.orientation {
+            *q = Quat { w: numbers[at], v: vec3(numbers[at + 1], numbers[at + 2], numbers[at + 3]) };
+            at += 4;
+        }
+        for (moved, poses) in [(&self.carried, body), (&self.geoms, geom)] {
+            for &i in moved {
+                let triple = |k: usize| vec3(numbers[at + k], numbers[at + k + 1], numbers[at + k + 2]);
+                poses[i] = Pose { position: triple(0), rotation: Mat3 { columns: [triple(3), triple(6), triple(9)] } };
+                at += 12;
+            }
+        }
+    }
+}
+
+/// The mocap bodies of `model`, ascending.
+pub(crate) fn bodies(model: &Model) -> Vec<usize> {
+    (0..model.bodies.len()).filter(|b| model.bodies[*b].mocap).collect()
+}
+
+/// Where the file puts them, shape `[mocap body][POSE_LEN]`.
+pub(crate) fn rest(model: &Model) -> Vec<f64> {
+    let pose = |b: usize| {
+        let (p, q) = (model.bodies[b].position, model.bodies[b].orientation);
+        [p.x, p.y, p.z, q.w, q.i, q.j, q.k]
+    };
+    bodies(model).into_iter().flat_map(pose).collect()
+}
+
+/// Poses of mocap bodies, shape `[mocap body][POSE_LEN]`, and what follows of them, found in f64 so that a world that stays at rest has the constants of the model: orientations of unit length, shape `[mocap body][4]`; position and rotation matrix by
+/// columns of all bodies that they carry, and of the geoms of those, shape \[12\] each.
+pub(crate) fn completed(model: &Model, values: &[f64]) -> Vec<f64> {
+    let mocap = Mocap::<f64>::new(model);
+    let mut all = values.to_vec();
+    let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
+    for (&b, x) in mocap.bodies.iter().zip(values.as_chunks::<POSE_LEN>().0) {
+        let (given, own) = (Quaternion::new(x[3], x[4], x[5], x[6]), model.bodies[b].orientation);
+        // what has unit length to rounding stays as it is
+        let turn = if given == *own.quaternion() { own } else { UnitQuaternion::from_quaternion(given) };
+        poses[b] = (Vector3::new(x[0], x[1], x[2]), turn);
+        all.extend([turn.w, turn.i, turn.j, turn.k]);
+    }
+    let mut add = |p: Vector3<f64>, r: UnitQuaternion<f64>| {
+        all.extend_from_slice(p.as_slice());
+        all.extend_from_slice(r.to_rotation_matrix().matrix().as_slice());
+    };
+    for &b in &mocap.carried {
+        let body = &model.bodies[b];
+        if !body.mocap {
+            let (p, r) = poses[body.parent];
+            poses[b] = (p + r * body.position, r * body.orientation);
+        }
+        add(poses[b].0, poses[b].1);
+    }
+    for geom in mocap.geoms.iter().map(|g| &model.geoms[*g]) {
+        let (p, r) = poses[geom.body];
+        add(p + r * geom.position, r * geom.orientation);
+    }
+    all
+}

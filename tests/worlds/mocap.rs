@@ -1,0 +1,123 @@
+//! Mocap bodies: a world whose hand was moved moves as in a model that has it there, and others do not notice.
+
+use super::*;
+use delassus::worlds::{Frame, Quantity};
+
+/// A tray with a post that is fixed to it, an arm that hangs from it and a box above it; and a block that is welded to a second mocap body.
+fn model(tray: &str, hand: &str) -> Model {
+    Model::from_mjcf_str(&format!(
+        r#"<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="5 5 1"/>
+             <body name="tray" mocap="true" {tray}><geom type="box" size="0.3 0.3 0.02"/>
+               <body name="post" pos="0.2 0 0.1" euler="0 30 0"><geom type="capsule" size="0.02 0.08"/></body>
+               <body name="arm" pos="-0.3 0 0"><joint axis="0 1 0" damping="0.01"/><geom type="capsule" size="0.02" fromto="0 0 0 -0.2 0 0" mass="0.3"/></body>
+             </body>
+             <body name="box" pos="0.03 0.02 0.72"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="0.5"/></body>
+             <body name="hand" mocap="true" {hand}/>
+             <body name="block" pos="1 0 0.5"><freejoint/><geom type="box" size="0.04 0.04 0.04" mass="0.2"/></body>
+           </worldbody>
+           <equality><weld body1="hand" body2="block" relpose="0 0 -0.1 1 0 0 0"/></equality></mujoco>"#
+    ))
+    .expect("a model")
+}
+
+const TRAY: &str = r#"pos="0 0 0.6""#;
+const HAND: &str = r#"pos="1 0 0.6""#;
+const MOVED_TRAY: [f64; 7] = [0.05, -0.02, 0.58, 0.995_004_165_278_025_8, 0.0, 0.099_833_416_646_828_15, 0.0];
+const MOVED_HAND: [f64; 7] = [1.02, 0.03, 0.61, 0.968_912_421_710_644_7, 0.0, 0.0, 0.247_403_959_254_522_94];
+
+fn pose([x, y, z, qw, qx, qy, qz]: [f64; 7]) -> String {
+    format!(r#"pos="{x} {y} {z}" quat="{qw} {qx} {qy} {qz}""#)
+}
+
+/// Quantities of all worlds.
+fn look(worlds: &Worlds, quantities: &[Quantity]) -> Vec<f64> {
+    let size: usize = quantities.iter().map(|q| q.len(worlds.model())).sum();
+    let mut seen = vec![0.0; worlds.world_count() * size];
+    worlds.observe_into(quantities, &mut seen).expect("quantities");
+    seen
+}
+
+/// State, and what is seen of the frames, after some steps.
+fn future(worlds: &mut Worlds, steps: u32) -> Vec<Vec<u64>> {
+    for _ in 0..steps {
+        worlds.step(1).expect("a step");
+    }
+    let model = worlds.model().clone();
+    let body = |name| Frame::Body(model.body(name).expect("a body"));
+    let seen: Vec<Quantity> = ["tray", "post", "arm", "hand", "block"]
+        .iter()
+        .flat_map(|name| [Quantity::Position(body(name)), Quantity::Orientation(body(name))])
+        .collect();
+    let seen = look(worlds, &seen);
+    let ((q, v), (nq, nv), count) = (worlds.state(), (model.nq(), model.nv()), worlds.world_count());
+    let of = |w: usize| {
+        let seen = &seen[w * seen.len() / count..(w + 1) * seen.len() / count];
+        bits(&[&q[w * nq..(w + 1) * nq], &v[w * nv..(w + 1) * nv], seen].concat())
+    };
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn a_world_whose_mocap_bodies_were_moved_is_that_of_a_model_that_has_them_there() {
+    let (here, there) = (model(TRAY, HAND), model(&pose(MOVED_TRAY), &pose(MOVED_HAND)));
+    for precision in [Precision::F32, Precision::F64] {
+        for integrator in [Integrator::Euler, Integrator::Rk4] {
+            let settings =
+                Settings { precision, integrator: Some(integrator), backend: Backend::Cpu, ..Settings::default() };
+            let (mut moved, mut other) = (worlds(&here, 3, settings.clone()), worlds(&there, 1, settings.clone()));
+            let mut alone = worlds(&here, 1, settings);
+            // what moves starts where the model of its own has it
+            other.set_state(Mask::All, &here.q0, &vec![0.0; here.nv()]).expect("a state");
+            let poses = [MOVED_TRAY, MOVED_HAND].concat();
+            moved.set_parameter(Parameter::MocapPose, Mask::List(&[1]), &poses).expect("poses");
+            let told = moved.parameter(Parameter::MocapPose);
+            assert!(told[14..28].iter().zip(&poses).all(|(a, b)| (a - b).abs() < 1e-7), "{told:?}");
+            let (found, wanted, at_rest) = (future(&mut moved, 60), future(&mut other, 60), future(&mut alone, 60));
+            assert_eq!(found[1], wanted[0], "{precision:?} {integrator:?}");
+            assert_eq!([&found[0], &found[2]], [&at_rest[0]; 2], "{precision:?} {integrator:?}: who was not moved");
+            assert_ne!(found[1], found[0], "the poses act");
+            assert!(moved.reports().iter().all(|r| r.status == WorldStatus::Solved), "{:?}", moved.reports());
+        }
+    }
+}
+
+#[test]
+fn what_is_welded_to_a_mocap_body_follows_it_and_a_reset_takes_it_back() {
+    let model = model(TRAY, HAND);
+    let mut worlds = worlds(&model, 2, f64_settings());
+    let rest = worlds.parameter(Parameter::MocapPose);
+    let mut poses = rest.clone();
+    let block = Frame::Body(model.body("block").expect("a block"));
+    for _ in 0..200 {
+        poses[7 + 14] += 0.001;
+        worlds.set_parameter(Parameter::MocapPose, Mask::All, &poses).expect("poses");
+        worlds.step(1).expect("a step");
+    }
+    // 0.2 m/s for 1 s, and as long at rest
+    for _ in 0..200 {
+        worlds.step(1).expect("a step");
+    }
+    let at = look(&worlds, &[Quantity::Position(block)]);
+    for (at, wanted) in at.iter().zip([1.0, 0.0, 0.5, 1.2, 0.0, 0.5]) {
+        assert!((at - wanted).abs() < 1e-6, "{at}, not {wanted}");
+    }
+    worlds.reset(Mask::All, 0).expect("a reset");
+    assert_eq!(worlds.parameter(Parameter::MocapPose), rest);
+}
+
+#[test]
+fn poses_that_are_none_are_refused() {
+    let settings = f64_settings();
+    let mut some = worlds(&model(TRAY, HAND), 1, settings.clone());
+    let mut error = |poses: &[f64]| {
+        let set = some.set_parameter(Parameter::MocapPose, Mask::All, poses);
+        set.expect_err("no pose").to_string()
+    };
+    assert!(error(&[0.0; 14]).contains("0 0 0 0 is no orientation of mocap body 0"), "{}", error(&[0.0; 14]));
+    assert!(error(&[f64::NAN; 14]).contains("not finite"));
+    assert!(error(&[1.0; 7]).contains("14"), "{}", error(&[1.0; 7]));
+    let mut none = worlds(&example("ant"), 1, settings);
+    assert!(none.parameter(Parameter::MocapPose).is_empty());
+    none.set_parameter(Parameter::MocapPose, Mask::All, &[] as &[f64]).expect("none of none");
+    none.step(1).expect("a step");
+}
