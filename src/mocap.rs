@@ -24,11 +24,7 @@ pub(crate) struct Mocap<R> {
 impl<R: Real> Mocap<R> {
     /// Of `model`, where its file puts them.
     pub fn new(model: &Model) -> Self {
-        let bodies = bodies(model);
-        let mut carries = vec![false; model.bodies.len()];
-        for (b, body) in model.bodies.iter().enumerate().skip(1) {
-            carries[b] = body.mocap || body.tree.is_none() && carries[body.parent];
-        }
+        let (bodies, carries) = (bodies(model), carries(model));
         Self {
             carried: (0..carries.len()).filter(|b| carries[*b]).collect(),
             geoms: (0..model.geoms.len()).filter(|g| carries[model.geoms[*g].body]).collect(),
@@ -64,6 +60,15 @@ impl<R: Real> Mocap<R> {
 /// The mocap bodies of `model`, ascending.
 pub(crate) fn bodies(model: &Model) -> Vec<usize> {
     (0..model.bodies.len()).filter(|b| model.bodies[*b].mocap).collect()
+}
+
+/// Whether a body is a mocap body, or has no joints and hangs from one, shape \[body\].
+pub(crate) fn carries(model: &Model) -> Vec<bool> {
+    let mut carries = vec![false; model.bodies.len()];
+    for (b, body) in model.bodies.iter().enumerate().skip(1) {
+        carries[b] = body.mocap || body.tree.is_none() && carries[body.parent];
+    }
+    carries
 }
 
 /// Where the file puts them, shape `[mocap body][POSE_LEN]`.

@@ -44,8 +44,7 @@ pub enum Parameter {
     /// until the world is reset.
     Push,
     /// Pose of every mocap body, in the order of their indices: position (m), then orientation (w x y z, of any length above 0), world axes, shape \[mocap body\]\[7\]; kept until changed
-    /// or until the world is reset. Bodies and geoms that are fixed to it go with it, what touches it feels a surface at rest, and a weld pulls with it. Recordings draw
-    /// it where the model has it.
+    /// or until the world is reset. Bodies and geoms that are fixed to it go with it, what touches it feels a surface at rest, and a weld pulls with it.
     MocapPose,
 }
 

@@ -10,7 +10,7 @@
 
 use crate::dynamics::{Dynamics, bias_force, free_stretch, mass_matrix};
 use crate::error::{Error, Result};
-use crate::kinematics::{Kinematics, kinematics, orientation, quaternion, rotation_vector, triple};
+use crate::kinematics::{Kinematics, kinematics, mocap_poses, orientation, quaternion, rotation_vector, triple};
 use crate::model::{JointKind, Model};
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::spatial::Vec3;
@@ -104,6 +104,7 @@ pub struct Energy {
 /// Energy of a state whose shapes and model have been checked, of a world with parameters of its own.
 pub(crate) fn energy(model: &Model, p: &TileParameters<'_, f64>, q: &[f64], v: &[f64]) -> Energy {
     let (mut k, mut d) = (Kinematics::<f64>::new(model), Dynamics::<f64>::new(model));
+    mocap_poses(p.mocap_pose, &mut k);
     kinematics(model, q, &mut k);
     mass_matrix(model, p, &k, &mut d);
     let mut energy = Energy::default();

@@ -49,7 +49,7 @@ fn compute<R: Pack>(model: &Model, q: &[f64], v: &[f64], tolerance: f64) -> Comp
         body_pos: k.body_pose.iter().flat_map(|p| vector(p.position)).collect(),
         body_quat: (0..model.bodies.len())
             .flat_map(|b| {
-                let turn = orientation(model, &q, b);
+                let turn = orientation(model, &q, &k, b);
                 // poses go another way to it
                 for (column, other) in turn.matrix().columns.iter().zip(&k.body_pose[b].rotation.columns) {
                     let [own, other] = [vector(*column), vector(*other)];

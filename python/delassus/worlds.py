@@ -380,9 +380,9 @@ class Worlds:
         ===================  ==============================================================  ========
 
         A push is MuJoCo's ``xfrc_applied``, a pose its ``mocap_pos`` and ``mocap_quat``, in the order of ``model.mocap_names``: world axes, kept until
-        changed or until the world starts anew. What touches a mocap body feels a surface at rest, and recordings draw it where the model has it. What a
-        joint or an actuator does not have in the model is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and
-        ``gain_scale`` differ from the model are stepped by the CPU.
+        changed or until the world starts anew. What touches a mocap body feels a surface at rest. What a joint or an actuator does not have in the model
+        is 0 and stays 0. On the backend gpu, worlds of which others than gravity, masses, friction and ``gain_scale`` differ from the model are stepped
+        by the CPU.
 
         Where ``geom_size`` differs, contacts follow, mass and inertia do not (``mass_scale`` is theirs), and recordings draw the model's sizes. Planes and
         meshes have 0 0 0 in every world; with friction "patch" all worlds have the model's sizes.

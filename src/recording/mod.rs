@@ -9,7 +9,7 @@
 mod page;
 
 use crate::error::{Error, Result};
-use crate::kinematics::{Kinematics, kinematics, orientation};
+use crate::kinematics::{Kinematics, kinematics, mocap_poses, orientation};
 use crate::model::Model;
 use crate::parameters::TileParameters;
 use crate::query::energy;
@@ -26,6 +26,8 @@ pub struct Moment {
     pub q: Vec<f64>,
     /// Velocity, shape \[nv\].
     pub v: Vec<f64>,
+    /// Poses of the mocap bodies, see [`Parameter::MocapPose`].
+    pub mocap: Vec<f64>,
     /// Contacts of the last substep before it.
     pub contacts: Vec<ContactRecord>,
     /// The certificate of the call of `step` that led to it.
@@ -155,7 +157,8 @@ impl Recording {
         self.times.push(self.clock);
         for &world in &self.worlds {
             let (q, v) = (&q[world * nq..][..nq], &v[world * nv..][..nv]);
-            let parameters = Parameter::ALL.map(|parameter| worlds.parameter_of(parameter, world));
+            let own = Parameter::ALL.map(|parameter| worlds.parameter_of(parameter, world));
+            let parameters = Parameter::ALL.map(|parameter| parameter.completed(model, &own[parameter as usize]));
             let parameters = TileParameters::new(|parameter| &*parameters[parameter as usize]);
             self.moments.push(Moment {
                 contacts: worlds.contacts(world).unwrap_or_default().to_vec(),
@@ -163,6 +166,7 @@ impl Recording {
                 energy: energy(model, &parameters, q, v),
                 q: q.to_vec(),
                 v: v.to_vec(),
+                mocap: own[Parameter::MocapPose as usize].clone(),
             });
         }
         Ok(())
@@ -202,7 +206,7 @@ impl Recording {
     pub fn poses(&self) -> Vec<f64> {
         let mut k = Kinematics::<f64>::new(&self.model);
         let mut poses = Vec::with_capacity(self.moments.len() * self.model.geoms.len() * 7);
-        self.moments.iter().for_each(|moment| add_poses(&self.model, &moment.q, &mut k, &mut poses));
+        self.moments.iter().for_each(|moment| add_poses(&self.model, &moment.q, &moment.mocap, &mut k, &mut poses));
         poses
     }
 
@@ -212,14 +216,18 @@ impl Recording {
     }
 }
 
-/// Poses of all geoms at q, shape \[nq\]: position (m) and orientation (w x y z), shape `[geom][7]`.
+/// Poses of all geoms at q, shape \[nq\], mocap bodies at rest: position (m) and orientation (w x y z), shape `[geom][7]`.
 pub fn poses(model: &Model, q: &[f64]) -> Vec<f64> {
     let mut poses = Vec::with_capacity(model.geoms.len() * 7);
-    add_poses(model, q, &mut Kinematics::new(model), &mut poses);
+    add_poses(model, q, &[], &mut Kinematics::new(model), &mut poses);
     poses
 }
 
-fn add_poses(model: &Model, q: &[f64], k: &mut Kinematics<f64>, poses: &mut Vec<f64>) {
+/// `mocap`: poses of the mocap bodies; none: at rest.
+fn add_poses(model: &Model, q: &[f64], mocap: &[f64], k: &mut Kinematics<f64>, poses: &mut Vec<f64>) {
+    if !mocap.is_empty() {
+        mocap_poses(&Parameter::MocapPose.completed(model, mocap), k);
+    }
     kinematics(model, q, k);
     for (geom, pose) in model.geoms.iter().zip(&k.geom_pose) {
         let turn = orientation(model, q, k, geom.body) * Quat::constant(&geom.orientation);
@@ -228,9 +236,9 @@ fn add_poses(model: &Model, q: &[f64], k: &mut Kinematics<f64>, poses: &mut Vec<
     }
 }
 
-/// Poses of the geoms that move at q, shape \[nq\], as the viewer takes them: position (m) and orientation (w x y z), shape `[moving][7]`.
+/// Poses of the geoms that may move at q, shape \[nq\], mocap bodies at rest, as the viewer takes them: position (m) and orientation (w x y z), shape `[moving][7]`.
 pub fn moving_poses(model: &Model, q: &[f64]) -> Vec<f32> {
-    page::moving(model, &poses(model, q)).map(|x| x as f32).collect()
+    page::moving(model, &poses(model, q)).into_iter().map(|x| x as f32).collect()
 }
 
 /// What the viewer of recordings (`src/recording/viewer.js`) draws of so many worlds of a model, without any moment, in JSON: for pages that show worlds as they are stepped

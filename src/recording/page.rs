@@ -1,7 +1,8 @@
 //! The recording as one HTML file: `page.html`, with the viewer `viewer.js` and its `viewer.css` in it, and what is recorded as JSON, arrays as base64.
 
 use super::{Recording, poses};
-use crate::model::{Geom, Model, Shape};
+use crate::mocap;
+use crate::model::{Model, Shape};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -80,14 +81,16 @@ pub(super) fn scene(model: &Model, worlds: &[usize]) -> String {
     serde_json::to_string(&drawn(model, worlds)).unwrap_or_default()
 }
 
-fn moves(model: &Model, geom: &Geom) -> bool {
-    model.bodies[geom.body].tree.is_some()
+/// Which geoms may move, in a tree or with a mocap body, shape \[geom\].
+fn moves(model: &Model) -> Vec<bool> {
+    let carried = mocap::carries(model);
+    model.geoms.iter().map(|geom| model.bodies[geom.body].tree.is_some() || carried[geom.body]).collect()
 }
 
 fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
     let (mut hulls, mut places) = (Vec::new(), [0, 0]);
-    let mut geoms = Vec::new();
-    for geom in &model.geoms {
+    let (mut geoms, moves) = (Vec::new(), moves(model));
+    for (geom, &moves) in model.geoms.iter().zip(&moves) {
         let mesh = match &geom.shape {
             Shape::Hull(hull) => Some(hulls.iter().position(|h| Arc::ptr_eq(h, hull)).unwrap_or_else(|| {
                 hulls.push(hull.clone());
@@ -96,7 +99,7 @@ fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
             _ => None,
         };
         let radius = geom.shape.bounding_radius();
-        let place = &mut places[usize::from(moves(model, geom))];
+        let place = &mut places[usize::from(moves)];
         geoms.push(GeomLine {
             name: &geom.name,
             body: geom.body,
@@ -105,14 +108,14 @@ fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
             group: geom.group,
             radius: if radius.is_finite() { radius } else { 0.0 },
             mesh,
-            moves: moves(model, geom),
+            moves,
             place: *place,
         });
         *place += 1;
     }
 
     let rest = poses(model, &model.q0);
-    let fixed = model.geoms.iter().zip(rest.chunks(7)).filter(|(geom, _)| !moves(model, geom));
+    let fixed = rest.chunks(7).zip(&moves).filter(|(_, moves)| !**moves);
     let weight = model.moving_mass() * model.gravity.norm();
     let mesh = |hull: &Arc<crate::model::Hull>| Mesh {
         vertices: floats(hull.vertices.iter().flat_map(|v| v.iter().copied())),
@@ -124,14 +127,15 @@ fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
         weight: if weight > 0.0 { weight } else { 1.0 },
         geoms,
         meshes: hulls.iter().map(mesh).collect(),
-        fixed: floats(fixed.flat_map(|(_, pose)| pose.iter().copied())),
+        fixed: floats(fixed.flat_map(|(pose, _)| pose.iter().copied())),
     }
 }
 
-/// Poses of the geoms that move, of all geoms, shape `[geom][7]`.
-pub(super) fn moving<'a>(model: &'a Model, all: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
-    let each = model.geoms.iter().zip(all.chunks(7)).filter(|(geom, _)| moves(model, geom));
-    each.flat_map(|(_, pose)| pose.iter().copied())
+/// Of poses of all geoms, any number of times, shape `[time][geom][7]`, those of the geoms that may move.
+pub(super) fn moving(model: &Model, all: &[f64]) -> Vec<f64> {
+    let moves = moves(model);
+    let each = all.chunks(7).zip(moves.iter().cycle()).filter(|(_, moves)| **moves);
+    each.flat_map(|(pose, _)| pose.iter().copied()).collect()
 }
 
 fn recorded(recording: &Recording) -> Recorded<'_> {
@@ -148,7 +152,7 @@ fn recorded(recording: &Recording) -> Recorded<'_> {
     Recorded {
         scene: drawn(model, recording.worlds()),
         times: floats(recording.times().iter().copied()),
-        poses: floats(all.chunks(model.geoms.len().max(1) * 7).flat_map(|all| moving(model, all))),
+        poses: floats(moving(model, &all)),
         contact_starts: integers(starts),
         contacts: floats(contacts),
         residuals: floats(recording.moments().iter().map(|m| m.report.residual)),

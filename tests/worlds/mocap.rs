@@ -1,6 +1,7 @@
 //! Mocap bodies: a world whose hand was moved moves as in a model that has it there, and others do not notice.
 
 use super::*;
+use delassus::recording::Recording;
 use delassus::worlds::{Frame, Quantity};
 
 /// A tray with a post that is fixed to it, an arm that hangs from it and a box above it; and a block that is welded to a second mocap body.
@@ -120,4 +121,29 @@ fn poses_that_are_none_are_refused() {
     assert!(none.parameter(Parameter::MocapPose).is_empty());
     none.set_parameter(Parameter::MocapPose, Mask::All, &[] as &[f64]).expect("none of none");
     none.step(1).expect("a step");
+}
+
+#[test]
+fn a_recording_shows_mocap_bodies_where_they_were() {
+    let model = model(TRAY, HAND);
+    let mut worlds = worlds(&model, 2, f64_settings());
+    let mut recording = Recording::start(&mut worlds, &[1], None).expect("a recording");
+    let mut poses = worlds.parameter(Parameter::MocapPose);
+    let geoms: Vec<Frame> = (0..model.geoms.len()).map(Frame::Geom).collect();
+    let quantities: Vec<Quantity> =
+        geoms.iter().flat_map(|g| [Quantity::Position(*g), Quantity::Orientation(*g)]).collect();
+    for moment in 1..4 {
+        poses[14] += 0.01;
+        worlds.set_parameter(Parameter::MocapPose, Mask::All, &poses).expect("poses");
+        worlds.step(1).expect("a step");
+        recording.see(&worlds).expect("a moment");
+        let seen = look(&worlds, &quantities);
+        let (size, kept) = (7 * geoms.len(), recording.poses());
+        for (a, b) in kept[moment * size..][..size].iter().zip(&seen[size..]) {
+            assert!((a - b).abs() < 1e-12, "{a}, not {b}");
+        }
+    }
+    let moving = delassus::recording::moving_poses(&model, &model.q0);
+    // all but the floor: the tray and its post, the arm, the box, the block
+    assert_eq!(moving.len(), 7 * 5);
 }
