@@ -415,29 +415,6 @@ pub fn applied_force<R: Real>(
     }
 }
 
-/// Adds to τ what pushes do to the bodies of worlds that are pushed.
-#[inline(always)]
-pub fn push_force<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinematics<R>, applied_force: &mut [R]) {
-    for (b, push) in p.push.chunks_exact(6).enumerate() {
-        let (Some(tree), Some(last)) = (model.bodies[b].tree, model.last_dof(b)) else { continue };
-        // from O to the centre of mass
-        let arm = k.body_pose[b].point(triple(p.com, 3 * b)) - k.reference[tree];
-        let force = triple(push, 0);
-        let wrench = Force { moment: triple(push, 3) + arm.cross(force), force };
-        // worlds that are not pushed keep every bit, a zero's sign too
-        let mut pushed = R::zero();
-        for x in push {
-            pushed = pushed.max(x.abs());
-        }
-        let pushed = R::zero().lt(pushed);
-        for &i in &model.dofs[last].ancestors {
-            // τ_i += S_i · F
-            let tau = applied_force[i];
-            applied_force[i] = R::select(pushed, tau + k.motion_subspace[i].dot(wrench), tau);
-        }
-    }
-}
-
 /// How far the spring of a free joint is off the rest position: way, m, in world axes, and rotation vector, rad, in body axes.
 #[inline(always)]
 pub fn free_stretch<R: Real>(model: &Model, joint: &Joint, q: &[R]) -> [Vec3<R>; 2] {

@@ -25,6 +25,7 @@ pub mod parameters;
 mod tendon;
 pub mod kinematics;
 pub mod fluid;
+mod body_force;
 pub mod inertia;
 pub mod planar;
 pub mod dynamics;

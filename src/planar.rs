@@ -101,11 +101,11 @@ struct Force<R> {
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 impl<R: Real> Planar<R> {
-    /// Room for `model`, if every tree of it moves in a plane, which no mocap body may turn, and no medium drags on it.
+    /// Room for `model`, if every tree of it moves in a plane, which no mocap body may turn, and neither a medium nor a force against gravity acts on its bodies.
     pub fn new(model: &Model) -> Option<Self> {
         let medium = &model.medium;
-        let mocap = model.bodies.iter().any(|body| body.mocap);
-        if mocap || model.trees.is_empty() || medium.density != 0.0 || medium.viscosity != 0.0 {
+        let in_space = model.bodies.iter().any(|body| body.mocap || body.gravity_compensation != 0.0);
+        if in_space || model.trees.is_empty() || medium.density != 0.0 || medium.viscosity != 0.0 {
             return None;
         }
         let mut rest = vec![UnitQuaternion::identity(); model.bodies.len()];

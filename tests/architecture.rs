@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 33] = [
+const MODULES: [&str; 34] = [
     "error",
     "waiting",
     "lane",
@@ -16,6 +16,7 @@ const MODULES: [&str; 33] = [
     "tendon",
     "kinematics",
     "fluid",
+    "body_force",
     "inertia",
     "planar",
     "dynamics",

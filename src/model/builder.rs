@@ -103,6 +103,7 @@ impl ModelBuilder {
             dofs: 0..0,
             tree: None,
             mocap: false,
+            gravity_compensation: 0.0,
         };
         Self {
             model: Model {

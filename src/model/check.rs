@@ -82,6 +82,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(finite(&b.position) && finite(&b.com), &el, "position and centre of mass must be finite")?;
         check(is_turn(&b.orientation), &el, "the orientation must be a unit quaternion")?;
         check(b.inertia.iter().all(|x| x.is_finite()), &el, "the inertia must be finite")?;
+        check(b.gravity_compensation.is_finite(), &el, "the gravity compensation must be finite")?;
         if b.mass > 0.0 || b.inertia.norm() > 0.0 {
             let symmetric = (b.inertia - b.inertia.transpose()).norm() <= 1e-9 * b.inertia.norm();
             check(symmetric, &el, "the inertia must be symmetric")?;

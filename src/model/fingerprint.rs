@@ -169,6 +169,9 @@ impl Model {
                 if b.mocap {
                     hash.word(1);
                 }
+                if b.gravity_compensation != 0.0 {
+                    hash.number(b.gravity_compensation);
+                }
             }),
             ModelPart::Joints => {
                 for j in &self.joints {

@@ -46,10 +46,10 @@ pub use settings::{Backend, Constraints, Impacts, Precision, Settings};
 pub(crate) use targets::{Approach, Pace, equality_target, targets};
 pub use worker::Worker;
 
+use crate::body_force::{gravity_compensation, push_force};
 use crate::contact::{Drift, Geoms, collide};
 use crate::dynamics::{
     applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity, integrate, mass_matrix,
-    push_force,
 };
 use crate::equality::equalities;
 use crate::fluid::fluid_force;
@@ -178,6 +178,7 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
         }
         applied_force(model, p, q, tile.v, tile.control, tile.external, d);
         fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
+        gravity_compensation(model, p, k, &mut d.applied_force);
         push_force(model, p, k, &mut d.applied_force);
         if runge_kutta {
             center_damping(model, dt, d);

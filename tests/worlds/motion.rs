@@ -188,3 +188,30 @@ fn piles_settle() {
         assert!(speed < 1e-2 && deepest < 1e-3 && outside == 0 && unsolved == 0, "{name}");
     }
 }
+
+/// A body of which gravity compensation takes a share c falls with (1 − c) g under the gravity and the mass of its own world, and a pendulum without weight keeps its speed.
+#[test]
+fn gravity_compensation_is_a_share_of_the_weight() {
+    let text = r#"<mujoco><option timestep="0.01"/><worldbody>
+        <body pos="0 0 3" gravcomp="0.25"><freejoint/><geom size="0.1" mass="2"/></body>
+        <body pos="3 0 3" gravcomp="1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/></body>
+      </worldbody></mujoco>"#;
+    let model = Model::from_mjcf_str(text).expect("a model");
+    for integrator in [Integrator::Euler, Integrator::Rk4] {
+        let mut some = worlds(&model, 2, Settings { integrator: Some(integrator), ..f64_settings() });
+        let mut v = vec![0.0; 14];
+        (v[6], v[13]) = (1.5, 1.5);
+        some.set_state(Mask::All, &model.q0.repeat(2), &v).expect("a state");
+        some.set_parameter(Parameter::Gravity, Mask::List(&[1]), &[0.0, 2.0, -4.0][..]).expect("gravity");
+        some.set_parameter(Parameter::MassScale, Mask::List(&[1]), &[1.0, 3.0, 0.5][..]).expect("masses");
+        some.step(50).expect("steps");
+        let (_, v) = some.state();
+        let at =
+            |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}: {integrator:?}");
+        at(v[2], -0.75 * 9.81 * 0.5);
+        at(v[7 + 1], 0.75 * 2.0 * 0.5);
+        at(v[7 + 2], -0.75 * 4.0 * 0.5);
+        at(v[6], 1.5);
+        at(v[13], 1.5);
+    }
+}

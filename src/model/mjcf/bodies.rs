@@ -123,9 +123,7 @@ impl Reader {
             self.builder.body_mut(body).mocap = true;
             self.notes.add(e, "a mocap body stays where the file puts it until its pose is set (mocap_pose)");
         }
-        if e.number("gravcomp")?.is_some_and(|g| g != 0.0) {
-            self.notes.refuse(e, "gravity compensation is not supported; remove `gravcomp`")?;
-        }
+        self.builder.body_mut(body).gravity_compensation = e.number("gravcomp")?.unwrap_or(0.0);
         Ok(body)
     }
 
