@@ -122,3 +122,24 @@ def test_mocap_bodies_act_as_mujocos():
     np.testing.assert_allclose(worlds.parameter("mocap_pose")[0, :3], [0, 0, 1])
     with pytest.raises(ValueError, match="0 0 0 0 is no orientation of mocap body 1"):
         worlds.set_parameter("mocap_pose", np.where(np.arange(14) > 9, 0, poses[0].ravel())[None], [0])
+
+
+@pytest.mark.parametrize("option", ["", CONE, 'cone="elliptic"'])
+def test_what_slides_on_its_corners_is_lifted_as_mujocos(option):
+    mujoco = pytest.importorskip("mujoco")
+    text = f"""<mujoco><option {option}/><default><geom friction="0.3"/></default><worldbody><geom type="plane" size="5 5 1"/>
+      <body pos="0 0 0.0999"><freejoint/><geom type="box" size="0.15 0.1 0.1"/></body></worldbody></mujoco>"""
+    theirs = mujoco.MjModel.from_xml_string(text)
+    theirs.opt.iterations, theirs.opt.tolerance = 200, 0
+    data, worlds = mujoco.MjData(theirs), delassus.Worlds(delassus.Model(text), 1, precision="f64", constraints="soft")
+    data.qvel[0] = 1.5
+    worlds.set_state([data.qpos], [data.qvel])
+    touching = 0
+    for _ in range(50):
+        mujoco.mj_step(theirs, data)
+        worlds.step()
+        touching += data.ncon == 4
+        assert not worlds.reports["failed"].any()
+        np.testing.assert_allclose(worlds.positions()[0], data.qpos, atol=3e-5)
+    assert touching > 3
+    assert 0.9 < data.qvel[0] < 1.4, "it slides, and brakes"

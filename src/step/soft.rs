@@ -1,10 +1,12 @@
 //! What yielding makes of the rows of a tile, see [`super::softness`].
 
+use super::chunk::Chunk;
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Soft, Tile};
 use super::softness::SoftPlan;
 use super::targets::{remembered, surface};
-use crate::lane::{Mask, Pack, PackMask, Real};
+use super::worker::{Worker, stage_task};
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Task};
 use crate::model::ContactSoftness;
 
 /// A contact and the direction s along its surface in which it slides, or would.
@@ -15,9 +17,13 @@ struct Slip<R> {
     softness: R,
     /// b of its rows along the normal, and along s, without impulses, m/s.
     bias: [R; 2],
+    /// What the impulses so far, those of all rows, change of w of these rows, m/s.
+    change: [R; 2],
+    /// Its normal impulse so far, N·s.
+    before: R,
     /// W_nn, W_ss, W_sn.
     delassus: [R; 3],
-    /// Share x = λ_s/(μ λ_n) of its friction that the last step used; none: there was no impulse.
+    /// Share x = λ_s/(μ λ_n) of its friction that it has used so far; 0: there was no impulse.
     used: R,
 }
 
@@ -30,17 +36,29 @@ struct Grip<R> {
 /// Friction counts as spent from this share of its limit on.
 const SPENT: f64 = 0.999;
 
+/// How often the blocks of a step are posed again: what slides on several contacts is then lifted by what all of them do in this step.
+const PASSES: usize = 2;
+
+/// Other contacts may yield with one that slides so many times as much as it does by itself.
+const TOGETHER: f64 = 4.0;
+
 impl<R: Real> Slip<R> {
     /// MuJoCo's convex cones as rows of Coulomb's law.
     ///
     /// A pyramid has four edges n ± μ t with f ≥ 0 each, all of R = 2 μ²/ratio · (1 + μ²) · (1 − d)/d · Â. Where x ≤ ½ all four press, and yield like one contact with R/4
     /// along its normal and R/(2 μ²) along its surface; from there on the edge behind is free, and it is R (1 − x)/2 and R (3 − 1/x)/(2 μ²). What slides rests on the edge in
     /// front alone, w_n + R λ_n = μ w_s, so that it rises. With λ_s = −μ λ_n that is, but for what other contacts do,
-    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. x is that of the last step, so that rows stay rows; without a last step that
-    /// of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
+    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. What others do is known from the impulses so far, those of the last step or pass ([`PASSES`]), which
+    /// change w_s by Δw_s: −μ Δw_s/λ_n takes the place of the contact's own part of the compliance, up to [`TOGETHER`] times that, so that impulses may grow and shrink together; what that leaves of
+    /// μ Δw_s is in the target. x is that of the impulses so far too, so that rows stay rows; without any, that of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
     #[inline(always)]
     fn grip(&self, contact: ContactSoftness) -> Grip<R> {
-        let Self { friction, softness, bias: [bias, motion], delassus: [w_nn, w_ss, w_sn], used } = *self;
+        let Self { friction, softness, bias: [bias, motion], change, before, delassus: [w_nn, w_ss, w_sn], used } =
+            *self;
+        // what is new meets what the others do
+        let held = R::zero().lt(used);
+        let others = change.map(|change| R::select(held, R::zero(), change));
+        let (bias, motion) = (bias + others[0], motion + others[1]);
         let (half, square, slip) = (R::constant(0.5), friction * friction, R::constant(1.0 / contact.ratio));
         let (along, edge, alone);
         if contact.pyramidal {
@@ -61,13 +79,19 @@ impl<R: Real> Slip<R> {
         let limit = friction * normal;
         let pushed = R::zero().lt(limit);
         let x = R::select(pushed, tangent / limit, R::one());
-        let x = R::select(R::zero().lt(used), used, x).min(R::one()).max(half);
+        let x = R::select(held, used, x).min(R::one()).max(half);
         let slides = R::constant(SPENT).lt(x).and(R::zero().lt(friction));
-        let (mut compliance, lift) = ([softness, along], friction * motion.max(R::zero()));
+        let own = friction * (friction * w_ss - w_sn);
+        // −μ Δw_s/λ_n
+        let most = R::constant(TOGETHER) * own.max(R::zero());
+        let all = (-friction * change[1] / before).max(-edge).min(most);
+        let all = R::select(held, all, own);
+        let rest = R::select(held, all.mul_add(before, friction * change[1]), R::zero());
+        let (mut compliance, lift) = ([softness, along], friction.mul_add(motion, rest).max(R::zero()));
         if contact.pyramidal {
             compliance = [half * (R::one() - x) * edge, (R::constant(1.5) - half / x) * along];
         }
-        let slid = (friction * (friction * w_ss - w_sn) + edge).max(R::zero());
+        let slid = (all + edge).max(R::zero());
         let smooth = R::zero().lt(friction).not();
         Grip {
             compliance: [R::select(smooth, softness, R::select(slides, slid, compliance[0])), compliance[1]],
@@ -90,19 +114,72 @@ fn slip<R: Pack>(words: usize, slot: usize, [friction, softness]: [R; 2], before
     let inverse = R::select(R::zero().lt(length), R::one() / length, R::zero());
     let [s1, s2] = [way[0] * inverse, way[1] * inverse];
     let [n, t1, t2] = [3 * slot * nv, (3 * slot + 1) * nv, (3 * slot + 2) * nv];
-    let (mut w_nn, mut w_ss, mut w_sn) = (R::zero(), R::zero(), R::zero());
+    let (mut w_nn, mut w_ss, mut w_sn, mut change) = (R::zero(), R::zero(), R::zero(), [R::zero(); 2]);
     for dof in rows.support(words, slot) {
         let (y, y_s) = (rows.y[n + dof], s1.mul_add(rows.y[t1 + dof], s2 * rows.y[t2 + dof]));
         w_nn = y.mul_add(y, w_nn);
         w_ss = y_s.mul_add(y_s, w_ss);
         w_sn = y_s.mul_add(y, w_sn);
+        change = [y.mul_add(rows.before[dof], change[0]), y_s.mul_add(rows.before[dof], change[1])];
     }
     Slip {
         friction,
         softness,
         bias: [bias[0], s1.mul_add(bias[1], s2 * bias[2])],
+        change,
+        before: before[0],
         delassus: [w_nn, w_ss, w_sn],
         used: R::select(held, length / (friction * before[0]), R::zero()),
+    }
+}
+
+/// Y λ of the impulses that are remembered.
+#[inline(always)]
+fn last_change<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
+    let (nv, words) = (plan.model.nv(), plan.rows.words);
+    let (contact_slots, limit_slots) = (posed.contacts.gap.len(), posed.limits.gap.len());
+    let Posed { contacts, limits, equalities, rows, .. } = posed;
+    let mut change = std::mem::take(&mut rows.before);
+    change.clear();
+    change.resize(nv, R::zero());
+    let mut add = |slot: usize, row: usize, impulse: R| {
+        for dof in rows.support(words, slot) {
+            change[dof] = rows.y[row * nv + dof].mul_add(impulse, change[dof]);
+        }
+    };
+    for slot in 0..contact_slots {
+        for (i, impulse) in remembered(tile, contacts, rows, slot).into_iter().enumerate() {
+            add(slot, 3 * slot + i, impulse);
+        }
+    }
+    for part in &limits.slots.parts {
+        let (slot, lanes) = (contact_slots + part.slot as usize, R::Mask::from_bits(part.lanes));
+        add(slot, 2 * contact_slots + slot, R::select(lanes, tile.memory.joint_row(part.origin as usize), R::zero()));
+    }
+    for i in 0..equalities.error.len() {
+        let slot = contact_slots + limit_slots + i;
+        add(slot, 2 * contact_slots + slot, tile.memory.equality(i));
+    }
+    rows.before = change;
+}
+
+stage_task!(SoftenAgain { plan: &'a Plan, soft: &'a SoftPlan, tile: &'a mut Tile<'b, R>, w: &'a mut Posed<R> } {
+    tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
+    soften(plan, soft, tile, w);
+});
+
+impl<R: Pack> Worker<R> {
+    /// Poses and solves the blocks again, [`PASSES`] times, their rows softened by the impulses just found in the place of those of the last step.
+    pub(super) fn solve_again(&mut self, plan: &Plan, soft: &SoftPlan, chunk: &mut Chunk<'_, R>) {
+        for _ in 0..PASSES {
+            for t in 0..chunk.tile_count() {
+                self.gather(t);
+                let (tile, w) = (&mut chunk.tile(&plan.model, t), &mut self.posed[t]);
+                plan.level.run(SoftenAgain { plan, soft, tile, w });
+            }
+            self.pose(plan, chunk, false);
+            self.solve(plan);
+        }
     }
 }
 
@@ -111,6 +188,7 @@ fn slip<R: Pack>(words: usize, slot: usize, [friction, softness]: [R; 2], before
 pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
     let step = (plan.dt, plan.integrator);
     let (contact_slots, limit_slots) = (posed.contacts.gap.len(), posed.limits.gap.len());
+    last_change(plan, tile, posed);
     let Posed { contacts, limits, equalities, rows, .. } = posed;
     let hard = Soft { target: [R::zero(); 3], compliance: [R::zero(); 3] };
     rows.soft.clear();
