@@ -136,7 +136,7 @@ fn a_spoilt_snapshot_is_refused() {
         "snapshot: -0.5 is no Friction: entry 0 must not be negative (world 0)"
     );
     assert_eq!(spoil("/parameters/3", serde_json::json!([1.0])), "snapshot: GainScale has 1 numbers, needs 16 or none");
-    assert_eq!(spoil("/parameters", serde_json::json!([])), "snapshot: parameters has 0 entries, needs 15");
+    assert_eq!(spoil("/parameters", serde_json::json!([])), "snapshot: parameters has 0 entries, needs 16");
     assert_eq!(spoil("/memory", serde_json::json!([])), "snapshot: memory has 0 entries, needs 2");
     assert_eq!(spoil("/external", serde_json::json!([])), "snapshot: external has 0 entries, needs 28");
     assert_eq!(spoil("/time", serde_json::json!([0.0])), "snapshot: time has 1 entries, needs 2");
