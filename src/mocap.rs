@@ -1,4 +1,4 @@
-//! Mocap bodies: no force moves them; where they are is said from outside, world by world ([`Parameter::MocapPose`](crate::Parameter::MocapPose)).
+//! Mocap bodies: no force moves them; where they are is said from outside, world by world ([`Parameter::MocapPose`](crate::worlds::Parameter::MocapPose)).
 
 use crate::lane::Real;
 use crate::model::Model;

@@ -134,7 +134,7 @@ pub struct Body {
     pub dofs: Range<usize>,
     /// Its tree; none if it cannot move.
     pub tree: Option<usize>,
-    /// Whether its pose is given, world by world ([`Parameter::MocapPose`](crate::Parameter::MocapPose)); only of a child of the world without joints.
+    /// Whether its pose is given, world by world ([`Parameter::MocapPose`](crate::worlds::Parameter::MocapPose)); only of a child of the world without joints.
     pub mocap: bool,
     /// Share of its weight that is taken off it, by a force at its centre of mass: 1 where it floats.
     pub gravity_compensation: f64,
