@@ -124,22 +124,21 @@ def test_mocap_bodies_act_as_mujocos():
         worlds.set_parameter("mocap_pose", np.where(np.arange(14) > 9, 0, poses[0].ravel())[None], [0])
 
 
-@pytest.mark.parametrize("option", ["", 'cone="elliptic"'])
-def test_what_slides_on_its_corners_is_lifted_as_mujocos(option):
+def test_what_slides_on_two_points_is_lifted_by_both():
     mujoco = pytest.importorskip("mujoco")
-    text = f"""<mujoco><option {option}/><default><geom friction="0.3"/></default><worldbody><geom type="plane" size="5 5 1"/>
-      <body pos="0 0 0.0999"><freejoint/><geom type="box" size="0.15 0.1 0.1"/></body></worldbody></mujoco>"""
+    text = """<mujoco><worldbody><geom type="plane" size="20 20 1"/>
+      <body pos="0 0 0.0599"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="-0.13 0 0 0.26 0 0" size="0.06" friction="2" mass="3"/>
+        <body><joint axis="0 1 0" damping="1" stiffness="30"/><geom type="capsule" fromto="0 0 0.1 0 0 0.6" size="0.04" mass="4"/></body>
+      </body></worldbody></mujoco>"""
     theirs = mujoco.MjModel.from_xml_string(text)
     theirs.opt.iterations, theirs.opt.tolerance = 200, 0
     data, worlds = mujoco.MjData(theirs), delassus.Worlds(delassus.Model(text), 1, precision="f64", constraints="soft")
-    data.qvel[0] = 1.5
+    data.qvel = [3, -0.5, 1, -2]
     worlds.set_state([data.qpos], [data.qvel])
-    touching = 0
-    for _ in range(50):
+    for _ in range(150):
         mujoco.mj_step(theirs, data)
         worlds.step()
-        touching += data.ncon == 4
         assert not worlds.reports["failed"].any()
-        np.testing.assert_allclose(worlds.positions()[0], data.qpos, atol=3e-5)
-    assert touching > 3
-    assert 0.9 < data.qvel[0] < 1.4, "it slides, and brakes"
+        # 33 mm where each is lifted as if alone
+        np.testing.assert_allclose(worlds.positions()[0], data.qpos, atol=0.01)

@@ -117,9 +117,6 @@ impl<R: Pack> Worker<R> {
     /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
     /// reports.
     pub fn complete(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
-        if let Some(soft) = &plan.soft {
-            self.solve_again(plan, soft, chunk);
-        }
         let mut times = std::mem::take(&mut self.times);
         let mut watch = StopWatch::start(plan.profile, &mut times);
         self.fall_back(plan, chunk);

@@ -127,7 +127,7 @@ pub struct Rows<R> {
     pub(super) mean: Vec<R>,
     /// How every slot yields, shape \[slot\]; empty where constraints are hard.
     pub(super) soft: Vec<Soft<R>>,
-    /// Y λ of what the rows had in the last step or pass, shape \[nv\]; empty where constraints are hard.
+    /// Y λ of what the rows had in the last step, shape \[nv\]; empty where constraints are hard.
     pub(super) before: Vec<R>,
     /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
     pub support: Vec<u64>,

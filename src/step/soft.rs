@@ -1,12 +1,10 @@
 //! What yielding makes of the rows of a tile, see [`super::softness`].
 
-use super::chunk::Chunk;
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Soft, Tile};
 use super::softness::SoftPlan;
 use super::targets::{remembered, surface};
-use super::worker::{Worker, stage_task};
-use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Task};
+use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::ContactSoftness;
 
 /// A contact and the direction s along its surface in which it slides, or would.
@@ -17,13 +15,13 @@ struct Slip<R> {
     softness: R,
     /// b of its rows along the normal, and along s, without impulses, m/s.
     bias: [R; 2],
-    /// What the impulses so far, those of all rows, change of w of these rows, m/s.
+    /// What the impulses of the last step, those of all rows, change of w of these rows, m/s.
     change: [R; 2],
-    /// Its normal impulse so far, N·s.
+    /// Its normal impulse in the last step, N·s.
     before: R,
     /// W_nn, W_ss, W_sn.
     delassus: [R; 3],
-    /// Share x = λ_s/(μ λ_n) of its friction that it has used so far; 0: there was no impulse.
+    /// Share x = λ_s/(μ λ_n) of its friction that the last step used; 0: there was no impulse.
     used: R,
 }
 
@@ -36,9 +34,6 @@ struct Grip<R> {
 /// Friction counts as spent from this share of its limit on.
 const SPENT: f64 = 0.999;
 
-/// How often the blocks of a step are posed again: what slides on several contacts is then lifted by what all of them do in this step.
-const PASSES: usize = 2;
-
 /// Other contacts may yield with one that slides so many times as much as it does by itself.
 const TOGETHER: f64 = 4.0;
 
@@ -48,9 +43,9 @@ impl<R: Real> Slip<R> {
     /// A pyramid has four edges n ± μ t with f ≥ 0 each, all of R = 2 μ²/ratio · (1 + μ²) · (1 − d)/d · Â. Where x ≤ ½ all four press, and yield like one contact with R/4
     /// along its normal and R/(2 μ²) along its surface; from there on the edge behind is free, and it is R (1 − x)/2 and R (3 − 1/x)/(2 μ²). What slides rests on the edge in
     /// front alone, w_n + R λ_n = μ w_s, so that it rises. With λ_s = −μ λ_n that is, but for what other contacts do,
-    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. What others do is known from the impulses so far, those of the last step or pass ([`PASSES`]), which
+    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. What others do is known from the impulses of the last step, which
     /// change w_s by Δw_s: −μ Δw_s/λ_n takes the place of the contact's own part of the compliance, up to [`TOGETHER`] times that, so that impulses may grow and shrink together; what that leaves of
-    /// μ Δw_s is in the target. x is that of the impulses so far too, so that rows stay rows; without any, that of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
+    /// μ Δw_s is in the target. x is that of the last step too, so that rows stay rows; without one, that of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
     #[inline(always)]
     fn grip(&self, contact: ContactSoftness) -> Grip<R> {
         let Self { friction, softness, bias: [bias, motion], change, before, delassus: [w_nn, w_ss, w_sn], used } =
@@ -161,26 +156,6 @@ fn last_change<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
         add(slot, 2 * contact_slots + slot, tile.memory.equality(i));
     }
     rows.before = change;
-}
-
-stage_task!(SoftenAgain { plan: &'a Plan, soft: &'a SoftPlan, tile: &'a mut Tile<'b, R>, w: &'a mut Posed<R> } {
-    tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
-    soften(plan, soft, tile, w);
-});
-
-impl<R: Pack> Worker<R> {
-    /// Poses and solves the blocks again, [`PASSES`] times, their rows softened by the impulses just found in the place of those of the last step.
-    pub(super) fn solve_again(&mut self, plan: &Plan, soft: &SoftPlan, chunk: &mut Chunk<'_, R>) {
-        for _ in 0..PASSES {
-            for t in 0..chunk.tile_count() {
-                self.gather(t);
-                let (tile, w) = (&mut chunk.tile(&plan.model, t), &mut self.posed[t]);
-                plan.level.run(SoftenAgain { plan, soft, tile, w });
-            }
-            self.pose(plan, chunk, false);
-            self.solve(plan);
-        }
-    }
 }
 
 /// What yielding makes of the rows of a tile.
