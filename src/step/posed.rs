@@ -129,6 +129,8 @@ pub struct Rows<R> {
     pub(super) soft: Vec<Soft<R>>,
     /// Y λ of what the rows had in the last step, shape \[nv\]; empty where constraints are hard.
     pub(super) before: Vec<R>,
+    /// Impulse of every contact in the last step, along its normal and tangents, N·s, shape \[contact slot\]; empty where constraints are hard.
+    pub(super) contact_before: Vec<[R; 3]>,
     /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].

@@ -137,16 +137,22 @@ fn last_change<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
     let mut change = std::mem::take(&mut rows.before);
     change.clear();
     change.resize(nv, R::zero());
+    rows.contact_before.clear();
+    for slot in 0..contact_slots {
+        let impulse = remembered(tile, contacts, rows, slot);
+        rows.contact_before.push(impulse);
+        let y = &rows.y[3 * slot * nv..][..3 * nv];
+        for dof in rows.support(words, slot) {
+            for i in 0..3 {
+                change[dof] = y[i * nv + dof].mul_add(impulse[i], change[dof]);
+            }
+        }
+    }
     let mut add = |slot: usize, row: usize, impulse: R| {
         for dof in rows.support(words, slot) {
             change[dof] = rows.y[row * nv + dof].mul_add(impulse, change[dof]);
         }
     };
-    for slot in 0..contact_slots {
-        for (i, impulse) in remembered(tile, contacts, rows, slot).into_iter().enumerate() {
-            add(slot, 3 * slot + i, impulse);
-        }
-    }
     for part in &limits.slots.parts {
         let (slot, lanes) = (contact_slots + part.slot as usize, R::Mask::from_bits(part.lanes));
         add(slot, 2 * contact_slots + slot, R::select(lanes, tile.memory.joint_row(part.origin as usize), R::zero()));
@@ -182,7 +188,7 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
             }
         }
         let [friction, _] = surface(plan, tile.parameters, contacts, slot);
-        let before = remembered(tile, contacts, rows, slot);
+        let before = rows.contact_before[slot];
         let grip = slip(plan.rows.words, slot, [friction, softness], before, rows).grip(soft.contact);
         let row = &mut rows.soft[slot];
         row.compliance = [grip.compliance[0], grip.compliance[1], grip.compliance[1]];
