@@ -3,7 +3,7 @@
 //! Everything is in world axes. Spatial quantities of a tree refer to the point O of the tree: the origin of its root body.
 
 use crate::lane::{Compiled, Real, Task, copies};
-use crate::mocap::Mocap;
+use crate::mocap::{Mocap, placed};
 use crate::model::{JointKind, Model};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -29,6 +29,7 @@ pub struct Kinematics<R> {
     anchor: Vec<Vec3<R>>,
     /// Axis of every joint, shape \[joint\].
     axis: Vec<Vec3<R>>,
+    /// What is where it is said from outside.
     mocap: Mocap<R>,
 }
 
@@ -50,18 +51,16 @@ impl<R: Real> Kinematics<R> {
         };
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
-        let pose = |p: &Vector3<f64>, r: &UnitQuaternion<f64>| Pose {
-            position: Vec3::constant(p),
+        let pose = |(p, r): (Vector3<f64>, UnitQuaternion<f64>)| Pose {
+            position: Vec3::constant(&p),
             rotation: Mat3::constant(r.to_rotation_matrix().matrix()),
         };
         for (b, body) in model.bodies.iter().enumerate().skip(1) {
-            let (p, r) = poses[body.parent];
-            poses[b] = (p + r * body.position, r * body.orientation);
-            k.body_pose[b] = pose(&poses[b].0, &poses[b].1);
+            poses[b] = placed(poses[body.parent], &body.position, &body.orientation);
+            k.body_pose[b] = pose(poses[b]);
         }
         for (g, geom) in model.geoms.iter().enumerate() {
-            let (p, r) = poses[geom.body];
-            k.geom_pose[g] = pose(&(p + r * geom.position), &(r * geom.orientation));
+            k.geom_pose[g] = pose(placed(poses[geom.body], &geom.position, &geom.orientation));
         }
         k
     }

@@ -24,10 +24,10 @@ pub(crate) struct Mocap<R> {
 impl<R: Real> Mocap<R> {
     /// Of `model`, where its file puts them.
     pub fn new(model: &Model) -> Self {
-        let (bodies, carries) = (bodies(model), carries(model));
+        let (bodies, is_carried) = (bodies(model), is_carried(model));
         Self {
-            carried: (0..carries.len()).filter(|b| carries[*b]).collect(),
-            geoms: (0..model.geoms.len()).filter(|g| carries[model.geoms[*g].body]).collect(),
+            carried: (0..is_carried.len()).filter(|b| is_carried[*b]).collect(),
+            geoms: (0..model.geoms.len()).filter(|g| is_carried[model.geoms[*g].body]).collect(),
             orientation: bodies.iter().map(|b| Quat::constant(&model.bodies[*b].orientation)).collect(),
             bodies,
         }
@@ -62,13 +62,22 @@ pub(crate) fn bodies(model: &Model) -> Vec<usize> {
     (0..model.bodies.len()).filter(|b| model.bodies[*b].mocap).collect()
 }
 
+/// Where something at `position` (m) in a frame, turned against it, is in the world: of what does not move, exactly in f64.
+pub(crate) fn placed(
+    (p, r): (Vector3<f64>, UnitQuaternion<f64>),
+    position: &Vector3<f64>,
+    orientation: &UnitQuaternion<f64>,
+) -> (Vector3<f64>, UnitQuaternion<f64>) {
+    (p + r * position, r * orientation)
+}
+
 /// Whether a body is a mocap body, or has no joints and hangs from one, shape \[body\].
-pub(crate) fn carries(model: &Model) -> Vec<bool> {
-    let mut carries = vec![false; model.bodies.len()];
+pub(crate) fn is_carried(model: &Model) -> Vec<bool> {
+    let mut is_carried = vec![false; model.bodies.len()];
     for (b, body) in model.bodies.iter().enumerate().skip(1) {
-        carries[b] = body.mocap || body.tree.is_none() && carries[body.parent];
+        is_carried[b] = body.mocap || body.tree.is_none() && is_carried[body.parent];
     }
-    carries
+    is_carried
 }
 
 /// Where the file puts them, shape `[mocap body][POSE_LEN]`.
@@ -80,8 +89,8 @@ pub(crate) fn rest(model: &Model) -> Vec<f64> {
     bodies(model).into_iter().flat_map(pose).collect()
 }
 
-/// Poses of mocap bodies, shape `[mocap body][POSE_LEN]`, and what follows of them, found in f64 so that a world that stays at rest has the constants of the model: orientations of unit length, shape `[mocap body][4]`; position and rotation matrix by
-/// columns of all bodies that they carry, and of the geoms of those, shape \[12\] each.
+/// Poses of mocap bodies, shape `[mocap body][POSE_LEN]`, and what follows of them, found in f64 so that a world that stays at rest has the constants of the model:
+/// orientations of unit length, shape `[mocap body][4]`; position (m) and rotation matrix by columns of all bodies that they carry, and of the geoms of those, shape \[12\] each.
 pub(crate) fn completed(model: &Model, values: &[f64]) -> Vec<f64> {
     let mocap = Mocap::<f64>::new(model);
     let mut all = values.to_vec();
@@ -93,21 +102,19 @@ pub(crate) fn completed(model: &Model, values: &[f64]) -> Vec<f64> {
         poses[b] = (Vector3::new(x[0], x[1], x[2]), turn);
         all.extend([turn.w, turn.i, turn.j, turn.k]);
     }
-    let mut add = |p: Vector3<f64>, r: UnitQuaternion<f64>| {
+    let mut add = |(p, r): (Vector3<f64>, UnitQuaternion<f64>)| {
         all.extend_from_slice(p.as_slice());
         all.extend_from_slice(r.to_rotation_matrix().matrix().as_slice());
     };
     for &b in &mocap.carried {
         let body = &model.bodies[b];
         if !body.mocap {
-            let (p, r) = poses[body.parent];
-            poses[b] = (p + r * body.position, r * body.orientation);
+            poses[b] = placed(poses[body.parent], &body.position, &body.orientation);
         }
-        add(poses[b].0, poses[b].1);
+        add(poses[b]);
     }
     for geom in mocap.geoms.iter().map(|g| &model.geoms[*g]) {
-        let (p, r) = poses[geom.body];
-        add(p + r * geom.position, r * geom.orientation);
+        add(placed(poses[geom.body], &geom.position, &geom.orientation));
     }
     all
 }

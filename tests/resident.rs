@@ -547,32 +547,6 @@ fn worlds_with_parameters_that_the_device_does_not_know_are_the_cpus() {
 }
 
 #[test]
-fn a_world_whose_mocap_body_was_moved_is_the_cpus() {
-    if !adapter() {
-        return;
-    }
-    let text = r#"<mujoco><worldbody><body name="tray" mocap="true" pos="0 0 1"><geom type="box" size="0.3 0.3 0.02"/></body>
-        <body pos="0.28 0 1.1"><freejoint/><geom size="0.05"/></body></worldbody></mujoco>"#;
-    let model = Model::from_mjcf_str(text).expect("a model");
-    let tray = [Quantity::Position(Frame::Body(1))];
-    let roll = |backend: Backend| {
-        let mut worlds = worlds(&model, 3, backend);
-        let pose = [-0.02, 0.0, 0.99, 1.0, 0.1, 0.0, 0.0];
-        worlds.set_parameter(delassus::worlds::Parameter::MocapPose, Mask::List(&[1]), &pose).expect("a pose");
-        worlds.step(150).expect("steps");
-        let mut seen = vec![0.0_f64; 9];
-        worlds.observe_into(&tray, &mut seen).expect("where the tray is");
-        (worlds, seen)
-    };
-    let ((cpu, cpu_seen), (gpu, gpu_seen)) = (roll(Backend::Cpu), roll(Backend::Gpu));
-    let halted: Vec<bool> = gpu.reports().iter().map(|r| r.halted).collect();
-    assert_eq!(halted, [false, true, false]);
-    assert_eq!(cpu.positions()[7..14], gpu.positions()[7..14]);
-    assert_eq!(cpu_seen, gpu_seen);
-    assert!((cpu_seen[3] + 0.02).abs() < 1e-7 && cpu_seen[0] == 0.0, "{cpu_seen:?}");
-}
-
-#[test]
 fn forces_are_those_of_the_worlds_on_the_device() {
     if !adapter() {
         return;

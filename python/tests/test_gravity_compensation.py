@@ -25,6 +25,7 @@ def test_accelerations_are_mujocos(integrator):
         worlds.set_state([data.qpos], [data.qvel])
         worlds.step([data.ctrl])
         own = (worlds.velocities()[0] - data.qvel) / worlds.dt
+        # what a step changes of the acceleration, and rounding of velocities over it: 1e-8 each
         np.testing.assert_allclose(own, data.qacc, atol=1e-6 * (1 + abs(data.qacc).max()))
         compensated = max(compensated, abs(data.qfrc_gravcomp).max())
     assert compensated > 1

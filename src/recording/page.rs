@@ -83,7 +83,7 @@ pub(super) fn scene(model: &Model, worlds: &[usize]) -> String {
 
 /// Which geoms may move, in a tree or with a mocap body, shape \[geom\].
 fn moves(model: &Model) -> Vec<bool> {
-    let carried = mocap::carries(model);
+    let carried = mocap::is_carried(model);
     model.geoms.iter().map(|geom| model.bodies[geom.body].tree.is_some() || carried[geom.body]).collect()
 }
 

@@ -110,8 +110,12 @@ impl<R: Pack> Group<R> {
     }
     /// Makes room for all blocks, every entry 0.
     fn allocate(&mut self) {
-        let n = self.size.row_count();
         self.delassus.clear();
+        self.allocate_all_but_delassus();
+    }
+    /// The same, but for the entries of W, which the caller writes.
+    fn allocate_all_but_delassus(&mut self) {
+        let n = self.size.row_count();
         self.delassus.resize(if self.factored { 0 } else { self.tile_count() * n * n }, R::zero());
         self.allocate_vectors();
     }
@@ -212,9 +216,7 @@ impl<R: Pack> Batch<R> {
     /// The same, but for the entries of W, which the caller writes.
     pub fn allocate_all_but_delassus(&mut self) {
         for group in &mut self.groups {
-            let n = group.size.row_count();
-            group.delassus.resize(if group.factored { 0 } else { group.tile_count() * n * n }, R::zero());
-            group.allocate_vectors();
+            group.allocate_all_but_delassus();
         }
     }
     /// Makes group `index` one tile whose lanes are blocks of exactly `size`, dense, every entry 0 but those of W, which the caller writes.
@@ -228,10 +230,6 @@ impl<R: Pack> Batch<R> {
         group.factors.clear();
         group.delassus.resize(size.row_count() * size.row_count(), R::zero());
         group.allocate_vectors();
-    }
-    /// Whether any block is factored.
-    pub fn has_factors(&self) -> bool {
-        self.groups.iter().any(|group| group.factored && group.block_count > 0)
     }
     /// Number of blocks.
     pub fn block_count(&self) -> usize {

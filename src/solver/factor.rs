@@ -47,7 +47,7 @@ impl<S: Scalar> Factor<S> {
     pub fn clear(&mut self, size: BlockSize) {
         self.size = size;
         self.units.clear();
-        self.units.resize(size.contact_count + size.scalar_count, Unit::default());
+        self.units.resize(size.unit_count(), Unit::default());
         self.strips.clear();
         self.entries.clear();
         self.touched.clear();

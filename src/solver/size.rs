@@ -16,6 +16,10 @@ impl BlockSize {
     pub fn row_count(self) -> usize {
         3 * self.contact_count + self.scalar_count
     }
+    /// Contacts and scalar rows.
+    pub fn unit_count(self) -> usize {
+        self.contact_count + self.scalar_count
+    }
     /// The size class that holds blocks of this size: few classes, so that lanes fill, and near ones, so that little is padded.
     ///
     /// It depends on the block alone, so a block is solved to the same bits whatever else is in the batch.

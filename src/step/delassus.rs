@@ -10,7 +10,7 @@ use super::supports::{Bits, Touched};
 use crate::contact::PATCH_ROWS;
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::slots::{SlotPart, first_lanes};
-use crate::solver::{Batch, BlockSize, Group, STRIP};
+use crate::solver::{Batch, Group, STRIP};
 
 /// Rows of Y of the dense blocks of a group.
 #[derive(Debug, Default)]
@@ -26,19 +26,13 @@ pub(super) struct Dealt<R> {
 /// The columns of a free body, one bit each.
 const FREE_BODY: u8 = 0b11_1111;
 
-/// Number of units of a block: its contacts, then its scalar rows.
-#[inline(always)]
-fn unit_count(size: BlockSize) -> usize {
-    size.contact_count + size.scalar_count
-}
-
 /// Makes room for the rows of all dense blocks of the batch, whose units touch at most `room` strips.
 pub(super) fn make_room<R: Pack>(room: usize, batch: &Batch<R>, dealt: &mut Vec<Dealt<R>>) {
     dealt.resize_with(batch.groups.len().max(dealt.len()), Dealt::default);
     for (group, dealt) in batch.groups.iter().zip(dealt) {
         let tiles = if group.factored { 0 } else { group.tile_count() };
         dealt.strip.clear();
-        dealt.strip.resize(tiles * unit_count(group.size) * room, R::constant(f64::NAN));
+        dealt.strip.resize(tiles * group.size.unit_count() * room, R::constant(f64::NAN));
         dealt.compliance.clear();
         dealt.compliance.resize(tiles * group.size.row_count(), R::zero());
         dealt.y.clear();
@@ -98,11 +92,12 @@ fn deal<R: Pack>(
         left &= left - 1;
         let Some(p) = posed.places.of(R::LANES, index, lane) else { continue };
         let group = &mut batch.groups[p.group];
-        let contacts = group.size.contact_count;
-        let scalar = p.row.wrapping_sub(3 * contacts);
+        // of a contact, or of a scalar row behind so many contacts
+        let scalar = p.row.wrapping_sub(3 * group.size.contact_count);
+        let unit = |contacts: usize| if p.count == 3 { p.row / 3 } else { contacts + scalar };
         if group.factored {
             let factor = &mut group.factors[p.tile * R::LANES + p.lane];
-            let unit = if p.count == 3 { p.row / 3 } else { factor.size.contact_count + scalar };
+            let unit = unit(factor.size.contact_count);
             factor.start(unit, own[0].get(lane));
             for strip in strips {
                 let mut entries = [[R::Scalar::from_f64(0.0); STRIP]; 3];
@@ -116,9 +111,9 @@ fn deal<R: Pack>(
             }
             continue;
         }
-        let (n, unit) = (group.size.row_count(), if p.count == 3 { p.row / 3 } else { contacts + scalar });
+        let (n, unit) = (group.size.row_count(), unit(group.size.contact_count));
         let dealt = &mut dealt[p.group];
-        let units = &mut dealt.strip[(p.tile * unit_count(group.size) + unit) * room..][..room];
+        let units = &mut dealt.strip[(p.tile * group.size.unit_count() + unit) * room..][..room];
         for (to, strip) in units.iter_mut().zip(strips) {
             to.set(p.lane, R::Scalar::from_f64(strip.number as f64));
         }
@@ -160,7 +155,7 @@ impl<R: Pack> Task for Delassus<'_, R> {
     fn run(mut self) {
         let contacts = self.group.size.contact_count;
         for tile in 0..self.group.tile_count() {
-            for a in 0..unit_count(self.group.size) {
+            for a in 0..self.group.size.unit_count() {
                 for b in 0..=a {
                     match (a < contacts, b < contacts) {
                         (true, _) => self.meet::<3, 3>(tile, a, b),
@@ -181,7 +176,7 @@ impl<R: Pack> Delassus<'_, R> {
         let (size, n) = (group.size, group.size.row_count());
         let row = |unit: usize| if unit < size.contact_count { 3 * unit } else { 2 * size.contact_count + unit };
         let (row_a, row_b) = (row(a), row(b));
-        let strips = &dealt.strip[tile * unit_count(size) * room..][..unit_count(size) * room];
+        let strips = &dealt.strip[tile * size.unit_count() * room..][..size.unit_count() * room];
         let (strips_a, strips_b) = (&strips[a * room..][..room], &strips[b * room..][..room]);
         let y = &dealt.y[tile * n * room * STRIP..][..n * room * STRIP];
         let block = &mut group.delassus[tile * n * n..][..n * n];

@@ -52,8 +52,8 @@ impl<R: Real> Slip<R> {
             *self;
         // what is new meets what the others do
         let held = R::zero().lt(used);
-        let others = change.map(|change| R::select(held, R::zero(), change));
-        let (bias, motion) = (bias + others[0], motion + others[1]);
+        let bias = bias + R::select(held, R::zero(), change[0]);
+        let motion = motion + R::select(held, R::zero(), change[1]);
         let (half, square, slip) = (R::constant(0.5), friction * friction, R::constant(1.0 / contact.ratio));
         let (along, edge, alone);
         if contact.pyramidal {
@@ -148,20 +148,25 @@ fn last_change<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
             }
         }
     }
-    let mut add = |slot: usize, row: usize, impulse: R| {
-        for dof in rows.support(words, slot) {
-            change[dof] = rows.y[row * nv + dof].mul_add(impulse, change[dof]);
-        }
-    };
     for part in &limits.slots.parts {
         let (slot, lanes) = (contact_slots + part.slot as usize, R::Mask::from_bits(part.lanes));
-        add(slot, 2 * contact_slots + slot, R::select(lanes, tile.memory.joint_row(part.origin as usize), R::zero()));
+        let impulse = R::select(lanes, tile.memory.joint_row(part.origin as usize), R::zero());
+        add_row(words, rows, [slot, 2 * contact_slots + slot], impulse, &mut change);
     }
     for i in 0..equalities.error.len() {
         let slot = contact_slots + limit_slots + i;
-        add(slot, 2 * contact_slots + slot, tile.memory.equality(i));
+        add_row(words, rows, [slot, 2 * contact_slots + slot], tile.memory.equality(i), &mut change);
     }
     rows.before = change;
+}
+
+/// z += Y λ of the one row of a slot.
+#[inline(always)]
+fn add_row<R: Pack>(words: usize, rows: &Rows<R>, [slot, row]: [usize; 2], impulse: R, z: &mut [R]) {
+    let y = &rows.y[row * z.len()..][..z.len()];
+    for dof in rows.support(words, slot) {
+        z[dof] = y[dof].mul_add(impulse, z[dof]);
+    }
 }
 
 /// What yielding makes of the rows of a tile.

@@ -72,6 +72,7 @@ fn a_world_whose_mocap_bodies_were_moved_is_that_of_a_model_that_has_them_there(
             let poses = [MOVED_TRAY, MOVED_HAND].concat();
             moved.set_parameter(Parameter::MocapPose, Mask::List(&[1]), &poses).expect("poses");
             let told = moved.parameter(Parameter::MocapPose);
+            // f32
             assert!(told[14..28].iter().zip(&poses).all(|(a, b)| (a - b).abs() < 1e-7), "{told:?}");
             let (found, wanted, at_rest) = (future(&mut moved, 60), future(&mut other, 60), future(&mut alone, 60));
             assert_eq!(found[1], wanted[0], "{precision:?} {integrator:?}");
@@ -100,6 +101,7 @@ fn what_is_welded_to_a_mocap_body_follows_it_and_a_reset_takes_it_back() {
     }
     let at = look(&worlds, &[Quantity::Position(block)]);
     for (at, wanted) in at.iter().zip([1.0, 0.0, 0.5, 1.2, 0.0, 0.5]) {
+        // 1e-12 is seen
         assert!((at - wanted).abs() < 1e-6, "{at}, not {wanted}");
     }
     worlds.reset(Mask::All, 0).expect("a reset");
@@ -146,4 +148,30 @@ fn a_recording_shows_mocap_bodies_where_they_were() {
     let moving = delassus::recording::moving_poses(&model, &model.q0);
     // all but the floor: the tray and its post, the arm, the box, the block
     assert_eq!(moving.len(), 7 * 5);
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn on_a_device_a_world_whose_mocap_body_was_moved_is_the_cpus() {
+    if !common::adapter() {
+        return;
+    }
+    let text = r#"<mujoco><worldbody><body name="tray" mocap="true" pos="0 0 1"><geom type="box" size="0.3 0.3 0.02"/></body>
+        <body pos="0.28 0 1.1"><freejoint/><geom size="0.05"/></body></worldbody></mujoco>"#;
+    let model = Model::from_mjcf_str(text).expect("a model");
+    let roll = |backend: Backend| {
+        let mut worlds = common::worlds_of(&model, 3, Settings { backend, ..Settings::default() }).expect("worlds");
+        let pose = [-0.02, 0.0, 0.99, 1.0, 0.1, 0.0, 0.0];
+        worlds.set_parameter(Parameter::MocapPose, Mask::List(&[1]), &pose).expect("a pose");
+        worlds.step(150).expect("steps");
+        let seen = look(&worlds, &[Quantity::Position(Frame::Body(1))]);
+        (worlds, seen)
+    };
+    let ((cpu, cpu_seen), (gpu, gpu_seen)) = (roll(Backend::Cpu), roll(Backend::Gpu));
+    let halted: Vec<bool> = gpu.reports().iter().map(|r| r.halted).collect();
+    assert_eq!(halted, [false, true, false]);
+    assert_eq!(cpu.positions()[7..14], gpu.positions()[7..14]);
+    assert_eq!(cpu_seen, gpu_seen);
+    // f32
+    assert!((cpu_seen[3] + 0.02).abs() < 1e-7 && cpu_seen[0] == 0.0, "{cpu_seen:?}");
 }
