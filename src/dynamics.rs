@@ -440,6 +440,48 @@ pub fn center_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
     }
 }
 
+/// The step of MuJoCo, implicit in damping after constraints were solved without: (M + Δt D)(v⁺ − v) = M (v° − v), v° being the velocity that they gave.
+#[derive(Debug, Clone, Default)]
+pub struct Damped<R> {
+    /// D, shape \[nv\].
+    damping: Vec<R>,
+    /// L and 1/d of M + Δt D = Lᵀ diag(d) L, as in [`Response`] and [`Dynamics`].
+    factor: Vec<R>,
+    inverse_diagonal: Vec<R>,
+}
+
+/// Takes D out of the dynamics: what is not implicit in damping has none.
+#[inline(always)]
+pub fn no_damping<R: Real>(d: &mut Dynamics<R>) {
+    d.damping.fill(R::zero());
+}
+
+/// Takes D out of the dynamics for [`damp`], after the constraints.
+#[inline(always)]
+pub fn later_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>, out: &mut Damped<R>) {
+    factor(model, dt, d);
+    out.damping.clone_from(&d.damping);
+    out.factor.clone_from(&d.response.factor);
+    out.inverse_diagonal.clone_from(&d.inverse_diagonal);
+    no_damping(d);
+}
+
+/// v⁺ = v° − (M + Δt D)⁻¹ Δt D (v° − v): `v` goes from v° to v⁺, `before` is v. `x`: room, shape \[nv\].
+#[inline(always)]
+pub fn damp<R: Real>(model: &Model, dt: R, damped: &Damped<R>, before: &[R], x: &mut [R], v: &mut [R]) {
+    for i in 0..model.nv() {
+        x[i] = dt * damped.damping[i] * (v[i] - before[i]);
+    }
+    solve_transposed(model, &damped.factor, x);
+    for i in 0..model.nv() {
+        x[i] = x[i] * damped.inverse_diagonal[i];
+    }
+    solve_lower(model, &damped.factor, &mut [&mut *x]);
+    for i in 0..model.nv() {
+        v[i] -= x[i];
+    }
+}
+
 /// M + Δt D = Lᵀ diag(d) L in the packed form, without fill: column entries of an ancestor are a suffix of its descendant's row. From the last row on, each less what
 /// the rows below take from it: with U = diag(d) L, `U_ic` = `M_ic` − Σ `L_ki` `U_kc` over the descendants k of i.
 #[inline(always)]

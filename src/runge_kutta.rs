@@ -70,15 +70,21 @@ pub struct Path<R> {
 impl<R: Real> RungeKutta<R> {
     /// Room for `model`.
     pub fn new(model: &Model) -> Self {
+        Self { kinematics: Kinematics::new(model), dynamics: Dynamics::new(model), path: Path::new(model) }
+    }
+}
+
+impl<R: Real> Path<R> {
+    /// Room for `model`.
+    pub fn new(model: &Model) -> Self {
         let zero = copies(R::zero(), model.nv());
-        let path = Path {
+        Self {
             q: copies(R::zero(), model.nq()),
             v: zero.clone(),
             way: zero.clone(),
             free_velocity: zero.clone(),
             mean_velocity: zero,
-        };
-        Self { kinematics: Kinematics::new(model), dynamics: Dynamics::new(model), path }
+        }
     }
 }
 

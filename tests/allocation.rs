@@ -2,15 +2,22 @@
 
 use allocation_counter::measure;
 use delassus::worlds::{Frame, Noise, Quantity, Start};
-use delassus::{Backend, Integrator, Mask, Model, Precision, Settings, Worlds};
+use delassus::{Backend, Constraints, Integrator, Mask, Model, Precision, Settings, Worlds};
 
 /// Allocations of some steps that were done before, on one thread (the counter sees one); `looks`: and of looking back at every one of them.
-fn allocations(name: &str, precision: Precision, integrator: Integrator, looks: bool, world_count: usize) -> u64 {
+fn allocations(
+    name: &str,
+    precision: Precision,
+    (integrator, constraints): (Integrator, Constraints),
+    looks: bool,
+    world_count: usize,
+) -> u64 {
     let path = format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     let model = Model::from_mjcf_file(path).expect("a model");
     // The exact solver, asked for one block in thousands, is dense and allocates.
     let integrator = Some(integrator);
-    let settings = Settings { backend: Backend::Cpu, precision, integrator, fallback: false, ..Settings::default() };
+    let (backend, fallback) = (Backend::Cpu, false);
+    let settings = Settings { backend, precision, integrator, constraints, fallback, ..Settings::default() };
     let mut worlds = Worlds::new(&model, world_count, settings).expect("worlds");
     let keyframe = model.keyframe("stand");
     worlds.set_start(Start { keyframe, position_noise: 0.01, velocity_noise: 0.0 }).expect("a start");
@@ -42,16 +49,19 @@ fn allocations(name: &str, precision: Precision, integrator: Integrator, looks: 
 #[test]
 fn a_step_allocates_nothing_once_it_has_grown() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    for (name, precision, integrator, looks) in [
-        ("ant", Precision::F32, Integrator::Euler, false),
-        ("ant", Precision::F32, Integrator::Rk4, false),
-        ("quadruped", Precision::F32, Integrator::Euler, false),
-        ("quadruped", Precision::F32, Integrator::Euler, true),
-        ("spheres", Precision::F32, Integrator::Euler, false),
-        ("ant", Precision::F64, Integrator::Euler, false),
+    let (euler, rk4) = ((Integrator::Euler, Constraints::Hard), (Integrator::Rk4, Constraints::Hard));
+    for (name, precision, scheme, looks) in [
+        ("ant", Precision::F32, euler, false),
+        ("ant", Precision::F32, rk4, false),
+        ("ant", Precision::F32, (Integrator::Euler, Constraints::Soft), false),
+        ("ant", Precision::F32, (Integrator::Rk4, Constraints::Soft), true),
+        ("quadruped", Precision::F32, euler, false),
+        ("quadruped", Precision::F32, euler, true),
+        ("spheres", Precision::F32, euler, false),
+        ("ant", Precision::F64, euler, false),
     ] {
-        let counted = pool.install(|| allocations(name, precision, integrator, looks, 600));
-        println!("{name} {precision:?} {integrator:?}: {counted} allocations in 50 steps of 600 worlds");
-        assert_eq!(counted, 0, "{name} {precision:?} {integrator:?} {looks}");
+        let counted = pool.install(|| allocations(name, precision, scheme, looks, 600));
+        println!("{name} {precision:?} {scheme:?}: {counted} allocations in 50 steps of 600 worlds");
+        assert_eq!(counted, 0, "{name} {precision:?} {scheme:?} {looks}");
     }
 }

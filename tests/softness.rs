@@ -112,8 +112,14 @@ fn what_friction_holds_creeps() {
 }
 
 /// `count` worlds of an example with noise, 60 steps on, and their positions and velocities.
-fn rolled(model: &Model, count: usize, backend: Backend) -> Result<(Worlds, Vec<f64>, Vec<f64>), Error> {
-    let mut worlds = Worlds::new(model, count, Settings { precision: Precision::F32, backend, ..soft() })?;
+fn rolled(
+    model: &Model,
+    count: usize,
+    integrator: Integrator,
+    backend: Backend,
+) -> Result<(Worlds, Vec<f64>, Vec<f64>), Error> {
+    let (precision, integrator) = (Precision::F32, Some(integrator));
+    let mut worlds = Worlds::new(model, count, Settings { precision, integrator, backend, ..soft() })?;
     worlds.set_start(Start { keyframe: model.keyframe("stand"), position_noise: 0.05, velocity_noise: 0.5 })?;
     worlds.reset(Mask::All, 3)?;
     for _ in 0..60 {
@@ -125,10 +131,17 @@ fn rolled(model: &Model, count: usize, backend: Backend) -> Result<(Worlds, Vec<
 
 #[test]
 fn robots_are_solved_and_have_the_same_bits_in_any_batch() {
-    for name in ["ant", "biped", "boxes", "hopper", "humanoid", "quadruped", "spheres"] {
+    let names = ["ant", "biped", "boxes", "hopper", "humanoid", "quadruped", "spheres"];
+    let euler = names.map(|name| (name, Integrator::Euler));
+    for (name, integrator) in euler.into_iter().chain(["ant", "hopper", "spheres"].map(|name| (name, Integrator::Rk4)))
+    {
         let model = example(name);
-        let (many, q, v) = rolled(&model, 40, Backend::Cpu).expect("worlds");
-        let (_, few_q, few_v) = rolled(&model, 3, Backend::Cpu).expect("worlds");
+        let (many, q, v) = rolled(&model, 40, integrator, Backend::Cpu).expect("worlds");
+        let (_, few_q, few_v) = rolled(&model, 3, integrator, Backend::Cpu).expect("worlds");
+        assert!(
+            many.reports().iter().all(|report| report.steps == 1),
+            "{name}: a step is one, however many evaluations"
+        );
         assert!(many.reports().iter().any(|report| report.contact_count > 0), "{name} touches nothing");
         let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!((bits(&q[..few_q.len()]), bits(&v[..few_v.len()])), (bits(&few_q), bits(&few_v)), "{name}");
@@ -143,11 +156,44 @@ fn hybrid_has_soft_rows_too() {
         return;
     }
     let model = example("hopper");
-    let (_, q, _) = rolled(&model, 16, Backend::Cpu).expect("worlds");
-    let (_, found, _) = rolled(&model, 16, Backend::Hybrid).expect("worlds");
-    let difference = q.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    // Either solves to 1e-5 m/s, by other sweeps; in sixty steps of landing that grows to millimetres.
-    assert!(difference < 1e-2, "{difference}");
+    for integrator in [Integrator::Euler, Integrator::Rk4] {
+        let (_, q, _) = rolled(&model, 16, integrator, Backend::Cpu).expect("worlds");
+        let (_, found, _) = rolled(&model, 16, integrator, Backend::Hybrid).expect("worlds");
+        let difference = q.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        // Either solves to 1e-5 m/s, by other sweeps; in sixty steps of landing that grows to millimetres.
+        assert!(difference < 1e-2, "{integrator:?} {difference}");
+    }
+}
+
+/// Each evaluation of Runge-Kutta has the forces of its own state: a ball that bounces on its spring, ṙ = u, u̇ = −b u − k d r + (1 − d) g where d is constant, is followed to
+/// fourth order while it touches.
+#[test]
+fn runge_kutta_follows_a_spring() {
+    let (stiffness, damping) = ((IMPEDANCE * TIME).powi(-2) * IMPEDANCE, 2.0 / (IMPEDANCE * TIME));
+    let ball = r#"<worldbody><geom type="plane" size="1 1 1" condim="1"/>
+        <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom size="0.1" mass="2" condim="1"/></body></worldbody>"#;
+    // u̇ = d (−b u − k r) + (1 − d) (−g), from r = −1 mm and u = −0.1 m/s on
+    let (mut r, mut u) = (-1e-3, -0.1);
+    let fine = 1e-7;
+    for _ in 0..40_000 {
+        let rate =
+            |r: f64, u: f64| IMPEDANCE * (-damping * u) - IMPEDANCE * stiffness * r - (1.0 - IMPEDANCE) * GRAVITY;
+        let half = u + 0.5 * fine * rate(r, u);
+        let middle = r + 0.5 * fine * u;
+        (r, u) = (r + fine * half, u + fine * rate(middle, half));
+    }
+    assert!(r < 0.0, "it touches all the while: {r}");
+    let mut error = [0.0; 2];
+    for (error, dt) in error.iter_mut().zip([1e-3, 5e-4]) {
+        let settings = Settings { integrator: Some(Integrator::Rk4), dt: Some(dt), ..soft() };
+        let mut worlds = Worlds::new(&model("", ball), 1, settings).expect("worlds");
+        worlds.set_state(Mask::All, &[-1e-3], &[-0.1]).expect("a state");
+        for _ in 0..(4e-3 / dt).round() as usize {
+            assert!(worlds.step(1).expect("a step")[0].solved());
+        }
+        *error = (worlds.positions()[0] - r).abs().max((worlds.velocities()[0] - u).abs());
+    }
+    assert!(error[0] < 1e-4 && error[1] * 12.0 < error[0], "{error:?}");
 }
 
 #[test]

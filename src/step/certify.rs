@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::exact::Certificate;
 use super::plan::Plan;
 use super::worker::Worker;
-use crate::lane::{MOST_LANES, Pack, Scalar};
+use crate::lane::{MOST_LANES, Pack, Real, Scalar};
 use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};
 
@@ -40,12 +40,7 @@ impl<R: Pack> Worker<R> {
         step.penetration = step.penetration.max(w.penetration.get(lane).to_f64());
         step.fallback = mended.called;
         step.push_denied = mended.push_denied;
-        let speed = w.speed.get(lane).to_f64();
-        if !speed.is_finite() {
-            step.status = WorldStatus::NotFinite;
-        } else if speed > plan.settings.speed_limit {
-            step.status = WorldStatus::Exploded;
-        }
+        step.status = step.status.max(of_speed(plan, w.speed.get(lane).to_f64()));
     }
 
     /// What the blocks of a tile tell, shape \[lane\].
@@ -69,4 +64,33 @@ impl<R: Pack> Worker<R> {
             }
         }
     }
+}
+
+/// What the largest speed of a world tells of it.
+pub(super) fn of_speed(plan: &Plan, speed: f64) -> WorldStatus {
+    match speed {
+        speed if !speed.is_finite() => WorldStatus::NotFinite,
+        speed if speed > plan.settings.speed_limit => WorldStatus::Exploded,
+        _ => WorldStatus::Solved,
+    }
+}
+
+/// Largest entry of |v|; infinite or not a number where an entry of q or v is.
+#[inline(always)]
+pub(super) fn largest_speed<R: Real>(q: &[R], v: &[R]) -> R {
+    let mut speed = R::zero();
+    for x in v {
+        speed = x.abs().max(speed);
+    }
+    not_finite(v, not_finite(q, speed))
+}
+
+/// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
+#[inline(always)]
+pub(super) fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
+    let mut sum = so_far;
+    for x in numbers {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    sum
 }

@@ -4,6 +4,7 @@ mod assemble;
 mod certify;
 mod chunk;
 mod delassus;
+mod evaluations;
 mod exact;
 mod impacts;
 mod memory;
@@ -49,7 +50,8 @@ pub use worker::Worker;
 use crate::body_force::{gravity_compensation, push_force};
 use crate::contact::{Drift, Geoms, collide};
 use crate::dynamics::{
-    applied_force, bias_force, center_damping, factor, free_body_velocity, free_velocity, integrate, mass_matrix,
+    applied_force, bias_force, center_damping, damp, factor, free_body_velocity, free_velocity, integrate,
+    later_damping, mass_matrix, no_damping,
 };
 use crate::equality::equalities;
 use crate::fluid::fluid_force;
@@ -65,7 +67,9 @@ use crate::slots::first_lanes;
 use crate::solver::Which;
 use crate::solver::solve_reusing;
 use crate::spatial::Motion;
+use certify::{largest_speed, not_finite};
 use momentum::keep_momentum;
+use plan::Damping;
 use profile::StopWatch;
 use rows::{apply, constraint_rows, find_islands};
 use soft::soften;
@@ -74,13 +78,44 @@ use worker::stage_task;
 impl<R: Pack> Worker<R> {
     /// One step of a chunk of worlds; `see` is shown every block that was solved. With the backend `hybrid` a device has its part in stage 8.
     pub fn step(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
-        self.begin(plan, chunk, see);
+        for evaluation in 0..plan.evaluations {
+            self.begin(plan, chunk, evaluation, see);
+            self.solve(plan);
+            self.complete(plan, chunk, evaluation, see);
+        }
+    }
+
+    /// What comes before the solve: of the step, or of one of its evaluations where each solves its own.
+    pub fn begin(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        evaluation: usize,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        if plan.evaluations == 1 { self.ask(plan, chunk, see) } else { self.ask_at(plan, chunk, evaluation, see) }
+    }
+
+    /// What follows the solve.
+    pub fn complete(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        evaluation: usize,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        if plan.evaluations == 1 { self.answer(plan, chunk, see) } else { self.answer_at(plan, chunk, evaluation, see) }
+    }
+
+    /// Once through all stages. Where the step has several evaluations: v⁺ = v + Δt a at the state that it is given, which stays where it is.
+    fn evaluate(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        self.ask(plan, chunk, see);
         self.solve(plan);
-        self.complete(plan, chunk, see);
+        self.answer(plan, chunk, see);
     }
 
     /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
-    pub fn begin(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+    fn ask(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         self.start_mending(&plan.settings, chunk.tile_count() * R::LANES);
         self.redone.clear();
         for t in 0..chunk.tile_count() {
@@ -116,7 +151,7 @@ impl<R: Pack> Worker<R> {
 
     /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
     /// reports.
-    pub fn complete(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+    fn answer(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         let mut times = std::mem::take(&mut self.times);
         let mut watch = StopWatch::start(plan.profile, &mut times);
         self.fall_back(plan, chunk);
@@ -180,8 +215,11 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
         fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
         gravity_compensation(model, p, k, &mut d.applied_force);
         push_force(model, p, k, &mut d.applied_force);
-        if runge_kutta {
-            center_damping(model, dt, d);
+        match plan.damping {
+            Damping::Implicit => {}
+            Damping::Centered => center_damping(model, dt, d),
+            Damping::After => later_damping(model, dt, d, &mut w.damped),
+            Damping::Explicit => no_damping(d),
         }
         factor(model, dt, d);
         free_velocity(model, dt, tile.v, d);
@@ -199,16 +237,6 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
     let moving = if runge_kutta { &w.response.mean_velocity } else { &w.response.free_velocity };
     free_body_velocity(model, moving, &scratch.kinematics, &mut scratch.dynamics.free_body_velocity);
     w.overflow = not_finite(&w.response.free_velocity, R::zero());
-}
-
-/// `so_far`, or not a number where any of `numbers` is infinite or not a number: 0 · x is 0 for every finite x, and not a number else.
-#[inline(always)]
-fn not_finite<R: Real>(numbers: &[R], so_far: R) -> R {
-    let mut sum = so_far;
-    for x in numbers {
-        sum = x.mul_add(R::zero(), sum);
-    }
-    sum
 }
 
 /// Stage 5: contacts.
@@ -254,23 +282,30 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
     w.struck.add_to(&mut w.impulse, R::one());
     // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
     w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
-    apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [&mut *tile.v, position_velocity]);
+    if plan.soft.is_some() {
+        // both problems are one
+        apply(plan, &w.rows, [&w.impulse], &w.response, [&mut *position_velocity]);
+        if plan.damping == Damping::After {
+            damp(model, R::constant(plan.dt), &w.damped, tile.v, &mut scratch.change, position_velocity);
+        }
+        tile.v.copy_from_slice(position_velocity);
+    } else {
+        apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [&mut *tile.v, position_velocity]);
+    }
     if plan.integrator == Integrator::Rk4 {
         // v̄ + ½ M⁻¹ Jᵀ λ
         for (i, x) in position_velocity.iter_mut().enumerate() {
             *x = R::constant(0.5).mul_add(*x - w.response.free_velocity[i], w.response.mean_velocity[i]);
         }
     }
-    scratch.free_position.copy_from_slice(tile.q);
-    integrate(model, R::constant(plan.dt), &scratch.position_velocity, tile.q);
+    if plan.evaluations == 1 {
+        scratch.free_position.copy_from_slice(tile.q);
+        integrate(model, R::constant(plan.dt), &scratch.position_velocity, tile.q);
+    }
     if plan.integrator == Integrator::Rk4 {
         keep_momentum(plan, tile, scratch, w);
     }
-    let mut speed = R::zero();
-    for x in tile.v.iter() {
-        speed = x.abs().max(speed);
-    }
-    w.speed = not_finite(tile.v, not_finite(tile.q, speed));
+    w.speed = largest_speed(tile.q, tile.v);
     let mut deepest = R::zero();
     for (slot, present) in w.contacts.slots.present.iter().enumerate() {
         deepest = R::select(R::Mask::from_bits(*present), (-w.contacts.lowest(slot)).max(deepest), deepest);

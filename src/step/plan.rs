@@ -10,6 +10,7 @@ use crate::lane::Level;
 use crate::limit::{JointRow, joint_rows};
 use crate::model::{Integrator, Model};
 use crate::parameters::turning_radius;
+use crate::runge_kutta::EVALUATIONS;
 use crate::solver::FrictionLaw;
 use std::sync::Arc;
 
@@ -22,8 +23,12 @@ pub struct Plan {
     pub settings: Settings,
     /// Step Δt, s.
     pub dt: f64,
-    /// Scheme of the free motion.
+    /// Scheme of the free motion; Euler where every evaluation of a step is one of all forces.
     pub integrator: Integrator,
+    /// How often a step poses and solves: at every evaluation of Runge-Kutta where constraints are soft, else once.
+    pub evaluations: usize,
+    /// When damping acts.
+    pub(super) damping: Damping,
     /// Instruction set of the lanes.
     pub level: Level,
     /// Whether workers measure the time of every stage. Default false.
@@ -41,6 +46,19 @@ pub struct Plan {
     pub(super) rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not turn.
     pub(super) radius: Vec<f64>,
+}
+
+/// When the damping D of joints and servos acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Damping {
+    /// By the velocity at the end of the step, constraints included: M + Δt D.
+    Implicit,
+    /// By the mean of those at its start and end, [`crate::dynamics::center_damping`].
+    Centered,
+    /// Implicitly, after constraints were solved without, [`crate::dynamics::damp`].
+    After,
+    /// By the velocity of the evaluation.
+    Explicit,
 }
 
 /// Most tiles of worlds (16 in f32, 8 in f64, where the CPU runs packs) that a thread steps before it takes the next.
@@ -70,12 +88,21 @@ impl Plan {
         let islands = IslandPlan::new(&model, &joint_rows, &equalities);
         let dt = settings.dt.unwrap_or(model.timestep);
         let soft = (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, dt));
+        let scheme = settings.integrator.unwrap_or(model.integrator);
+        let (integrator, evaluations, damping) = match (scheme, &soft) {
+            (Integrator::Euler, None) => (scheme, 1, Damping::Implicit),
+            (Integrator::Rk4, None) => (scheme, 1, Damping::Centered),
+            (Integrator::Euler, Some(_)) => (scheme, 1, Damping::After),
+            (Integrator::Rk4, Some(_)) => (Integrator::Euler, EVALUATIONS, Damping::Explicit),
+        };
         Self {
             exact,
             soft,
             in_place: islands.one_island() && settings.backend != Backend::Hybrid,
             dt,
-            integrator: settings.integrator.unwrap_or(model.integrator),
+            integrator,
+            evaluations,
+            damping,
             level: Level::detect(),
             profile: false,
             collide,

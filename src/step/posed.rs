@@ -4,7 +4,7 @@ use super::memory::Memory;
 use super::places::Places;
 use super::supports::Bits;
 use crate::contact::{Contacts, Drift, Near};
-use crate::dynamics::{Dynamics, Response};
+use crate::dynamics::{Damped, Dynamics, Response};
 use crate::equality::Equalities;
 use crate::island::Islands;
 use crate::kinematics::Kinematics;
@@ -47,6 +47,8 @@ pub struct Scratch<R> {
     pub(super) candidates: Vec<Near<R>>,
     /// Velocity that moves q, shape \[nv\].
     pub(super) position_velocity: Vec<R>,
+    /// Room for a change of velocity, shape \[nv\].
+    pub(super) change: Vec<R>,
     /// q at the start of the step, and then after free motion, shape \[nq\].
     pub(super) free_position: Vec<R>,
     /// All trees after free motion, and as the step leaves them, shape \[tree\].
@@ -63,6 +65,7 @@ impl<R: Real> Scratch<R> {
             drift: copies(Drift::none(), model.geoms.len()),
             candidates: Vec::new(),
             position_velocity: copies(R::zero(), model.nv()),
+            change: copies(R::zero(), model.nv()),
             free_position: copies(R::zero(), model.nq()),
             free_trees: copies(Whole::default(), model.trees.len()),
             trees: copies(Whole::default(), model.trees.len()),
@@ -74,6 +77,8 @@ impl<R: Real> Scratch<R> {
 #[derive(Debug, Clone)]
 pub struct Posed<R: Real> {
     pub(crate) response: Response<R>,
+    /// For damping after the constraints; empty where they are hard.
+    pub(super) damped: Damped<R>,
     pub(super) contacts: Contacts<R>,
     pub(super) limits: Limits<R>,
     pub(super) equalities: Equalities<R>,
@@ -98,6 +103,7 @@ impl<R: Real> Posed<R> {
     pub(crate) fn new(model: &Model) -> Self {
         Self {
             response: Response::new(model),
+            damped: Damped::default(),
             contacts: Contacts::default(),
             limits: Limits::default(),
             equalities: Equalities::default(),
@@ -151,12 +157,6 @@ impl<R: Pack> Rows<R> {
     #[inline(always)]
     pub fn centered(&self) -> bool {
         !self.mean.is_empty()
-    }
-
-    /// u = J v of a row before the step and u* = J v* without impulses.
-    #[inline(always)]
-    pub(super) fn speeds(&self, row: usize) -> [R; 2] {
-        [self.previous[row], self.free[row]]
     }
 
     /// u, u* and ū of a row: before the step, without impulses, and as it moves in free motion.

@@ -78,7 +78,7 @@ impl<E: Pack> Redo<E> {
             reports: &mut reports,
             watched: &mut watched,
         };
-        self.worker.step(plan, &mut alone, see);
+        self.worker.evaluate(plan, &mut alone, see);
         let [report] = reports;
         let [contacts] = watched;
         let numbers = |x: &[E]| x.iter().map(|x| x.get(0).to_f64()).collect();

@@ -50,7 +50,7 @@ pub enum Constraints {
     #[default]
     Hard,
     /// As in MuJoCo: springs and dampers by those, that act where surfaces overlap; what slides is lifted as by MuJoCo's convex cones, by what all
-    /// contacts did in the last step. For comparisons, and for policies that are to work there. Masses that the rows go by are those of the model at rest, whatever a world's own are.
+    /// contacts did in the last step. With Runge-Kutta they are solved at each of its four evaluations, and damping is explicit. For comparisons, and for policies that are to work there. Masses that the rows go by are those of the model at rest, whatever a world's own are.
     /// Without restitution, sequential impacts, compliance ([`Settings::compliance`], and a world's own) and patches; on the CPU, or with its blocks on the device (`hybrid`).
     Soft,
 }
@@ -71,7 +71,7 @@ pub struct Settings {
     /// Step Δt, s. Default: the model's. Raising it saves steps and coarsens the motion.
     pub dt: Option<f64>,
     /// How free motion is followed through a step. Default: the model's, which is Euler unless its file says otherwise. Runge-Kutta keeps energy
-    /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches, either is of first order.
+    /// and momentum far longer, for three more evaluations of the dynamics a step; where something touches that is hard, either is of first order.
     pub integrator: Option<Integrator>,
     /// Whether constraints give way. Default hard.
     pub constraints: Constraints,

@@ -172,7 +172,7 @@ fn add_row<R: Pack>(words: usize, rows: &Rows<R>, [slot, row]: [usize; 2], impul
 /// What yielding makes of the rows of a tile.
 #[inline(always)]
 pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
-    let step = (plan.dt, plan.integrator);
+    let dt = plan.dt;
     let (contact_slots, limit_slots) = (posed.contacts.gap.len(), posed.limits.gap.len());
     last_change(plan, tile, posed);
     let Posed { contacts, limits, equalities, rows, .. } = posed;
@@ -187,7 +187,7 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
             let impedance = of.impedance(gap.abs());
             softness = R::select(lanes, of.compliance(impedance), softness);
             for i in 0..3 {
-                let target = of.target(step, rows.speeds(3 * slot + i), impedance, (i == 0).then_some(gap));
+                let target = of.target(dt, rows.previous[3 * slot + i], impedance, (i == 0).then_some(gap));
                 let row = &mut rows.soft[slot];
                 row.target[i] = R::select(lanes, target, row.target[i]);
             }
@@ -204,7 +204,7 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
         let (of, gap) = (&soft.joint[part.origin as usize], limits.gap[slot]);
         let impedance = of.impedance(gap.abs());
         let slot = contact_slots + slot;
-        let target = of.target(step, rows.speeds(2 * contact_slots + slot), impedance, Some(gap));
+        let target = of.target(dt, rows.previous[2 * contact_slots + slot], impedance, Some(gap));
         let row = &mut rows.soft[slot];
         row.target[0] = R::select(lanes, target, row.target[0]);
         row.compliance[0] = R::select(lanes, of.compliance(impedance), row.compliance[0]);
@@ -219,7 +219,7 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
         }
         let impedance = of.impedance(square.sqrt());
         let slot = contact_slots + limit_slots + i;
-        let target = of.target(step, rows.speeds(2 * contact_slots + slot), impedance, Some(equalities.error[i]));
+        let target = of.target(dt, rows.previous[2 * contact_slots + slot], impedance, Some(equalities.error[i]));
         let row = &mut rows.soft[slot];
         (row.target[0], row.compliance[0]) = (target, of.compliance(impedance));
     }

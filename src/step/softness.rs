@@ -9,12 +9,13 @@
 //!
 //! target = u − Δt (b u + k d r)
 //!
-//! Along the surface r is 0. A row acts from r < 0 on; both problems of the step are this one.
+//! Along the surface r is 0. A row acts from r < 0 on; both problems of the step are this one. With Runge-Kutta every evaluation of a step is such a step, see
+//! [`super::evaluations`].
 
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Pack, Scalar};
 use crate::limit::JointRow;
-use crate::model::{ContactSoftness, EqualityKind, Integrator, Joint, JointKind, Model, Softness};
+use crate::model::{ContactSoftness, EqualityKind, Joint, JointKind, Model, Softness};
 use crate::query::state_query;
 use crate::spatial::Vec3;
 use nalgebra::DMatrix;
@@ -83,38 +84,14 @@ impl Yield {
         share.mul_add(R::constant(beyond - at), R::constant(at))
     }
 
-    /// u − Δt (b u + k d r): the target of a row that moves at u before the step and at u* without impulses, at error r. Without an error, what slides is not
-    /// drawn back.
-    ///
-    /// With Runge-Kutta, whose steps may be as long as a row takes to settle, what makes the row go where one such step of
-    /// ṙ = u, u̇ = −d (b u + k d r) + (1 − d) (u* − u)/Δt takes it: its motion where W is Â.
+    /// u − Δt (b u + k d r): the target of a row that moves at u before the step, at error r. Without an error, what slides is not drawn back.
     #[inline(always)]
-    pub(super) fn target<R: Pack>(
-        &self,
-        (dt, integrator): (f64, Integrator),
-        [u, free]: [R; 2],
-        d: R,
-        error: Option<R>,
-    ) -> R {
-        let damping = R::constant(self.damping);
-        let (pull, r) = match error {
-            Some(r) => (R::constant(self.stiffness) * d, r),
-            None => (R::zero(), R::zero()),
+    pub(super) fn target<R: Pack>(&self, dt: f64, u: R, d: R, error: Option<R>) -> R {
+        let pull = match error {
+            Some(r) => R::constant(self.stiffness) * d * r,
+            None => R::zero(),
         };
-        if integrator == Integrator::Euler {
-            return u - R::constant(dt) * damping.mul_add(u, pull * r);
-        }
-        let rest = R::one() - d;
-        let driven = rest * (free - u) * R::constant(1.0 / dt);
-        // y + h A (y + h/2 A (y + h/3 A (y + h/4 A y)))
-        let (mut r_at, mut u_at) = (r, u);
-        for part in [4.0, 3.0, 2.0, 1.0] {
-            let h = R::constant(dt / part);
-            let rate = driven - d * damping.mul_add(u_at, pull * r_at);
-            (r_at, u_at) = (h.mul_add(u_at, r), h.mul_add(rate, u));
-        }
-        // u⁺ = d target + (1 − d) u*
-        (u_at - rest * free) / d
+        u - R::constant(dt) * R::constant(self.damping).mul_add(u, pull)
     }
 
     /// R = (1 − d)/d · Â.

@@ -14,6 +14,7 @@ use crate::island::{Part, islands};
 use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::parameters::PARAMETERS;
 use crate::report::WorldReport;
+use crate::runge_kutta::Path;
 use crate::solver::{self, Batch, BlockSize, FrictionLaw};
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
@@ -36,6 +37,8 @@ pub struct Worker<R: Pack> {
     pub(super) solver: solver::Scratch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
     pub(super) mended: Vec<Mended>,
+    /// Where an evaluation is not the whole step.
+    pub(super) evaluations: Evaluations<R>,
     /// What steps a world in f64; none until one needs it.
     pub(super) redo: Option<Box<Redo<R::Exact>>>,
     /// The worlds that were stepped again in f64.
@@ -83,6 +86,28 @@ pub(super) struct Redone {
     pub(super) contacts: Option<Vec<ContactRecord>>,
 }
 
+/// What a thread keeps of a chunk from one evaluation of a step to the next.
+#[derive(Debug)]
+pub(super) struct Evaluations<R> {
+    /// Position `q_j`, shape `[tile][nq][lane]`.
+    pub(super) q: Vec<R>,
+    /// Velocity `v_j`, and then v_j + Δt a_j, shape `[tile][nv][lane]`.
+    pub(super) v: Vec<R>,
+    /// Shape \[tile\].
+    pub(super) path: Vec<Path<R>>,
+    /// The worst of the evaluations, shape \[tile\]\[lane\].
+    pub(super) reports: Vec<WorldReport>,
+    /// Nothing: contacts are shown as the first evaluation has them.
+    pub(super) unwatched: Vec<Option<Vec<ContactRecord>>>,
+}
+
+impl<R> Default for Evaluations<R> {
+    fn default() -> Self {
+        let (q, v) = (Vec::new(), Vec::new());
+        Self { q, v, path: Vec::new(), reports: Vec::new(), unwatched: Vec::new() }
+    }
+}
+
 /// A part of the step on one tile, as a task that is compiled for every level.
 macro_rules! stage_task {
     ($name:ident { $($field:ident: $type:ty),+ } $body:block) => {
@@ -119,6 +144,7 @@ impl<R: Pack> Worker<R> {
             dealt: Vec::new(),
             solver: solver::Scratch::new(),
             mended: Vec::new(),
+            evaluations: Evaluations::default(),
             redo: None,
             redone: Vec::new(),
             times: StageTimes::default(),

@@ -189,15 +189,19 @@ impl<R: Pack> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
-                for _ in 0..call.substeps {
+                for evaluation in (0..call.substeps).flat_map(|_| 0..plan.evaluations) {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
-                        past.before(chunk);
-                        worker.begin(plan, chunk, None);
+                        if evaluation == 0 {
+                            past.before(chunk);
+                        }
+                        worker.begin(plan, chunk, evaluation, None);
                     });
                     solve_on_device(plan, workers, gpu, &mut self.notes)?;
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
-                        worker.complete(plan, chunk, see);
-                        past.after(chunk);
+                        worker.complete(plan, chunk, evaluation, see);
+                        if evaluation + 1 == plan.evaluations {
+                            past.after(chunk);
+                        }
                     });
                 }
                 Ok(())
