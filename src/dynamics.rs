@@ -12,7 +12,7 @@ use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, copies};
-use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
+use crate::model::{Actuator, Body, Dof, ImplicitDamping, Joint, JointKind, Model, Transmission};
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
 use crate::spatial::{Force, Inertia, Motion, Quat, Vec3};
@@ -441,7 +441,7 @@ pub fn center_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>) {
 }
 
 /// The step of MuJoCo, implicit in damping after constraints were solved without: (M + Δt D)(v⁺ − v) = M (v° − v), v° being the velocity that they gave.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Damped<R> {
     /// D, shape \[nv\].
     damping: Vec<R>,
@@ -450,19 +450,39 @@ pub struct Damped<R> {
     inverse_diagonal: Vec<R>,
 }
 
+impl<R: Real> Damped<R> {
+    /// Room for `model`.
+    pub fn new(model: &Model) -> Self {
+        let zero = copies(R::zero(), model.nv());
+        Self { damping: zero.clone(), factor: copies(R::zero(), model.packed_len()), inverse_diagonal: zero }
+    }
+}
+
 /// Takes D out of the dynamics: what is not implicit in damping has none.
 #[inline(always)]
 pub fn no_damping<R: Real>(d: &mut Dynamics<R>) {
     d.damping.fill(R::zero());
 }
 
-/// Takes D out of the dynamics for [`damp`], after the constraints.
+/// Takes D out of the dynamics for [`damp`], after the constraints: of it what the model has implicit.
 #[inline(always)]
-pub fn later_damping<R: Real>(model: &Model, dt: R, d: &mut Dynamics<R>, out: &mut Damped<R>) {
+pub fn later_damping<R: Real>(
+    model: &Model,
+    p: &TileParameters<'_, R>,
+    dt: R,
+    d: &mut Dynamics<R>,
+    out: &mut Damped<R>,
+) {
+    if model.implicit_damping == ImplicitDamping::Joints {
+        for (joint, damping) in model.joints.iter().zip(p.damping) {
+            d.damping[joint.v_start..joint.v_start + joint.kind.nv()].fill(*damping);
+        }
+    }
     factor(model, dt, d);
-    out.damping.clone_from(&d.damping);
-    out.factor.clone_from(&d.response.factor);
-    out.inverse_diagonal.clone_from(&d.inverse_diagonal);
+    // what was in their place is room for what follows
+    std::mem::swap(&mut out.damping, &mut d.damping);
+    std::mem::swap(&mut out.factor, &mut d.response.factor);
+    std::mem::swap(&mut out.inverse_diagonal, &mut d.inverse_diagonal);
     no_damping(d);
 }
 

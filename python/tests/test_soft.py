@@ -90,6 +90,45 @@ def test_a_step_is_mujocos(case, integrator):
         assert not worlds.reports["failed"].any()
 
 
+SERVOS = """<mujoco><option {option}>{flag}</option>
+  <default><joint damping="0.3"/></default>
+  <worldbody>
+    <geom type="plane" size="5 5 1" condim="1"/>
+    <body pos="0 0 1"><joint name="a" axis="0 1 0" range="-0.1 0.1"/><geom type="capsule" fromto="0 0 0 0.3 0.1 0" size="0.04"/>
+      <body pos="0.3 0.1 0"><joint name="b" axis="0 0.6 0.8" armature="0.02"/><geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.03"/></body>
+    </body>
+    <body pos="1 0 0.098"><freejoint/><geom size="0.1" condim="1"/></body>
+  </worldbody>
+  <actuator><velocity joint="b" kv="3"/><position joint="a" kp="50" kv="5" forcerange="-4 4"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("damping", ["enable", "disable"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4", None])
+def test_damping_acts_when_mujocos_does(integrator, damping):
+    mujoco = pytest.importorskip("mujoco")
+    option = f'integrator="{integrator}"' if integrator else ""
+    text = SERVOS.format(option=option, flag=f'<flag eulerdamp="{damping}"/>')
+    theirs, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
+    theirs.opt.iterations, theirs.opt.tolerance = 200, 0
+    random, data, acting = np.random.default_rng(0), mujoco.MjData(theirs), 0
+    q, v, u, expected = (np.zeros((16, n)) for n in (model.nq, model.nv, model.nu, model.nv))
+    for world in range(16):
+        mujoco.mj_resetData(theirs, data)
+        mujoco.mj_integratePos(theirs, data.qpos, [0.1, 0.1, 0.1, 0.1, 0.0005, 0, 0, 0] * random.normal(size=8), 1.0)
+        data.qvel = [1, 1, 0.01, 0.01, 0.01, 0, 0, 0] * random.normal(size=8)
+        data.ctrl = random.normal(size=2)
+        q[world], v[world], u[world] = data.qpos, data.qvel, data.ctrl
+        mujoco.mj_step(theirs, data)
+        expected[world] = data.qvel
+        acting += data.nefc > 1
+    assert acting > 4
+    worlds = delassus.Worlds(model, 16, precision="f64", constraints="soft")
+    worlds.set_state(q, v)
+    worlds.step(u)
+    np.testing.assert_allclose(worlds.velocities(), expected, atol=1e-10)
+
+
 HANDS = """<mujoco>
   <worldbody>
     <body name="hand" mocap="true" pos="0 0 1" euler="10 20 30"/>

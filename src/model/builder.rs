@@ -1,8 +1,9 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, Integrator, Joint, JointKind,
-    Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission, Tree, check, pairs,
+    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, ImplicitDamping, Integrator,
+    Joint, JointKind, Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission, Tree, check,
+    pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -110,6 +111,7 @@ impl ModelBuilder {
                 name: name.into(),
                 timestep: 0.002,
                 integrator: Integrator::default(),
+                implicit_damping: ImplicitDamping::default(),
                 contact_softness: ContactSoftness::default(),
                 gravity: Vector3::new(0.0, 0.0, -9.81),
                 medium: Medium::default(),

@@ -1,8 +1,8 @@
 //! A number that tells models apart by what enters their motion.
 
 use super::{
-    CollisionPair, ContactSoftness, EqualityKind, Integrator, JointKind, Model, PairFriction, Shape, Softness,
-    Transmission,
+    CollisionPair, ContactSoftness, EqualityKind, ImplicitDamping, Integrator, JointKind, Model, PairFriction, Shape,
+    Softness, Transmission,
 };
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -154,6 +154,11 @@ impl Model {
                     Integrator::Euler => 0,
                     Integrator::Rk4 => 1,
                 });
+                match self.implicit_damping {
+                    ImplicitDamping::JointsAndServos => {}
+                    ImplicitDamping::Joints => hash.word(2),
+                    ImplicitDamping::None => hash.word(3),
+                }
                 let ContactSoftness { pyramidal, ratio } = self.contact_softness;
                 if self.contact_softness != ContactSoftness::default() {
                     hash.word(u64::from(pyramidal));

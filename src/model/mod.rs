@@ -40,6 +40,8 @@ pub struct Model {
     pub timestep: f64,
     /// Default scheme of the free motion.
     pub integrator: Integrator,
+    /// Which damping is implicit where constraints are soft.
+    pub implicit_damping: ImplicitDamping,
     /// How contacts yield where constraints are soft.
     pub contact_softness: ContactSoftness,
     /// Gravity, m/s², world axes.
@@ -102,7 +104,8 @@ pub struct Medium {
     pub wind: Vector3<f64>,
 }
 
-/// How free motion is followed through a step. Contacts, limits and friction are solved once a step in either.
+/// How free motion is followed through a step. Contacts, limits and friction are solved once a step in either, but at each evaluation of Runge-Kutta where they are soft
+/// ([`crate::worlds::Constraints::Soft`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Integrator {
     /// Semi-implicit Euler, implicit in damping: one evaluation of the dynamics a step, first order ([`crate::dynamics`]).
@@ -110,6 +113,19 @@ pub enum Integrator {
     Euler,
     /// The classical Runge-Kutta method: four evaluations, fourth order, second with damping, implicit in damping ([`crate::runge_kutta`]).
     Rk4,
+}
+
+/// Which damping is implicit in a step of Euler where constraints are soft ([`crate::worlds::Constraints::Soft`]), as in MuJoCo. Where they are hard all of it is, and with soft
+/// Runge-Kutta none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ImplicitDamping {
+    /// Of joints and servos: MuJoCo's `implicitfast`.
+    #[default]
+    JointsAndServos,
+    /// Of joints: MuJoCo's `Euler`.
+    Joints,
+    /// None: MuJoCo's `Euler` with `eulerdamp="disable"`.
+    None,
 }
 
 /// A rigid body.

@@ -218,7 +218,7 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
         match plan.damping {
             Damping::Implicit => {}
             Damping::Centered => center_damping(model, dt, d),
-            Damping::After => later_damping(model, dt, d, &mut w.damped),
+            Damping::After => later_damping(model, p, dt, d, &mut w.damped),
             Damping::Explicit => no_damping(d),
         }
         factor(model, dt, d);

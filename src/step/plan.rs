@@ -8,7 +8,7 @@ use crate::equality::EqualityPlan;
 use crate::island::IslandPlan;
 use crate::lane::Level;
 use crate::limit::{JointRow, joint_rows};
-use crate::model::{Integrator, Model};
+use crate::model::{ImplicitDamping, Integrator, Model};
 use crate::parameters::turning_radius;
 use crate::runge_kutta::EVALUATIONS;
 use crate::solver::FrictionLaw;
@@ -92,6 +92,9 @@ impl Plan {
         let (integrator, evaluations, damping) = match (scheme, &soft) {
             (Integrator::Euler, None) => (scheme, 1, Damping::Implicit),
             (Integrator::Rk4, None) => (scheme, 1, Damping::Centered),
+            (Integrator::Euler, Some(_)) if model.implicit_damping == ImplicitDamping::None => {
+                (scheme, 1, Damping::Explicit)
+            }
             (Integrator::Euler, Some(_)) => (scheme, 1, Damping::After),
             (Integrator::Rk4, Some(_)) => (Integrator::Euler, EVALUATIONS, Damping::Explicit),
         };

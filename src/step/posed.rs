@@ -77,7 +77,7 @@ impl<R: Real> Scratch<R> {
 #[derive(Debug, Clone)]
 pub struct Posed<R: Real> {
     pub(crate) response: Response<R>,
-    /// For damping after the constraints; empty where they are hard.
+    /// For damping after the constraints.
     pub(super) damped: Damped<R>,
     pub(super) contacts: Contacts<R>,
     pub(super) limits: Limits<R>,
@@ -103,7 +103,7 @@ impl<R: Real> Posed<R> {
     pub(crate) fn new(model: &Model) -> Self {
         Self {
             response: Response::new(model),
-            damped: Damped::default(),
+            damped: Damped::new(model),
             contacts: Contacts::default(),
             limits: Limits::default(),
             equalities: Equalities::default(),

@@ -1,7 +1,9 @@
 //! The MJCF reader: against models that MuJoCo compiled, feature by feature, and on broken files.
 
 use delassus::Error;
-use delassus::model::{EqualityKind, Integrator, Model, PairFriction, ReadOptions, Shape, Transmission};
+use delassus::model::{
+    EqualityKind, ImplicitDamping, Integrator, Model, PairFriction, ReadOptions, Shape, Transmission,
+};
 use nalgebra::{UnitQuaternion, Vector3};
 use serde_json::Value;
 use std::path::Path;
@@ -471,14 +473,20 @@ fn flags_switch_things_off() {
 
 #[test]
 fn the_integrator_is_read_as_what_it_is_here() {
-    for (name, integrator, notes) in [
-        ("Euler", Integrator::Euler, 0),
-        ("implicitfast", Integrator::Euler, 0),
-        ("implicit", Integrator::Euler, 1),
-        ("RK4", Integrator::Rk4, 1),
+    let (all, joints) = (ImplicitDamping::JointsAndServos, ImplicitDamping::Joints);
+    for (name, integrator, notes, damping) in [
+        ("Euler", Integrator::Euler, 0, joints),
+        ("implicitfast", Integrator::Euler, 0, all),
+        ("implicit", Integrator::Euler, 1, all),
+        ("RK4", Integrator::Rk4, 1, joints),
     ] {
         let model = read(&file(&format!(r#"<option integrator="{name}"/><worldbody>{BALL}</worldbody>"#)));
         assert_eq!((model.integrator, model.notes.len()), (integrator, notes), "{name}: {:?}", model.notes);
+        assert_eq!(model.implicit_damping, damping, "{name}");
+        let flag = r#"<flag eulerdamp="disable"/>"#;
+        let text = format!(r#"<option integrator="{name}">{flag}</option><worldbody>{BALL}</worldbody>"#);
+        let off = if damping == joints { ImplicitDamping::None } else { all };
+        assert_eq!(read(&file(&text)).implicit_damping, off, "{name} with {flag}");
     }
     let wet = read(&file(&format!(r#"<option integrator="implicitfast" density="1"/><worldbody>{BALL}</worldbody>"#)));
     assert!(wet.notes.len() == 1 && wet.notes[0].changes_motion, "{:?}", wet.notes);

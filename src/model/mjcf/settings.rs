@@ -5,7 +5,7 @@ use super::notes::Notes;
 use super::values::{AngleUnits, Switch};
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Integrator, Medium};
+use crate::model::{ImplicitDamping, Integrator, Medium};
 use std::path::{Path, PathBuf};
 
 /// How the file is meant.
@@ -98,10 +98,12 @@ pub(super) struct Flags {
     actuation: bool,
     gravity: bool,
     parent_filter: bool,
+    euler_damping: bool,
 }
 
 impl Reader {
     pub fn read_options(&mut self, sections: &[&Element]) -> Result<()> {
+        self.builder.model.implicit_damping = ImplicitDamping::Joints;
         for e in sections {
             if let Some(dt) = e.number("timestep")? {
                 if dt <= 0.0 {
@@ -135,21 +137,24 @@ impl Reader {
         Ok(())
     }
 
-    /// What is not the same scheme here is noted. `implicitfast` is: Euler, implicit in the damping of joints and actuators.
+    /// What is not the same scheme here is noted. `implicitfast` is none: Euler, implicit in the damping of joints and actuators.
     fn read_integrator(&mut self, e: &Element) -> Result<()> {
         let Some(name) = e.word("integrator", &["Euler", "implicitfast", "implicit", "RK4"])? else { return Ok(()) };
         match name {
             "RK4" => self.notes.differs(
                 e,
-                "integrator \"RK4\": contacts, limits and dry friction are solved once a step, not at each of its four evaluations, and \
-                 damping is implicit",
+                "integrator \"RK4\": contacts, limits and dry friction that are hard are solved once a step, not at each of its four evaluations, \
+                 and damping is implicit; with soft constraints all is as in MuJoCo",
             ),
             "implicit" => {
                 self.notes.differs(e, "integrator \"implicit\" is stepped as implicitfast: Coriolis forces are not implicit");
             }
             _ => {}
         }
-        self.builder.model.integrator = if name == "RK4" { Integrator::Rk4 } else { Integrator::Euler };
+        let model = &mut self.builder.model;
+        model.integrator = if name == "RK4" { Integrator::Rk4 } else { Integrator::Euler };
+        let servos = name.starts_with("implicit");
+        model.implicit_damping = if servos { ImplicitDamping::JointsAndServos } else { ImplicitDamping::Joints };
         Ok(())
     }
 
@@ -161,7 +166,7 @@ impl Reader {
             Ok(())
         };
         let flags = &mut self.flags;
-        let (mut constraint, mut passive, mut implicit_damping_off) = (false, false, false);
+        let (mut constraint, mut passive, mut euler_damping) = (false, false, false);
         off("contact", &mut flags.contact)?;
         off("limit", &mut flags.limit)?;
         off("frictionloss", &mut flags.friction_loss)?;
@@ -174,15 +179,16 @@ impl Reader {
         off("gravity", &mut flags.gravity)?;
         off("filterparent", &mut flags.parent_filter)?;
         off("constraint", &mut constraint)?;
-        off("eulerdamp", &mut implicit_damping_off)?;
+        off("eulerdamp", &mut euler_damping)?;
         for part in [&mut flags.spring, &mut flags.damper] {
             *part |= passive;
         }
         for part in [&mut flags.contact, &mut flags.limit, &mut flags.friction_loss, &mut flags.equality] {
             *part |= constraint;
         }
-        if implicit_damping_off {
-            self.notes.differs(e, "eulerdamp=\"disable\" is not done: joint damping is implicit in every step");
+        if euler_damping {
+            flags.euler_damping = true;
+            self.notes.differs(e, "eulerdamp=\"disable\" is for soft constraints: where they are hard, joint damping is implicit in every step");
         }
         if e.word("override", &["enable", "disable"])? == Some("enable") {
             self.notes.refuse(e, "override=\"enable\" is not supported; set margin and friction on the geoms")?;
@@ -197,6 +203,9 @@ impl Reader {
         let model = &mut builder.model;
         if flags.gravity {
             model.gravity.fill(0.0);
+        }
+        if flags.euler_damping && model.implicit_damping == ImplicitDamping::Joints {
+            model.implicit_damping = ImplicitDamping::None;
         }
         if flags.contact {
             builder.explicit_pairs.clear();
