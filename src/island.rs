@@ -15,6 +15,8 @@ use crate::slots::first_lanes;
 pub const NO_ROW: u32 = u32::MAX;
 /// Added to the entry of a scalar row: scalar k of a block is entry `SCALAR + k`.
 pub const SCALAR: u32 = 1 << 30;
+/// Rows of a contact that is a pyramid, see [`IslandPlan::pyramids`].
+pub const EDGES: usize = 4;
 
 /// The blocks of a tile of worlds.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +88,10 @@ pub struct IslandPlan {
     pair_trees: Vec<[u32; 2]>,
     /// Whether a contact has three rows: it has friction, or worlds are one island (see [`worlds`]), shape \[pair\].
     three_rows: Vec<bool>,
+    /// Whether contacts are pyramids: an edge is a row that may push, contact slot s has rows 4 s to 4 s + 3, and there are no others of contacts.
+    pyramids: bool,
+    /// Whether a contact has friction, and so four edges and not the first alone, shape \[pair\].
+    rough: Vec<bool>,
     /// Trees of every joint row: one of a joint, any number of a tendon.
     joint_trees: Vec<Vec<usize>>,
     /// Trees of every bilateral row.
@@ -96,6 +102,11 @@ pub struct IslandPlan {
 const NO_TREE: u32 = u32::MAX;
 
 impl IslandPlan {
+    /// Rows of a contact slot.
+    fn contact_rows(&self) -> usize {
+        if self.pyramids { EDGES } else { 3 }
+    }
+
     /// Whether every world is one island, whatever touches: it has one moving tree, and all its rows move that.
     pub fn one_island(&self) -> bool {
         self.tree_dofs.len() == 1
@@ -103,8 +114,8 @@ impl IslandPlan {
             && self.equality_trees.iter().all(|trees| !trees.is_empty())
     }
 
-    /// `rows`: see [`crate::limit::joint_rows`].
-    pub fn new(model: &Model, rows: &[JointRow], equalities: &EqualityPlan) -> Self {
+    /// `rows`: see [`crate::limit::joint_rows`]; `pyramids`: whether contacts are.
+    pub fn new(model: &Model, rows: &[JointRow], equalities: &EqualityPlan, pyramids: bool) -> Self {
         let tree = |g: usize| model.bodies[model.geoms[g].body].tree.map_or(NO_TREE, |t| t as u32);
         let joint_trees = |row: &JointRow| {
             let mut trees: Vec<usize> = row.jacobian(model).iter().map(|entry| model.dofs[entry.dof].tree).collect();
@@ -118,6 +129,8 @@ impl IslandPlan {
         Self {
             tree_dofs,
             pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
+            pyramids,
+            rough: model.pairs.iter().map(|p| p.condim > 1).collect(),
             three_rows: model.pairs.iter().map(|p| p.condim > 1 || model.trees.len() == 1).collect(),
             joint_trees: rows.iter().map(joint_trees).collect(),
             equality_trees: equalities.trees.clone(),
@@ -165,7 +178,7 @@ pub fn islands<R: Pack>(
     out.blocks.clear();
     out.present.clear();
     let patch_slots = contacts.patches.len();
-    let limit_start = 3 * contact_slots + contacts.patch_rows();
+    let limit_start = plan.contact_rows() * contact_slots + contacts.patch_rows();
     let equality_start = limit_start + limits.gap.len();
     out.row_count = equality_start + plan.equality_trees.len();
     for array in [&mut out.row_block, &mut out.row_entry] {
@@ -205,6 +218,12 @@ pub fn islands<R: Pack>(
                 continue;
             }
             let with_friction = plan.three_rows[pair];
+            if plan.pyramids {
+                for i in 0..if plan.rough[pair] { EDGES } else { 1 } {
+                    add_scalar(out, tree as usize, lane, (EDGES * slot + i) * lanes + lane);
+                }
+                continue;
+            }
             let block = block_of(out, tree as usize, lane);
             for i in 0..if with_friction { 3 } else { 1 } {
                 let entry = (3 * slot + i) * lanes + lane;
@@ -261,10 +280,23 @@ pub fn worlds<R: Pack>(
     let worlds = first_lanes(lane_count);
     let equality_count = plan.equality_trees.len();
     let patch_slots = contacts.patches.len();
-    out.row_count = 3 * contacts.gap.len() + contacts.patch_rows() + limits.gap.len() + equality_count;
+    out.row_count =
+        plan.contact_rows() * contacts.gap.len() + contacts.patch_rows() + limits.gap.len() + equality_count;
     out.blocks.clear();
     out.present.clear();
     match part {
+        Part::All if plan.pyramids => {
+            for present in &contacts.slots.present {
+                out.present.extend([*present, 0, 0, 0]);
+            }
+            for part in contacts.slots.parts.iter().filter(|part| plan.rough[part.origin as usize]) {
+                out.present[EDGES * part.slot as usize + 1..][..EDGES - 1]
+                    .iter_mut()
+                    .for_each(|has| *has |= part.lanes);
+            }
+            out.present.extend(&limits.slots.present);
+            out.present.extend(std::iter::repeat_n(worlds, equality_count));
+        }
         Part::All => {
             out.present.extend(&contacts.slots.present);
             for slot in 0..patch_slots {
@@ -285,7 +317,7 @@ pub fn worlds<R: Pack>(
     }
     let any = out.present.iter().fold(0, |any, bits| any | bits);
     for lane in (0..lane_count).filter(|lane| any >> lane & 1 != 0) {
-        let (contacts, scalars) = out.present.split_at(contacts.gap.len());
+        let (contacts, scalars) = out.present.split_at(if plan.pyramids { 0 } else { contacts.gap.len() });
         let count = |slots: &[u32]| slots.iter().filter(|bits| **bits >> lane & 1 != 0).count();
         let (contact_count, scalar_count) = (count(contacts), count(scalars));
         let (patch_count, dof_count) = (count(&contacts[..patch_slots]), plan.tree_dofs[0]);

@@ -5,8 +5,7 @@ import pytest
 
 import delassus
 
-# MuJoCo's connects and welds know how their rows turn with the bodies, and a pyramid has axes. So: what is tied starts at rest, and what slides on a
-# pyramid goes along them. The ball's weight keeps it on the ground.
+# MuJoCo's connects and welds know how their rows turn with the bodies. So what is tied starts at rest. The ball's weight keeps it on the ground.
 ARM = """<mujoco><option {option}/>
   <default><joint damping="0.3"/></default>
   <worldbody>
@@ -17,7 +16,7 @@ ARM = """<mujoco><option {option}/>
         <geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.03"/></body>
     </body>
     <body name="hinge" pos="0 2 1"><joint name="c" type="ball" {round}/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
-    <body name="ball" pos="1 0 {height}"><freejoint/><geom size="0.1" {ball}/></body>
+    <body name="ball" pos="1 0 {height}"><freejoint/><geom size="{size}" {ball}/></body>
   </worldbody>
   <equality>{equality}</equality>
 </mujoco>"""
@@ -39,7 +38,15 @@ CASES = {
     "cone": ON_GROUND | {"ball": 'friction="1.5"', "option": CONE},
     "another pyramid": ON_GROUND | {"ball": 'friction="1.2" solimp="0.6 0.6 0.01"', "option": 'impratio="4"'},
     "half held by a pyramid": ON_GROUND | {"ball": 'friction="0.2"', "surface": 'friction="0.2"', "push": [0.06, 0]},
-    "slides on a pyramid": ON_GROUND | {"ball": 'friction="0.3"', "surface": 'friction="0.1"', "push": [-2, 0]},
+    "half held along both": ON_GROUND | {"ball": 'friction="0.2"', "surface": 'friction="0.2"', "push": [0.06, 0.02]},
+    "slides on a pyramid": ON_GROUND | {"ball": 'friction="0.3"', "surface": 'friction="0.1"', "push": [-2, 1]},
+    "a capsule lies": ON_GROUND
+    | {"ball": 'friction="0.3" type="capsule" fromto="-0.1 0.2 0 0.1 -0.2 0"', "push": [-2, 1]},
+    "a capsule stands": ON_GROUND | {"ball": 'friction="0.3" type="capsule" fromto="0 0 0 0 0 0.2"', "push": [-2, 1]},
+    "a box slides": ON_GROUND | {"ball": 'friction="0.3" type="box"', "size": "0.1 0.1 0.1", "push": [-2, 1]},
+    "a box stays": ON_GROUND | {"ball": 'friction="0.8" type="box"', "size": "0.1 0.1 0.1", "push": [0.02, 0]},
+    "a box at its limit": ON_GROUND
+    | {"ball": 'type="box"', "size": "0.1 0.1 0.1", "surface": 'friction="0.1"', "push": [0.03, 0.01]},
     "slides on a cone": ON_GROUND
     | {"ball": 'friction="0.8"', "surface": 'friction="0.1"', "option": CONE, "push": [2, -1]},
     "connect": {"equality": '<connect body1="lower" body2="hinge" anchor="0.2 0 0" solref="0.1 1"/>'},
@@ -47,16 +54,18 @@ CASES = {
     "joints": {"equality": '<joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0" solimp="0.5 0.9 0.5"/>'},
 }
 
-# How far off a step of Runge-Kutta may be: rows that turn within it; the way of a rotation, which is of higher order here; and what friction uses of its
-# limit, which is known from the evaluation before.
-RK4 = {"connect": 2e-5, "weld": 1e-7, "limit of a ball joint": 1e-7, "half held by a pyramid": 1e-4}
+# How far off a step of Runge-Kutta may be: rows that turn within it, and the way of a rotation, which is of higher order here.
+RK4 = {"connect": 2e-5, "weld": 1e-7, "limit of a ball joint": 1e-7}
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_step_is_mujocos(case, integrator):
     mujoco = pytest.importorskip("mujoco")
-    parts = dict.fromkeys(("option", "joint", "ball", "surface", "round", "equality"), "") | {"height": "2"}
+    parts = dict.fromkeys(("option", "joint", "ball", "surface", "round", "equality"), "") | {
+        "height": "2",
+        "size": "0.1",
+    }
     push = CASES[case].get("push", [0, 0])
     text = ARM.format(**(parts | CASES[case]))
     theirs, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
@@ -170,9 +179,11 @@ def test_mocap_bodies_act_as_mujocos():
         worlds.set_parameter("mocap_pose", np.where(np.arange(14) > 9, 0, poses[0].ravel())[None], [0])
 
 
-def test_what_slides_on_two_points_is_lifted_by_both():
+# Round cones are lifted by what other contacts did in the last step; seen: 44 mm. 64 mm where each is lifted as if alone.
+@pytest.mark.parametrize(("cone", "off"), [("pyramidal", 1e-9), ("elliptic", 0.055)])
+def test_what_slides_on_two_points_is_lifted_by_both(cone, off):
     mujoco = pytest.importorskip("mujoco")
-    text = """<mujoco><worldbody><geom type="plane" size="20 20 1"/>
+    text = f"""<mujoco><option cone="{cone}"/><worldbody><geom type="plane" size="20 20 1"/>
       <body pos="0 0 0.0599"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/>
         <geom type="capsule" fromto="-0.13 0 0 0.26 0 0" size="0.06" friction="2" mass="3"/>
         <body><joint axis="0 1 0" damping="1" stiffness="30"/><geom type="capsule" fromto="0 0 0.1 0 0 0.6" size="0.04" mass="4"/></body>
@@ -186,5 +197,4 @@ def test_what_slides_on_two_points_is_lifted_by_both():
         mujoco.mj_step(theirs, data)
         worlds.step()
         assert not worlds.reports["failed"].any()
-        # seen: 8 mm; 33 mm where each is lifted as if alone
-        np.testing.assert_allclose(worlds.positions()[0], data.qpos, atol=0.01)
+        np.testing.assert_allclose(worlds.positions()[0], data.qpos, atol=off)

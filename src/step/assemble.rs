@@ -4,9 +4,10 @@
 
 use super::delassus::{Dealt, deal_rows, whole_delassus};
 use super::patches::{patch_terms, striker};
-use super::places::scalar_row;
+use super::places::{scalar_row, slot_rows};
 use super::plan::Plan;
 use super::posed::{Posed, Tile};
+use super::pyramids::edge_terms;
 use super::targets::{bounce, equality_target, remembered, surface, targets};
 use crate::lane::{Pack, PackMask, Scalar};
 use crate::solver::Batch;
@@ -24,7 +25,11 @@ pub(super) fn assemble<R: Pack>(
         Some(group) => whole_delassus(plan, tile, posed, &mut batch.groups[group]),
         None => deal_rows(plan, tile, posed, batch, dealt),
     }
-    contact_terms(plan, tile, posed, batch);
+    if plan.pyramids {
+        edge_terms(tile, posed, batch);
+    } else {
+        contact_terms(plan, tile, posed, batch);
+    }
     patch_terms(plan, tile, posed, batch);
     joint_terms(plan, tile, posed, batch);
     equality_terms(plan, tile, posed, batch);
@@ -97,10 +102,9 @@ fn contact_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, bat
 fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let h = R::constant(plan.dt);
     let Posed { limits, rows, .. } = posed;
-    let contact_slots = posed.contacts.gap.len();
-    let joint_start = contact_slots + posed.contacts.patch_rows();
+    let joint_start = rows.joint_start(posed.contacts.patch_rows());
     for slot in 0..limits.gap.len() {
-        let row = 2 * contact_slots + joint_start + slot;
+        let (row, _) = slot_rows(rows.three_rows(), joint_start + slot);
         let (target, position_target) = targets(&plan.settings, h, limits.gap[slot]);
         let mut bias = [rows.free[row] - target, rows.position_bias(row, position_target)];
         if let Some(soft) = rows.soft.get(joint_start + slot) {
@@ -126,11 +130,10 @@ fn joint_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch
 #[inline(always)]
 fn equality_terms<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, limits, rows, .. } = posed;
-    let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
-    let equality_start = contact_slots + contacts.patch_rows() + limit_slots;
+    let equality_start = rows.joint_start(contacts.patch_rows()) + limits.gap.len();
     let infinity = R::constant(f64::INFINITY);
     for (i, &error) in posed.equalities.error.iter().enumerate() {
-        let row = 2 * contact_slots + equality_start + i;
+        let (row, _) = slot_rows(rows.three_rows(), equality_start + i);
         let position_bias = rows.position_bias(row, equality_target(plan, error));
         let (mut bias, guess) = ([rows.free[row], position_bias], tile.memory.equality(i));
         if let Some(soft) = rows.soft.get(equality_start + i) {

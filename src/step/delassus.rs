@@ -8,6 +8,7 @@ use super::plan::Plan;
 use super::posed::{Posed, Rows, Tile};
 use super::supports::{Bits, Touched};
 use crate::contact::PATCH_ROWS;
+use crate::island::EDGES;
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::slots::{SlotPart, first_lanes};
 use crate::solver::{Batch, Group, STRIP};
@@ -53,6 +54,12 @@ pub(super) fn deal_rows<R: Pack>(
     let (rows, contact_slots) = (&plan.rows, contacts.gap.len());
     for part in &contacts.slots.parts {
         let (slot, strips) = (part.slot as usize, rows.strips_of_contact(part.origin as usize));
+        if plan.pyramids {
+            for edge in EDGES * slot..EDGES * (slot + 1) {
+                deal(plan, tile, posed, SlotPart { slot: edge as u32, ..*part }, strips, batch, dealt);
+            }
+            continue;
+        }
         deal(plan, tile, posed, SlotPart { slot: slot as u32, ..*part }, strips, batch, dealt);
         if slot < contacts.patches.len() {
             for more in contact_slots + PATCH_ROWS * slot..contact_slots + PATCH_ROWS * (slot + 1) {
@@ -60,7 +67,7 @@ pub(super) fn deal_rows<R: Pack>(
             }
         }
     }
-    let limit_start = contact_slots + contacts.patch_rows();
+    let limit_start = posed.rows.joint_start(contacts.patch_rows());
     for part in &limits.slots.parts {
         let (slot, strips) = (limit_start + part.slot as usize, rows.strips_of_joint_row(part.origin as usize));
         deal(plan, tile, posed, SlotPart { slot: slot as u32, ..*part }, strips, batch, dealt);
@@ -84,7 +91,7 @@ fn deal<R: Pack>(
     dealt: &mut [Dealt<R>],
 ) {
     let (nv, room, index) = (plan.model.nv(), plan.rows.most_strips, slot.slot as usize);
-    let (first, _) = slot_rows(posed.contacts.gap.len(), index);
+    let (first, _) = slot_rows(posed.rows.three_rows(), index);
     let own = compliance(tile, posed, index, slot.lanes);
     let mut left = slot.lanes;
     while left != 0 {
@@ -222,7 +229,8 @@ impl<R: Pack> Delassus<'_, R> {
 pub(super) fn whole_delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (words, n) = (plan.rows.words, group.size.row_count());
-    let (contacts, patches) = (group.size.contact_count, group.patch_count);
+    // the edges of a pyramid stand together as the further rows of a patch do
+    let (contacts, patches) = (group.size.contact_count, group.patch_count + rows.friction.len());
     for a in 0..rows.support.len() / words - (PATCH_ROWS - 1) * patches {
         let a = Bundle::new(a, contacts, patches);
         for b in 0.. {

@@ -17,6 +17,7 @@ use super::profile::{Stage, StopWatch};
 use super::records::BlockRecord;
 use super::settings::Settings;
 use super::worker::{Mended, Worker};
+use crate::island::EDGES;
 use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{MOST_VERTICES, Patch, Support};
 use crate::lcp::{self, Law, Problem};
@@ -205,8 +206,11 @@ impl<R: Pack> Worker<R> {
         let home = self.home(q.tile, q.block);
         let real = self.real_rows(q.tile, q.block);
         let (contacts, limits) = (w.contacts.gap.len(), w.limits.gap.len());
-        let joints = contacts + w.contacts.patch_rows();
+        let joints = w.rows.joint_start(w.contacts.patch_rows());
         let pushes = |slot: usize| match slot {
+            _ if w.rows.three_rows() < contacts && slot < joints => {
+                w.contacts.lowest(slot / EDGES).get(lane).to_f64() < 0.0
+            }
             _ if slot < contacts => w.contacts.lowest(slot).get(lane).to_f64() < 0.0,
             _ if slot < joints => w.contacts.pushes(slot - contacts, lane),
             _ if slot < joints + limits => w.limits.gap[slot - joints].get(lane).to_f64() < 0.0,

@@ -14,6 +14,7 @@ mod places;
 mod plan;
 mod posed;
 mod profile;
+mod pyramids;
 mod records;
 mod redo;
 mod rows;

@@ -43,6 +43,8 @@ pub struct Plan {
     pub(super) islands: IslandPlan,
     /// How the rows yield; none where constraints are hard.
     pub(super) soft: Option<SoftPlan>,
+    /// Whether contacts are pyramids, see [`super::pyramids`].
+    pub(super) pyramids: bool,
     pub(super) rows: RowPlan,
     /// Bounding radius of every geom, m; 0 for planes, which do not turn.
     pub(super) radius: Vec<f64>,
@@ -85,9 +87,10 @@ impl Plan {
             let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
             Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
         });
-        let islands = IslandPlan::new(&model, &joint_rows, &equalities);
         let dt = settings.dt.unwrap_or(model.timestep);
         let soft = (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, dt));
+        let pyramids = soft.as_ref().is_some_and(|soft| soft.contact.pyramidal);
+        let islands = IslandPlan::new(&model, &joint_rows, &equalities, pyramids);
         let scheme = settings.integrator.unwrap_or(model.integrator);
         let (integrator, evaluations, damping) = match (scheme, &soft) {
             (Integrator::Euler, None) => (scheme, 1, Damping::Implicit),
@@ -101,6 +104,7 @@ impl Plan {
         Self {
             exact,
             soft,
+            pyramids,
             in_place: islands.one_island() && settings.backend != Backend::Hybrid,
             dt,
             integrator,

@@ -6,7 +6,7 @@ use super::supports::Bits;
 use crate::contact::{Contacts, Drift, Near};
 use crate::dynamics::{Damped, Dynamics, Response};
 use crate::equality::Equalities;
-use crate::island::Islands;
+use crate::island::{EDGES, Islands};
 use crate::kinematics::Kinematics;
 use crate::lane::{Pack, PackMask, Real, copies};
 use crate::limit::Limits;
@@ -133,14 +133,27 @@ pub struct Rows<R> {
     pub(super) mean: Vec<R>,
     /// How every slot yields, shape \[slot\]; empty where constraints are hard.
     pub(super) soft: Vec<Soft<R>>,
-    /// Y λ of what the rows had in the last step, shape \[nv\]; empty where constraints are hard.
+    /// Y λ of what the rows had in the last step, shape \[nv\]; of round cones that yield.
     pub(super) before: Vec<R>,
-    /// Impulse of every contact in the last step, along its normal and tangents, N·s, shape \[contact slot\]; empty where constraints are hard.
+    /// Impulse of every contact in the last step, along its normal and tangents, N·s, shape \[contact slot\]; of round cones that yield.
     pub(super) contact_before: Vec<[R; 3]>,
     /// Support of every slot, one bit a degree of freedom, shape \[slot\]\[word\].
     pub support: Vec<u64>,
     /// Contact frames: normal, two tangents, shape \[contact slot\].
     pub frame: Vec<[Vec3<R>; 3]>,
+    /// μ of contacts that are pyramids, shape \[contact slot\]; empty where none are.
+    pub(super) friction: Vec<R>,
+    /// Room for rows that become others.
+    pub(super) spare: Spare<R>,
+}
+
+/// What rows have before they become others, see [`super::pyramids`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spare<R> {
+    pub y: Vec<R>,
+    pub free: Vec<R>,
+    pub previous: Vec<R>,
+    pub support: Vec<u64>,
 }
 
 /// How the rows of a slot yield; a slot of one row has the first entries.
@@ -153,6 +166,28 @@ pub(super) struct Soft<R> {
 }
 
 impl<R: Pack> Rows<R> {
+    /// Contact slots that have three rows, the first of all slots: all of them, or none where contacts are pyramids.
+    #[inline(always)]
+    pub(super) fn three_rows(&self) -> usize {
+        if self.friction.is_empty() { self.frame.len() } else { 0 }
+    }
+
+    /// The first slot behind those of contacts, and of patches, which have so many.
+    #[inline(always)]
+    pub(super) fn joint_start(&self, patch_rows: usize) -> usize {
+        if self.friction.is_empty() { self.frame.len() + patch_rows } else { EDGES * self.frame.len() }
+    }
+
+    /// Impulse of a contact along its normal and tangents, of those of its rows, N·s.
+    #[inline(always)]
+    pub(super) fn contact_impulse(&self, slot: usize, impulse: &[R]) -> [R; 3] {
+        let Some(friction) = self.friction.get(slot) else {
+            return [impulse[3 * slot], impulse[3 * slot + 1], impulse[3 * slot + 2]];
+        };
+        let edge = &impulse[EDGES * slot..][..EDGES];
+        [(edge[0] + edge[1]) + (edge[2] + edge[3]), *friction * (edge[0] - edge[1]), *friction * (edge[2] - edge[3])]
+    }
+
     /// Whether q moves by the mean velocity of the step instead of the velocity at its end.
     #[inline(always)]
     pub fn centered(&self) -> bool {

@@ -6,6 +6,7 @@
 use super::places::slot_rows;
 use super::plan::Plan;
 use super::posed::{Posed, Rows};
+use super::pyramids::pyramid_frames;
 use super::supports::{Bits, RowPlan, add_bits};
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::dynamics::Response;
@@ -39,7 +40,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     let model = &*plan.model;
     let Posed { response, contacts, limits, equalities, rows, .. } = posed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&response.mean_velocity);
-    let (plan, response) = (&plan.rows, &*response);
+    let (plan, response, pyramids) = (&plan.rows, &*response, plan.pyramids);
     let (nv, words) = (model.nv(), plan.words);
     let (contact_slots, limit_slots) = (contacts.gap.len(), limits.gap.len());
     let equality_slots = equalities.error.len();
@@ -53,6 +54,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
     rows.support.clear();
     rows.support.resize(slot_count * words, 0);
     rows.frame.clear();
+    rows.friction.clear();
 
     // The union of what moves the parts of a slot, and J zero on it
     for part in &contacts.slots.parts {
@@ -80,8 +82,12 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             }
         }
     }
-    for normal in &contacts.normal {
-        rows.frame.push(tangent_frame(*normal));
+    if pyramids {
+        pyramid_frames(model, k, contacts, &mut rows.frame);
+    } else {
+        for normal in &contacts.normal {
+            rows.frame.push(tangent_frame(*normal));
+        }
     }
     // J_d = ± frame · (velocity of the contact point per unit of v_d): + for what moves the second body, − for the first, 0 for what moves both
     for part in &contacts.slots.parts {
@@ -265,7 +271,7 @@ pub(crate) fn solve_rows<R: Real, const N: usize>(
 /// z = Y λ, shape \[nv\], of some problems. `impulses`: λ of every row of each, 0 where a world has not got it, shape \[row\].
 #[inline(always)]
 fn times_impulse<R: Pack, const N: usize>(words: usize, rows: &Rows<R>, impulses: [&[R]; N], z: &mut [&mut [R]; N]) {
-    let (nv, contact_slots) = (z[0].len(), rows.frame.len());
+    let (nv, contact_slots) = (z[0].len(), rows.three_rows());
     for z in &mut *z {
         z.fill(R::zero());
     }

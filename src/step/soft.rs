@@ -1,7 +1,9 @@
 //! What yielding makes of the rows of a tile, see [`super::softness`].
 
+use super::places::slot_rows;
 use super::plan::Plan;
 use super::posed::{Posed, Rows, Soft, Tile};
+use super::pyramids::{pyramids, soften_edges};
 use super::softness::SoftPlan;
 use super::targets::{remembered, surface};
 use crate::lane::{Mask, Pack, PackMask, Real};
@@ -54,27 +56,14 @@ impl<R: Real> Slip<R> {
         let held = R::zero().lt(used);
         let bias = bias + R::select(held, R::zero(), change[0]);
         let motion = motion + R::select(held, R::zero(), change[1]);
-        let (half, square, slip) = (R::constant(0.5), friction * friction, R::constant(1.0 / contact.ratio));
-        let (along, edge, alone);
-        if contact.pyramidal {
-            along = R::constant(2.0) * slip * (R::one() + square) * softness;
-            edge = square * along;
-            // (W_nn + R/2) λ_n − R/(2 μ) λ_s = −b_n and (μ W_ss + 3/2 R/μ) λ_s − R/2 λ_n = μ b_s
-            let (a, b) = (half.mul_add(edge, w_nn), half * friction * along);
-            let d = friction * R::constant(1.5).mul_add(along, w_ss);
-            let (normal, tangent) = (friction * motion * b - bias * d, friction * motion * a - half * edge * bias);
-            alone = [normal, tangent];
-        } else {
-            along = slip * softness;
-            edge = square.mul_add(along, softness);
-            alone = [-(bias * (w_ss + along)), motion * (w_nn + softness)];
-        }
+        let (along, square) = (softness * R::constant(1.0 / contact.ratio), friction * friction);
+        let edge = square.mul_add(along, softness);
         // both times the same positive number
-        let [normal, tangent] = alone;
+        let (normal, tangent) = (-(bias * (w_ss + along)), motion * (w_nn + softness));
         let limit = friction * normal;
         let pushed = R::zero().lt(limit);
         let x = R::select(pushed, tangent / limit, R::one());
-        let x = R::select(held, used, x).min(R::one()).max(half);
+        let x = R::select(held, used, x).min(R::one());
         let slides = R::constant(SPENT).lt(x).and(R::zero().lt(friction));
         let own = friction * (friction * w_ss - w_sn);
         // −μ Δw_s/λ_n
@@ -82,14 +71,11 @@ impl<R: Real> Slip<R> {
         let all = (-friction * change[1] / before).max(-edge).min(most);
         let all = R::select(held, all, own);
         let rest = R::select(held, all.mul_add(before, friction * change[1]), R::zero());
-        let (mut compliance, lift) = ([softness, along], friction.mul_add(motion, rest).max(R::zero()));
-        if contact.pyramidal {
-            compliance = [half * (R::one() - x) * edge, (R::constant(1.5) - half / x) * along];
-        }
+        let lift = friction.mul_add(motion, rest).max(R::zero());
         let slid = (all + edge).max(R::zero());
         let smooth = R::zero().lt(friction).not();
         Grip {
-            compliance: [R::select(smooth, softness, R::select(slides, slid, compliance[0])), compliance[1]],
+            compliance: [R::select(smooth.or(slides.not()), softness, slid), along],
             lift: R::select(slides, lift, R::zero()),
         }
     }
@@ -169,42 +155,59 @@ fn add_row<R: Pack>(words: usize, rows: &Rows<R>, [slot, row]: [usize; 2], impul
     }
 }
 
+/// Targets and compliance of the rows of a contact slot that is a round cone.
+#[inline(always)]
+fn soften_cone<R: Pack>(plan: &Plan, soft: &SoftPlan, slot: usize, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
+    let Posed { contacts, rows, .. } = posed;
+    let mut softness = R::zero();
+    for part in contacts.slots.parts_of(slot) {
+        let lanes = R::Mask::from_bits(part.lanes);
+        let (of, gap) = (&soft.pair[part.origin as usize], contacts.gap[slot]);
+        let impedance = of.impedance(gap.abs());
+        softness = R::select(lanes, of.compliance(impedance), softness);
+        for i in 0..3 {
+            let target = of.target(plan.dt, rows.previous[3 * slot + i], impedance, (i == 0).then_some(gap));
+            let row = &mut rows.soft[slot];
+            row.target[i] = R::select(lanes, target, row.target[i]);
+        }
+    }
+    let [friction, _] = surface(plan, tile.parameters, contacts, slot);
+    let before = rows.contact_before[slot];
+    let grip = slip(plan.rows.words, slot, [friction, softness], before, rows).grip(soft.contact);
+    let row = &mut rows.soft[slot];
+    row.compliance = [grip.compliance[0], grip.compliance[1], grip.compliance[1]];
+    row.target[0] += grip.lift;
+}
+
 /// What yielding makes of the rows of a tile.
 #[inline(always)]
 pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
     let dt = plan.dt;
     let (contact_slots, limit_slots) = (posed.contacts.gap.len(), posed.limits.gap.len());
-    last_change(plan, tile, posed);
-    let Posed { contacts, limits, equalities, rows, .. } = posed;
     let hard = Soft { target: [R::zero(); 3], compliance: [R::zero(); 3] };
-    rows.soft.clear();
-    rows.soft.resize(contact_slots + limit_slots + equalities.error.len(), hard);
-    for slot in 0..contact_slots {
-        let mut softness = R::zero();
-        for part in contacts.slots.parts_of(slot) {
-            let lanes = R::Mask::from_bits(part.lanes);
-            let (of, gap) = (&soft.pair[part.origin as usize], contacts.gap[slot]);
-            let impedance = of.impedance(gap.abs());
-            softness = R::select(lanes, of.compliance(impedance), softness);
-            for i in 0..3 {
-                let target = of.target(dt, rows.previous[3 * slot + i], impedance, (i == 0).then_some(gap));
-                let row = &mut rows.soft[slot];
-                row.target[i] = R::select(lanes, target, row.target[i]);
-            }
-        }
-        let [friction, _] = surface(plan, tile.parameters, contacts, slot);
-        let before = rows.contact_before[slot];
-        let grip = slip(plan.rows.words, slot, [friction, softness], before, rows).grip(soft.contact);
-        let row = &mut rows.soft[slot];
-        row.compliance = [grip.compliance[0], grip.compliance[1], grip.compliance[1]];
-        row.target[0] += grip.lift;
+    if plan.pyramids {
+        pyramids(plan, tile, posed);
+    } else {
+        last_change(plan, tile, posed);
     }
+    let joint_start = posed.rows.joint_start(0);
+    posed.rows.soft.clear();
+    posed.rows.soft.resize(joint_start + limit_slots + posed.equalities.error.len(), hard);
+    for slot in 0..contact_slots {
+        if plan.pyramids {
+            soften_edges(plan, soft, slot, posed);
+        } else {
+            soften_cone(plan, soft, slot, tile, posed);
+        }
+    }
+    let Posed { limits, equalities, rows, .. } = posed;
     for part in &limits.slots.parts {
         let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes));
         let (of, gap) = (&soft.joint[part.origin as usize], limits.gap[slot]);
         let impedance = of.impedance(gap.abs());
-        let slot = contact_slots + slot;
-        let target = of.target(dt, rows.previous[2 * contact_slots + slot], impedance, Some(gap));
+        let slot = joint_start + slot;
+        let (row, _) = slot_rows(rows.three_rows(), slot);
+        let target = of.target(dt, rows.previous[row], impedance, Some(gap));
         let row = &mut rows.soft[slot];
         row.target[0] = R::select(lanes, target, row.target[0]);
         row.compliance[0] = R::select(lanes, of.compliance(impedance), row.compliance[0]);
@@ -218,8 +221,9 @@ pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, 
             square = error.mul_add(error, square);
         }
         let impedance = of.impedance(square.sqrt());
-        let slot = contact_slots + limit_slots + i;
-        let target = of.target(dt, rows.previous[2 * contact_slots + slot], impedance, Some(equalities.error[i]));
+        let slot = joint_start + limit_slots + i;
+        let (row, _) = slot_rows(rows.three_rows(), slot);
+        let target = of.target(dt, rows.previous[row], impedance, Some(equalities.error[i]));
         let row = &mut rows.soft[slot];
         (row.target[0], row.compliance[0]) = (target, of.compliance(impedance));
     }

@@ -2,6 +2,7 @@
 
 use super::memory::Memory;
 use super::patches::transmitted;
+use super::places::slot_rows;
 use super::posed::Posed;
 use crate::lane::{Pack, PackMask};
 use crate::slots::{SlotPart, first_lanes};
@@ -30,10 +31,10 @@ impl<R: Pack> Memory<R> {
         self.contact_impulse.clear();
         for (slot, [n, t1, t2]) in rows.frame.iter().enumerate().skip(patch_slots) {
             // λ = n λ_n + t₁ λ₁ + t₂ λ₂ in world axes
-            let i = 3 * slot;
-            self.contact_impulse.push(n.scale(impulse[i]) + t1.scale(impulse[i + 1]) + t2.scale(impulse[i + 2]));
+            let [normal, first, second] = rows.contact_impulse(slot, impulse);
+            self.contact_impulse.push(n.scale(normal) + t1.scale(first) + t2.scale(second));
         }
-        let first = 3 * rows.frame.len() + contacts.patch_rows();
+        let (first, _) = slot_rows(rows.three_rows(), rows.joint_start(contacts.patch_rows()));
         let last = first + limits.gap.len();
         self.joint_impulse.clear();
         self.joint_impulse.resize(joint_rows, R::zero());

@@ -165,7 +165,7 @@ impl<R: Pack> Worker<R> {
         let mut watch = StopWatch::start(plan.profile, &mut self.times);
         self.batch.clear();
         for (t, w) in self.posed[..tile_count].iter_mut().enumerate() {
-            let (contact_slots, patch_slots) = (w.contacts.gap.len(), w.contacts.patches.len());
+            let (contact_slots, patch_slots) = (w.rows.three_rows(), w.contacts.patches.len());
             if in_place {
                 reserve_in_place([contact_slots, patch_slots], t, &w.islands, &mut self.batch, &mut w.places);
             } else {
@@ -212,7 +212,7 @@ impl<R: Pack> Worker<R> {
             std::mem::swap(&mut w.position_impulse, &mut group.position_impulse);
             return;
         }
-        let (lanes, slots) = (R::LANES, w.contacts.gap.len());
+        let (lanes, slots) = (R::LANES, w.rows.three_rows());
         for impulse in [&mut w.impulse, &mut w.position_impulse] {
             impulse.clear();
             impulse.resize(w.islands.row_count, R::zero());
@@ -250,7 +250,7 @@ impl<R: Pack> Worker<R> {
                     position: vector(w.contacts.position[slot]),
                     frame: w.rows.frame[slot].map(vector),
                     gap: w.contacts.gap[slot].get(lane).to_f64(),
-                    impulse: [0, 1, 2].map(|i| w.impulse[3 * slot + i].get(lane).to_f64()),
+                    impulse: w.rows.contact_impulse(slot, &w.impulse).map(|x| x.get(lane).to_f64()),
                     patch: None,
                 };
                 record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });

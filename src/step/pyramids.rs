@@ -1,0 +1,191 @@
+//! Pyramids: soft contacts as MuJoCo has them unless its model says `cone="elliptic"`.
+//!
+//! A contact with friction μ is four edges e = n ± μ t₁, n ± μ t₂, each a row that may push, f ≥ 0, and yields by itself, all with (MuJoCo's documentation, *Computation*, "Constraint
+//! model")
+//!
+//! R = 2 μ² (1 + μ²)/ratio · (1 − d)/d · Â
+//!
+//! So its impulse is λ = Σ f e, at most μ λ_n along each tangent and less along both. As the edges of a tile's contacts, rows of the three directions become rows of four.
+
+use super::places::scalar_row;
+use super::plan::Plan;
+use super::posed::{Posed, Soft, Tile};
+use super::softness::SoftPlan;
+use super::supports::Bits;
+use super::targets::{remembered, surface};
+use crate::contact::Contacts;
+use crate::island::EDGES;
+use crate::kinematics::Kinematics;
+use crate::lane::{Mask, Pack, PackMask, Real};
+use crate::model::{Model, Shape};
+use crate::solver::Batch;
+use crate::spatial::Vec3;
+
+/// Normal and the two tangents that edges lean along, as in MuJoCo: y, or z where the normal is along y, and what is perpendicular to it; of a capsule on a plane its axis.
+#[inline(always)]
+pub(super) fn pyramid_frames<R: Pack>(
+    model: &Model,
+    k: &Kinematics<R>,
+    contacts: &Contacts<R>,
+    out: &mut Vec<[Vec3<R>; 3]>,
+) {
+    for normal in &contacts.normal {
+        let along_y = normal.y.abs().lt(R::constant(0.5)).not();
+        out.push(leaning(*normal, Vec3::select(along_y, Vec3::unit(2), Vec3::unit(1))));
+    }
+    for part in &contacts.slots.parts {
+        let pair = &model.pairs[part.origin as usize];
+        let shapes = [pair.geom_a, pair.geom_b].map(|geom| &model.geoms[geom].shape);
+        let capsule = match shapes {
+            [Shape::Plane, Shape::Capsule { .. }] => pair.geom_b,
+            [Shape::Capsule { .. }, Shape::Plane] => pair.geom_a,
+            _ => continue,
+        };
+        let (slot, axis) = (part.slot as usize, k.geom_pose[capsule].rotation.columns[2]);
+        let normal = contacts.normal[slot];
+        // one that stands has no direction along the plane
+        let lies = R::constant(1e-6).lt(axis.cross(normal).norm()).and(R::Mask::from_bits(part.lanes));
+        let frame = leaning(normal, Vec3::select(lies, axis, out[slot][1]));
+        for i in 0..3 {
+            out[slot][i] = Vec3::select(lies, frame[i], out[slot][i]);
+        }
+    }
+}
+
+/// A unit normal n, the unit vector across it that is nearest to `way`, and n × that.
+#[inline(always)]
+fn leaning<R: Real>(normal: Vec3<R>, way: Vec3<R>) -> [Vec3<R>; 3] {
+    let across = normal.mul_add(-normal.dot(way), way);
+    let across = across.scale(R::one() / across.norm());
+    [normal, across, normal.cross(across)]
+}
+
+/// n ± μ t₁, n ± μ t₂ of what n, t₁ and t₂ have; without friction n, and nothing.
+#[inline(always)]
+fn edges<R: Real>(friction: R, [n, t1, t2]: [R; 3]) -> [R; EDGES] {
+    let (rough, zero) = (R::zero().lt(friction), R::zero());
+    let (a, b) = (friction * t1, friction * t2);
+    [n + a, R::select(rough, n - a, zero), R::select(rough, n + b, zero), R::select(rough, n - b, zero)]
+}
+
+/// Of the rows of a tile, three a contact, makes those of the edges.
+#[inline(always)]
+pub(super) fn pyramids<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
+    let (nv, words) = (plan.model.nv(), plan.rows.words);
+    let Posed { contacts, rows, .. } = posed;
+    let contact_slots = contacts.gap.len();
+    let mut to = std::mem::take(&mut rows.spare);
+    let row_count = EDGES * contact_slots + rows.free.len() - 3 * contact_slots;
+    to.y.resize(row_count * nv, R::zero());
+    to.free.resize(row_count, R::zero());
+    to.previous.resize(row_count, R::zero());
+    to.support.clear();
+    for slot in 0..contact_slots {
+        let [friction, _] = surface(plan, tile.parameters, contacts, slot);
+        rows.friction.push(friction);
+        let support = &rows.support[slot * words..(slot + 1) * words];
+        let (first, edge) = (3 * slot, EDGES * slot);
+        let y = &mut to.y[edge * nv..(edge + EDGES) * nv];
+        for dof in Bits::of(support) {
+            let along = [rows.y[first * nv + dof], rows.y[(first + 1) * nv + dof], rows.y[(first + 2) * nv + dof]];
+            let along = edges(friction, along);
+            for e in 0..EDGES {
+                y[e * nv + dof] = along[e];
+            }
+        }
+        for (from, to) in [(&rows.free, &mut to.free), (&rows.previous, &mut to.previous)] {
+            let along = edges(friction, [from[first], from[first + 1], from[first + 2]]);
+            to[edge..edge + EDGES].copy_from_slice(&along);
+        }
+        for _ in 0..EDGES {
+            to.support.extend_from_slice(support);
+        }
+    }
+    let (first, edge) = (3 * contact_slots, EDGES * contact_slots);
+    to.y[edge * nv..].copy_from_slice(&rows.y[first * nv..]);
+    to.free[edge..].copy_from_slice(&rows.free[first..]);
+    to.previous[edge..].copy_from_slice(&rows.previous[first..]);
+    to.support.extend_from_slice(&rows.support[contact_slots * words..]);
+    std::mem::swap(&mut to.y, &mut rows.y);
+    std::mem::swap(&mut to.free, &mut rows.free);
+    std::mem::swap(&mut to.previous, &mut rows.previous);
+    std::mem::swap(&mut to.support, &mut rows.support);
+    rows.spare = to;
+}
+
+/// Target and compliance of the edges of a contact slot, which are rows already.
+#[inline(always)]
+pub(super) fn soften_edges<R: Pack>(plan: &Plan, soft: &SoftPlan, slot: usize, posed: &mut Posed<R>) {
+    let Posed { contacts, rows, .. } = posed;
+    let (friction, gap) = (rows.friction[slot], contacts.gap[slot]);
+    let (rough, square) = (R::zero().lt(friction), friction * friction);
+    let share = R::constant(2.0 / soft.contact.ratio) * square * (R::one() + square);
+    for part in contacts.slots.parts_of(slot) {
+        let lanes = R::Mask::from_bits(part.lanes);
+        let of = &soft.pair[part.origin as usize];
+        let impedance = of.impedance(gap.abs());
+        let softness = of.compliance(impedance);
+        let compliance = R::select(rough, share * softness, softness);
+        for e in 0..EDGES {
+            let target = of.target(plan.dt, rows.previous[EDGES * slot + e], impedance, Some(gap));
+            // an edge that there is not has nothing to reach
+            let there = if e == 0 { lanes } else { lanes.and(rough) };
+            let row: &mut Soft<R> = &mut rows.soft[EDGES * slot + e];
+            row.target[0] = R::select(there, target, row.target[0]);
+            row.compliance[0] = R::select(lanes, compliance, row.compliance[0]);
+        }
+    }
+}
+
+/// Biases, bounds and first guess of the edges.
+#[inline(always)]
+pub(super) fn edge_terms<R: Pack>(tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
+    let Posed { contacts, places, rows, .. } = posed;
+    let bounds = [R::zero(), R::constant(f64::INFINITY)];
+    for slot in 0..contacts.gap.len() {
+        let guess = pressed(rows.friction[slot], remembered(tile, contacts, rows, slot));
+        for e in 0..EDGES {
+            let row = EDGES * slot + e;
+            let bias = rows.free[row] - rows.soft[row].target[0];
+            scalar_row(places, batch, row, bounds, [bias; 2], guess[e]);
+        }
+    }
+}
+
+/// The impulses of the edges that add up to one along normal and tangents: of those the least, as all yield alike.
+#[inline(always)]
+fn pressed<R: Real>(friction: R, [n, t1, t2]: [R; 3]) -> [R; EDGES] {
+    let (zero, half) = (R::zero(), R::constant(0.5));
+    let rough = zero.lt(friction);
+    let inverse = R::select(rough, R::one() / R::select(rough, friction, R::one()), zero);
+    let (a, b) = (t1 * inverse, t2 * inverse);
+    // f₁ + f₂ = n/2, but for what is needed along one tangent
+    let first = (half * n).min(n - b.abs()).max(a.abs());
+    let second = n - first;
+    let all = [first + a, first - a, second + b, second - b];
+    let mut edges = [R::select(rough, half * all[0], n).max(zero); EDGES];
+    for e in 1..EDGES {
+        edges[e] = R::select(rough, half * all[e], zero).max(zero);
+    }
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{edges, pressed};
+
+    /// What edges press adds up to what they are to: also at the limit of friction, along one tangent and along both.
+    #[test]
+    fn edges_press_what_a_contact_does() {
+        for (n, t1, t2) in [(2.0, 0.1, -0.2), (1.0, -0.5, 0.0), (1.0, 0.3, 0.2), (3.0, 0.0, 0.0), (0.0, 0.0, 0.0)] {
+            let friction = 0.5;
+            let f = pressed::<f64>(friction, [n, t1, t2]);
+            let along = edges(friction, [n, t1, t2]);
+            assert!(f.iter().all(|f| *f >= 0.0), "{f:?}");
+            let sums = [f.iter().sum::<f64>(), friction * (f[0] - f[1]), friction * (f[2] - f[3])];
+            assert!(sums.iter().zip([n, t1, t2]).all(|(a, b)| (a - b).abs() < 1e-12), "{sums:?} {along:?}");
+        }
+        assert_eq!(pressed::<f64>(0.0, [2.0, 0.0, 0.0]), [2.0, 0.0, 0.0, 0.0]);
+        assert_eq!(edges::<f64>(0.0, [2.0, 1.0, 1.0]), [2.0, 0.0, 0.0, 0.0]);
+    }
+}
