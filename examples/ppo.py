@@ -7,7 +7,8 @@
 With --constraints soft, contacts and limits give way as MuJoCo's do: policies hold up there. With --disturbed, they learn to recover from kicks,
 on ground that gives way, and never stop exploring.
 
-Prints the mean return of the episodes that ended, and processor time; saves the policy; plots the curve if matplotlib is there.
+Prints the mean return of the episodes that ended, and processor time; saves the policy that returned most of those printed; plots the curve if
+matplotlib is there.
 """
 
 import argparse
@@ -111,6 +112,7 @@ def main() -> None:
     returns, running = np.zeros(a.worlds), np.zeros(a.worlds)
     scale, finished, curve = (0.0, 1e-4), [], []
     began = time.process_time()
+    best, kept_policy = float("-inf"), policy.state_dict()
     for update in range(updates):
         optimiser.param_groups[0]["lr"] = a.learning_rate * (1 - update / updates)
         for t in range(a.horizon + 1):
@@ -164,6 +166,9 @@ def main() -> None:
             steps, cpu = (update + 1) * a.worlds * a.horizon, time.process_time() - began
             mean = float(np.mean(finished)) if finished else float("nan")
             curve.append((steps, cpu, mean))
+            # Learning may spoil what was learnt: kept is the policy at the end of the interval that went best.
+            if mean > best:
+                best, kept_policy = mean, {name: x.clone() for name, x in policy.state_dict().items()}
             print(
                 f"{steps:>10,} steps  {cpu:>7.1f} CPU-s  return {mean:>8.1f}  of {len(finished)} episodes", flush=True
             )
@@ -172,9 +177,9 @@ def main() -> None:
     a.folder.mkdir(parents=True, exist_ok=True)
     path = a.folder / f"{a.task}-{a.seed}.pt"
     options.pop("disturbance", None)
-    saved = {"task": a.task, "width": a.width, "options": options, "policy": policy.state_dict(), "curve": curve}
+    saved = {"task": a.task, "width": a.width, "options": options, "policy": kept_policy, "curve": curve}
     torch.save(saved, path)
-    print(f"saved {path}")
+    print(f"saved {path}, return {best:.1f}")
     plot(curve, path.with_suffix(".png"), a.task)
 
 

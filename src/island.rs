@@ -1,7 +1,7 @@
 //! Stage 6, `islands`: contacts, limits and dry friction that share a moving tree share a block.
 //!
 //! World by world (lane by lane), union-find over the moving trees. Static bodies do not link. The rows of a tile are numbered: contact slot s
-//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents); then come four more rows of every patch, then the joint slots, one row each, then the bilateral rows. For every row and every world
+//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents), or as a pyramid 4 s to 4 s + 3 (edges); then come four more rows of every patch, then the joint slots, one row each, then the bilateral rows. For every row and every world
 //! this stage says which block the row belongs to and which row of the block it is.
 
 use crate::contact::{Contacts, PATCH_ROWS};
@@ -15,7 +15,7 @@ use crate::slots::first_lanes;
 pub const NO_ROW: u32 = u32::MAX;
 /// Added to the entry of a scalar row: scalar k of a block is entry `SCALAR + k`.
 pub const SCALAR: u32 = 1 << 30;
-/// Rows of a contact that is a pyramid, see [`IslandPlan::pyramids`].
+/// Edges of a contact that is a pyramid (`step/pyramids.rs`), each a scalar row; without friction it has the first alone.
 pub const EDGES: usize = 4;
 
 /// The blocks of a tile of worlds.
@@ -88,7 +88,7 @@ pub struct IslandPlan {
     pair_trees: Vec<[u32; 2]>,
     /// Whether a contact has three rows: it has friction, or worlds are one island (see [`worlds`]), shape \[pair\].
     three_rows: Vec<bool>,
-    /// Whether contacts are pyramids: an edge is a row that may push, contact slot s has rows 4 s to 4 s + 3, and there are no others of contacts.
+    /// Whether contacts are pyramids, whose edges are scalar rows.
     pyramids: bool,
     /// Whether a contact has friction, and so four edges and not the first alone, shape \[pair\].
     rough: Vec<bool>,

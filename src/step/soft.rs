@@ -1,4 +1,4 @@
-//! What yielding makes of the rows of a tile, see [`super::softness`].
+//! What yielding makes of the rows of a tile, see [`super::softness`]: limits, equalities and round cones; pyramids are in [`super::pyramids`].
 
 use super::places::slot_rows;
 use super::plan::Plan;
@@ -40,14 +40,12 @@ const SPENT: f64 = 0.999;
 const TOGETHER: f64 = 4.0;
 
 impl<R: Real> Slip<R> {
-    /// MuJoCo's convex cones as rows of Coulomb's law.
+    /// MuJoCo's convex round cone as rows of Coulomb's law.
     ///
-    /// A pyramid has four edges n ± μ t with f ≥ 0 each, all of R = 2 μ²/ratio · (1 + μ²) · (1 − d)/d · Â. Where x ≤ ½ all four press, and yield like one contact with R/4
-    /// along its normal and R/(2 μ²) along its surface; from there on the edge behind is free, and it is R (1 − x)/2 and R (3 − 1/x)/(2 μ²). What slides rests on the edge in
-    /// front alone, w_n + R λ_n = μ w_s, so that it rises. With λ_s = −μ λ_n that is, but for what other contacts do,
-    /// w_n + (R + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. What others do is known from the impulses of the last step, which
-    /// change w_s by Δw_s: −μ Δw_s/λ_n takes the place of the contact's own part of the compliance, up to [`TOGETHER`] times that, so that impulses may grow and shrink together; what that leaves of
-    /// μ Δw_s is in the target. x is that of the last step too, so that rows stay rows; without one, that of the contact by itself. A round cone is the same with R of its normal while it holds, and that plus μ² that of its surface while it slides.
+    /// While it holds it yields by R along its normal and by R/ratio along its surface. What slides rests on one line n − μ s of the cone, w_n + R' λ_n = μ w_s with R' = R + μ² R/ratio, so
+    /// that it rises. With λ_s = −μ λ_n that is, but for what other contacts do, w_n + (R' + μ² W_ss − μ W_sn) λ_n = μ b_s: a normal of another compliance and target. What others do is known
+    /// from the impulses of the last step, which change w_s by Δw_s: −μ Δw_s/λ_n takes the place of the contact's own part of the compliance, up to [`TOGETHER`] times that, so that impulses
+    /// may grow and shrink together; what that leaves of μ Δw_s is in the target. x is that of the last step too, so that rows stay rows; without one, that of the contact by itself.
     #[inline(always)]
     fn grip(&self, contact: ContactSoftness) -> Grip<R> {
         let Self { friction, softness, bias: [bias, motion], change, before, delassus: [w_nn, w_ss, w_sn], used } =

@@ -9,7 +9,7 @@
 //!
 //! target = u − Δt (b u + k d r)
 //!
-//! Along the surface r is 0. A row acts from r < 0 on; both problems of the step are this one. With Runge-Kutta every evaluation of a step is such a step, see
+//! Of a round cone r is 0 along the surface; the edges of a pyramid ([`super::pyramids`]) have that of the contact. A row acts from r < 0 on; both problems of the step are this one. With Runge-Kutta every evaluation of a step is such a step, see
 //! [`super::evaluations`].
 
 use crate::kinematics::{Kinematics, kinematics};
