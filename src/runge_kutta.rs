@@ -13,10 +13,10 @@
 //! ```
 //!
 //! \[a, b\] is a × b in the rotations of ball and free joints, whose velocities are in axes that turn, and 0 elsewhere; without it the method is of second
-//! order there (Munthe-Kaas & Owren, Computations in a free Lie algebra, 1999). The error of a step is of order Δt⁵; an oscillation of angular
+//! order there (Munthe-Kaas & Owren, Computations in a free Lie algebra, 1999; with soft constraints [`Turning::Vectors`] is in its place). The error of a step is of order Δt⁵; an oscillation of angular
 //! frequency ω loses the share (ω Δt)⁶/72 of its energy in a step, and grows from ω Δt = 2.8 on.
 //!
-//! Contacts, limits and friction act once a step, on M and J at its start, as in Euler's scheme: v⁺ = v* + (M + Δt Θ D)⁻¹ Jᵀ λ, and q moves by
+//! Contacts, limits and friction that are hard act once a step, on M and J at its start, as in Euler's scheme: v⁺ = v* + (M + Δt Θ D)⁻¹ Jᵀ λ, and q moves by
 //! v̄ + ½ (M + Δt Θ D)⁻¹ Jᵀ λ' with λ' of the position problem, so that a contact that lasts has the same impulse in both problems (Moreau's scheme with
 //! θ = ½; Acary, Energy conservation and dissipation properties of time-integration methods for nonsmooth elastodynamics with contact, 2016).
 //!
@@ -65,25 +65,46 @@ pub struct Path<R> {
     pub free_velocity: Vec<R>,
     /// v̄ after the last evaluation, shape \[nv\].
     pub mean_velocity: Vec<R>,
+    /// How rotations add up.
+    turning: Turning,
+    /// What the rates of rotation vectors are beyond velocities, shape \[nv\].
+    beyond: Vec<R>,
+}
+
+/// How the rotations of ball and free joints add up over a step: either way to fourth order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turning {
+    /// Velocities, and brackets of them.
+    Brackets,
+    /// Rates of the rotation vector u_j from the start of the step, as in MuJoCo 4.0 (Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999): with θ = |u|
+    ///
+    /// u̇ = ω + ½ u × ω + (1 − θ/2 cot θ/2)/θ² u × (u × ω)
+    Vectors,
 }
 
 impl<R: Real> RungeKutta<R> {
     /// Room for `model`.
     pub fn new(model: &Model) -> Self {
-        Self { kinematics: Kinematics::new(model), dynamics: Dynamics::new(model), path: Path::new(model) }
+        Self {
+            kinematics: Kinematics::new(model),
+            dynamics: Dynamics::new(model),
+            path: Path::new(model, Turning::Brackets),
+        }
     }
 }
 
 impl<R: Real> Path<R> {
     /// Room for `model`.
-    pub fn new(model: &Model) -> Self {
+    pub fn new(model: &Model, turning: Turning) -> Self {
         let zero = copies(R::zero(), model.nv());
         Self {
             q: copies(R::zero(), model.nq()),
             v: zero.clone(),
             way: zero.clone(),
             free_velocity: zero.clone(),
-            mean_velocity: zero,
+            mean_velocity: zero.clone(),
+            turning,
+            beyond: zero,
         }
     }
 }
@@ -101,15 +122,24 @@ pub fn start<R: Real>(q: &[R], v: &[R], path: &mut Path<R>) {
 #[inline(always)]
 pub fn advance<R: Real>(model: &Model, dt: f64, j: usize, q: &[R], v: &[R], end: &[R], path: &mut Path<R>) {
     let (weight, ahead) = (R::constant(WEIGHT[j]), R::constant(AHEAD[j]));
+    if j > 0 && path.turning == Turning::Vectors {
+        find_beyond(model, R::constant(dt), path);
+    }
     for i in 0..model.nv() {
         let at = path.v[i];
         path.mean_velocity[i] = weight.mul_add(at, path.mean_velocity[i]);
         path.way[i] = ahead * at;
     }
-    if j == 1 {
+    if j > 0 && path.turning == Turning::Vectors {
+        for (i, beyond) in path.beyond.iter().enumerate() {
+            path.mean_velocity[i] = weight.mul_add(*beyond, path.mean_velocity[i]);
+            path.way[i] = ahead.mul_add(*beyond, path.way[i]);
+        }
+    }
+    if j == 1 && path.turning == Turning::Brackets {
         add_bracket(model, R::constant(dt / 8.0), v, &path.v, &mut path.way);
     }
-    if j == EVALUATIONS - 1 {
+    if j == EVALUATIONS - 1 && path.turning == Turning::Brackets {
         add_bracket(model, R::constant(dt / 12.0), v, &path.v, &mut path.mean_velocity);
     }
     for i in 0..model.nv() {
@@ -123,15 +153,38 @@ pub fn advance<R: Real>(model: &Model, dt: f64, j: usize, q: &[R], v: &[R], end:
     }
 }
 
+/// (1 − x cot x)/(2 x)² with x = θ/2, in powers of θ²: to 6e-10 at 1 rad.
+const COTANGENT: [f64; 5] = [1.0 / 12.0, 1.0 / 720.0, 1.0 / 30_240.0, 1.0 / 1_209_600.0, 1.0 / 47_900_160.0];
+
+/// What the rates of the rotation vectors, which are Δt times the way here, are beyond the velocities.
+#[inline(always)]
+fn find_beyond<R: Real>(model: &Model, dt: R, path: &mut Path<R>) {
+    for start in rotations(model) {
+        let (turned, rate) = (triple(&path.way, start).scale(dt), triple(&path.v, start));
+        let square = turned.dot(turned);
+        let mut series = R::zero();
+        for coefficient in COTANGENT.into_iter().rev() {
+            series = series.mul_add(square, R::constant(coefficient));
+        }
+        let across = turned.cross(rate);
+        let beyond = across.mul_add(R::constant(0.5), turned.cross(across).scale(series));
+        path.beyond[start..start + 3].copy_from_slice(&[beyond.x, beyond.y, beyond.z]);
+    }
+}
+
+/// First degree of freedom of the rotation of every ball and free joint.
+fn rotations(model: &Model) -> impl Iterator<Item = usize> {
+    model.joints.iter().filter_map(|joint| match joint.kind {
+        JointKind::Hinge | JointKind::Slide => None,
+        JointKind::Ball => Some(joint.v_start),
+        JointKind::Free => Some(joint.v_start + 3),
+    })
+}
+
 /// out += s \[a, b\]: the rotations of ball and free joints.
 #[inline(always)]
 fn add_bracket<R: Real>(model: &Model, s: R, a: &[R], b: &[R], out: &mut [R]) {
-    for joint in &model.joints {
-        let start = match joint.kind {
-            JointKind::Hinge | JointKind::Slide => continue,
-            JointKind::Ball => joint.v_start,
-            JointKind::Free => joint.v_start + 3,
-        };
+    for start in rotations(model) {
         let sum = triple(a, start).cross(triple(b, start)).mul_add(s, triple(out, start));
         out[start..start + 3].copy_from_slice(&[sum.x, sum.y, sum.z]);
     }

@@ -13,7 +13,7 @@ use super::worker::{Evaluations, Worker, stage_task};
 use crate::dynamics::integrate;
 use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::report::{WorldReport, WorldStatus};
-use crate::runge_kutta::{self, EVALUATIONS, Path};
+use crate::runge_kutta::{self, EVALUATIONS, Path, Turning};
 
 impl<R: Pack> Evaluations<R> {
     /// The first evaluation: at the start of the step.
@@ -24,7 +24,7 @@ impl<R: Pack> Evaluations<R> {
         self.v.clear();
         self.v.extend_from_slice(chunk.v);
         while self.path.len() < chunk.tile_count() {
-            self.path.push(Path::new(&plan.model));
+            self.path.push(Path::new(&plan.model, Turning::Vectors));
         }
         for (t, path) in self.path[..chunk.tile_count()].iter_mut().enumerate() {
             runge_kutta::start(&self.q[t * nq..(t + 1) * nq], &self.v[t * nv..(t + 1) * nv], path);
