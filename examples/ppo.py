@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017) in one file, on one thread of the CPU.
 
     pip install 'delassus[torch]'
-    python examples/ppo.py --task Hopper --constraints soft --steps 3000000 --horizon 64 --minibatch 128 --learning-rate 4e-4
+    python examples/ppo.py --task Hopper --constraints soft --steps 3600000 --horizon 64 --minibatch 256 --learning-rate 6e-4
     python examples/evaluate_in_mujoco.py runs/Hopper-0.pt
 
 With --constraints soft, contacts and limits give way as MuJoCo's do: policies hold up there. With --disturbed, they learn to recover from kicks,
