@@ -29,6 +29,7 @@ mod body_force;
 pub mod inertia;
 pub mod planar;
 pub mod dynamics;
+pub mod damping;
 pub mod runge_kutta;
 pub mod query;
 mod quantity;

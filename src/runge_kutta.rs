@@ -24,7 +24,7 @@
 //! acts on a free tree is its own, [`keep_momentum`] moves it as a whole onto the momentum of its free motion.
 //!
 //! Whatever depends on velocity in τ (dampers, servos) acts with the v of the start and is implicit through D, as in Euler's scheme; Θ centres it
-//! ([`crate::dynamics::center_damping`]), which makes the method of second order in D, and stable with stiff dampers.
+//! ([`crate::damping::center_damping`]), which makes the method of second order in D, and stable with stiff dampers.
 
 use crate::dynamics::{Dynamics, free_body_velocity, integrate};
 use crate::inertia::inertias;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 34] = [
+const MODULES: [&str; 35] = [
     "error",
     "waiting",
     "lane",
@@ -20,6 +20,7 @@ const MODULES: [&str; 34] = [
     "inertia",
     "planar",
     "dynamics",
+    "damping",
     "runge_kutta",
     "query",
     "quantity",

@@ -50,10 +50,8 @@ pub use worker::Worker;
 
 use crate::body_force::{gravity_compensation, push_force};
 use crate::contact::{Drift, Geoms, collide};
-use crate::dynamics::{
-    applied_force, bias_force, center_damping, damp, factor, free_body_velocity, free_velocity, integrate,
-    later_damping, mass_matrix, no_damping,
-};
+use crate::damping::{center_damping, damp, later_damping, no_damping};
+use crate::dynamics::{applied_force, bias_force, factor, free_body_velocity, free_velocity, integrate, mass_matrix};
 use crate::equality::equalities;
 use crate::fluid::fluid_force;
 use crate::island::Part;

@@ -55,9 +55,9 @@ pub struct Plan {
 pub(super) enum Damping {
     /// By the velocity at the end of the step, constraints included: M + Δt D.
     Implicit,
-    /// By the mean of those at its start and end, [`crate::dynamics::center_damping`].
+    /// By the mean of those at its start and end, [`crate::damping::center_damping`].
     Centered,
-    /// Implicitly, after constraints were solved without, [`crate::dynamics::damp`].
+    /// Implicitly, after constraints were solved without, [`crate::damping::damp`].
     After,
     /// By the velocity of the evaluation.
     Explicit,
