@@ -91,14 +91,17 @@ stage_task!(GoOn { plan: &'a Plan, j: usize, tile: &'a mut Tile<'b, R>, path: &'
 });
 
 impl<R: Pack> Worker<R> {
-    /// [`Worker::ask`] where an evaluation is not the whole step.
-    pub(super) fn ask_at(
+    /// What comes before the solve: of the step, or of evaluation `j` of it where each solves its own.
+    pub fn begin(
         &mut self,
         plan: &Plan,
         chunk: &mut Chunk<'_, R>,
         j: usize,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
+        if plan.evaluations == 1 {
+            return self.ask(plan, chunk, see);
+        }
         let mut evaluations = std::mem::take(&mut self.evaluations);
         if j == 0 {
             evaluations.start(plan, chunk);
@@ -107,14 +110,17 @@ impl<R: Pack> Worker<R> {
         self.evaluations = evaluations;
     }
 
-    /// [`Worker::answer`] where an evaluation is not the whole step.
-    pub(super) fn answer_at(
+    /// What follows the solve.
+    pub fn complete(
         &mut self,
         plan: &Plan,
         chunk: &mut Chunk<'_, R>,
         j: usize,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
+        if plan.evaluations == 1 {
+            return self.answer(plan, chunk, see);
+        }
         let mut evaluations = std::mem::take(&mut self.evaluations);
         evaluations.at(j, chunk, |chunk| self.answer(plan, chunk, see));
         evaluations.go_on(plan, j, chunk);

@@ -84,28 +84,6 @@ impl<R: Pack> Worker<R> {
         }
     }
 
-    /// What comes before the solve: of the step, or of one of its evaluations where each solves its own.
-    pub fn begin(
-        &mut self,
-        plan: &Plan,
-        chunk: &mut Chunk<'_, R>,
-        evaluation: usize,
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) {
-        if plan.evaluations == 1 { self.ask(plan, chunk, see) } else { self.ask_at(plan, chunk, evaluation, see) }
-    }
-
-    /// What follows the solve.
-    pub fn complete(
-        &mut self,
-        plan: &Plan,
-        chunk: &mut Chunk<'_, R>,
-        evaluation: usize,
-        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) {
-        if plan.evaluations == 1 { self.answer(plan, chunk, see) } else { self.answer_at(plan, chunk, evaluation, see) }
-    }
-
     /// Once through all stages. Where the step has several evaluations: v⁺ = v + Δt a at the state that it is given, which stays where it is.
     fn evaluate(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         self.ask(plan, chunk, see);

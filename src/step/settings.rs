@@ -88,7 +88,7 @@ pub struct Settings {
     pub check_every: u32,
     /// Whether a block that missed its tolerance is handed to the exact solver (f64, CPU). Default true.
     pub fallback: bool,
-    /// Most multiply-adds that the exact solver may spend on one world in one step, and once more in f64 where the world is stepped again. Default 3e7, some
+    /// Most multiply-adds that the exact solver may spend on one world in one step (in one evaluation of it, where each is solved: soft constraints with Runge-Kutta), and once more in f64 where the world is stepped again. Default 3e7, some
     /// 20 ms. What is not solved by then is reported as unsolved.
     pub exact_work: u64,
     /// Speed beyond which a world counts as exploded, m/s or rad/s, any entry of v. Default 1e4.
