@@ -80,28 +80,25 @@ impl WorldReport {
     /// Adds the report of one more substep.
     pub(crate) fn add(&mut self, step: &Self) {
         let unsolved = step.status != WorldStatus::Solved;
-        let hardest = if step.iterations > self.iterations { *step } else { *self };
-        *self = Self {
-            status: self.status.max(step.status),
-            steps: self.steps + 1,
-            unsolved_steps: self.unsolved_steps + u32::from(unsolved),
-            unsolved_in_a_row: if unsolved { self.unsolved_in_a_row.saturating_add(1) } else { 0 },
-            iterations: hardest.iterations,
-            sweeps: hardest.sweeps,
-            newton_steps: hardest.newton_steps,
-            residual: self.residual.max(step.residual),
-            floor: self.floor.max(step.floor),
-            penetration: self.penetration.max(step.penetration),
-            push_denied: self.push_denied.max(step.push_denied),
-            impact_passes: self.impact_passes.max(step.impact_passes),
-            impacts_left: self.impacts_left | step.impacts_left,
-            contact_count: step.contact_count,
-            row_count: step.row_count,
-            capacity_needed: self.capacity_needed.max(step.capacity_needed),
-            overflow: self.overflow | step.overflow,
-            fallback: self.fallback | step.fallback,
-            redone: self.redone | step.redone,
-            halted: self.halted | step.halted,
-        };
+        self.status = self.status.max(step.status);
+        self.steps += 1;
+        self.unsolved_steps += u32::from(unsolved);
+        self.unsolved_in_a_row = if unsolved { self.unsolved_in_a_row.saturating_add(1) } else { 0 };
+        if step.iterations > self.iterations {
+            (self.iterations, self.sweeps, self.newton_steps) = (step.iterations, step.sweeps, step.newton_steps);
+        }
+        self.residual = self.residual.max(step.residual);
+        self.floor = self.floor.max(step.floor);
+        self.penetration = self.penetration.max(step.penetration);
+        self.push_denied = self.push_denied.max(step.push_denied);
+        self.impact_passes = self.impact_passes.max(step.impact_passes);
+        self.impacts_left |= step.impacts_left;
+        self.contact_count = step.contact_count;
+        self.row_count = step.row_count;
+        self.capacity_needed = self.capacity_needed.max(step.capacity_needed);
+        self.overflow |= step.overflow;
+        self.fallback |= step.fallback;
+        self.redone |= step.redone;
+        self.halted |= step.halted;
     }
 }

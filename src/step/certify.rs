@@ -13,8 +13,8 @@ impl<R: Pack> Worker<R> {
     pub(super) fn report(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
         let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());
         let mut steps = [WorldReport::default(); MOST_LANES];
-        for (lane, step) in steps.iter_mut().enumerate() {
-            *step = self.posed[t].struck.report(lane);
+        for (step, struck) in steps.iter_mut().zip(&self.posed[t].struck.reports) {
+            *step = *struck;
         }
         self.blocks_of(t, &mut steps);
         for (step, count) in steps.iter_mut().zip(self.posed[t].contacts.slots.counts()) {

@@ -1,5 +1,6 @@
 //! A chunk of tiles: the worlds that one thread steps at a time.
 
+use super::felt::Felt;
 use super::memory::Memory;
 use super::posed::Tile;
 use super::records::ContactRecord;
@@ -28,6 +29,8 @@ pub struct Chunk<'a, R: Pack> {
     pub reports: &'a mut [WorldReport],
     /// Contacts of the last step of every world that is watched.
     pub watched: &'a mut [Option<Vec<ContactRecord>>],
+    /// What contacts did so far in this call, where somebody asks.
+    pub felt: Felt<'a, R>,
 }
 
 impl<R: Pack> Chunk<'_, R> {

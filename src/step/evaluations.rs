@@ -6,6 +6,7 @@
 
 use super::certify::{largest_speed, of_speed};
 use super::chunk::Chunk;
+use super::felt::Felt;
 use super::plan::Plan;
 use super::posed::Tile;
 use super::records::BlockRecord;
@@ -47,6 +48,7 @@ impl<R: Pack> Evaluations<R> {
             memory: &mut *chunk.memory,
             reports: &mut self.reports,
             watched: if j == 0 { &mut *chunk.watched } else { &mut self.unwatched },
+            felt: Felt { plan: if j == 0 { chunk.felt.plan } else { &self.unfelt }, sums: &mut *chunk.felt.sums },
         });
     }
 

@@ -6,6 +6,7 @@ mod chunk;
 mod delassus;
 mod evaluations;
 mod exact;
+mod felt;
 mod impacts;
 mod memory;
 mod momentum;
@@ -27,6 +28,7 @@ mod warm;
 mod worker;
 
 pub use chunk::Chunk;
+pub use felt::{Felt, FeltPlan, SUM, has};
 pub use impacts::IMPACT_PASSES;
 #[cfg(feature = "gpu")]
 pub(crate) use memory::{FRICTION, Identity, TORSION, Transmitted};
@@ -144,6 +146,7 @@ impl<R: Pack> Worker<R> {
             plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);
+            self.feel(plan, t, chunk);
             self.report(plan, t, chunk);
         }
         self.put_back(plan, chunk);

@@ -399,6 +399,15 @@ impl<R: Pack> Task for Pressure<'_, R> {
     }
 }
 
+/// Impulse of the patch in `slot` along its normal and tangents, N·s, and where its equivalent contact point is, from its reference point along the tangents,
+/// m, with the torsion there, N·m·s.
+#[inline(always)]
+pub(super) fn resultant<R: Pack>(posed: &Posed<R>, slot: usize) -> ([R; 3], [R; 3]) {
+    let (_, sum, [d_t, d_o], torsion) = R::run(Pressure { posed, slot });
+    let [_, f_t, f_o] = posed.rows.contact_impulse(slot, &posed.impulse);
+    ([sum, f_t, f_o], [d_t, d_o, torsion])
+}
+
 /// What is recorded of the patch in `slot` of one world; `point`: of its first vertex.
 pub(super) fn patch_record<R: Pack>(
     posed: &Posed<R>,

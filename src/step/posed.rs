@@ -270,9 +270,4 @@ impl<R: Pack> Struck<R> {
             *sum = R::select(worlds, times.mul_add(*x, *sum), *sum);
         }
     }
-
-    /// Certificate of the passes of a world.
-    pub fn report(&self, lane: usize) -> WorldReport {
-        self.reports.get(lane).copied().unwrap_or_default()
-    }
 }

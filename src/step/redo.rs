@@ -5,6 +5,7 @@
 //! rounded, and its certificate is that of the step in f64.
 
 use super::chunk::Chunk;
+use super::felt::Felt;
 use super::memory::Memory;
 use super::plan::Plan;
 use super::records::BlockRecord;
@@ -23,6 +24,7 @@ impl<E: Pack> Redo<E> {
             external: Vec::new(),
             parameters: Default::default(),
             memory: Memory::default(),
+            felt: Vec::new(),
         }
     }
 
@@ -65,6 +67,14 @@ impl<E: Pack> Redo<E> {
             self.parameters[Parameter::MocapPose as usize] = poses.iter().map(|x| E::constant(*x)).collect();
         }
         self.memory.set(0, &tile.memory.of(lane));
+        // the sums of this step by itself, about the same point
+        let felt = chunk.felt.plan;
+        self.felt.clear();
+        self.felt.resize(felt.len(), E::constant(0.0));
+        let sums = chunk.felt.tile(index / R::LANES);
+        for (own, point) in self.felt.iter_mut().zip(&*sums).rev().take(if felt.is_asked() { 3 } else { 0 }) {
+            *own = E::constant(point.get(lane).to_f64());
+        }
         let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
         let mut reports = [WorldReport::default()];
         let mut alone = Chunk {
@@ -77,6 +87,7 @@ impl<E: Pack> Redo<E> {
             memory: std::slice::from_mut(&mut self.memory),
             reports: &mut reports,
             watched: &mut watched,
+            felt: Felt { plan: felt, sums: &mut self.felt },
         };
         self.worker.evaluate(plan, &mut alone, see);
         let [report] = reports;
@@ -89,6 +100,7 @@ impl<E: Pack> Redo<E> {
             memory: self.memory.of(0),
             report: WorldReport { redone: true, ..report },
             contacts,
+            felt: numbers(&self.felt),
         }
     }
 }
@@ -127,6 +139,7 @@ impl<R: Pack> Worker<R> {
                 }
             }
             tile.memory.set(lane, &redone.memory);
+            chunk.felt.add(redone.index, &redone.felt);
             if let Some(contacts) = &mut chunk.watched[redone.index] {
                 *contacts = redone.contacts.take().unwrap_or_default();
             }

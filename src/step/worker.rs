@@ -3,6 +3,7 @@
 use super::assemble::assemble;
 use super::chunk::Chunk;
 use super::delassus::{Dealt, Delassus, make_room};
+use super::felt::FeltPlan;
 use super::memory::{Memory, Remembered};
 use super::patches::patch_record;
 use super::places::{reserve, reserve_in_place, slot_rows};
@@ -72,6 +73,8 @@ pub(super) struct Redo<E: Pack> {
     pub(super) parameters: [Vec<E>; PARAMETERS],
     /// The world is lane 0.
     pub(super) memory: Memory<E>,
+    /// What its geoms feel.
+    pub(super) felt: Vec<E>,
 }
 
 /// What came of it.
@@ -84,6 +87,8 @@ pub(super) struct Redone {
     pub(super) memory: Vec<Remembered>,
     pub(super) report: WorldReport,
     pub(super) contacts: Option<Vec<ContactRecord>>,
+    /// As [`Felt::sums`](super::Felt::sums), of this step.
+    pub(super) felt: Vec<f64>,
 }
 
 /// What a thread keeps of a chunk from one evaluation of a step to the next.
@@ -99,12 +104,14 @@ pub(super) struct Evaluations<R> {
     pub(super) reports: Vec<WorldReport>,
     /// Nothing: contacts are shown as the first evaluation has them.
     pub(super) unwatched: Vec<Option<Vec<ContactRecord>>>,
+    pub(super) unfelt: FeltPlan,
 }
 
 impl<R> Default for Evaluations<R> {
     fn default() -> Self {
         let (q, v) = (Vec::new(), Vec::new());
-        Self { q, v, path: Vec::new(), reports: Vec::new(), unwatched: Vec::new() }
+        let unfelt = FeltPlan::default();
+        Self { q, v, path: Vec::new(), reports: Vec::new(), unwatched: Vec::new(), unfelt }
     }
 }
 

@@ -311,13 +311,13 @@ impl<R: Pack> Core<R> {
                 resident.give(what, |k, world| field.of(k, world).to_f64() as f32);
             }
         }
-        // what feels its contacts is watched, and who watches a world or its blocks sees them on the CPU, which also knows all parameters
+        // who feels contacts, or watches a world or its blocks, sees them on the CPU, which also knows all parameters
         let unknown = Parameter::ALL.into_iter().filter(|p| GIVEN.iter().all(|(_, given)| given != p));
         let unknown: Vec<_> = unknown.map(|p| self.field(p)).filter(|field| !field.is_shared()).collect();
-        let stays = |world: usize| {
-            call.see.is_some() || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world))
-        };
-        let may = call.see.is_some() || !unknown.is_empty() || self.watched.iter().any(Option::is_some);
+        let feels = call.see.is_some() || self.past.is_kept();
+        let stays =
+            |world: usize| feels || self.watched[world].is_some() || unknown.iter().any(|field| field.differs(world));
+        let may = feels || !unknown.is_empty() || self.watched.iter().any(Option::is_some);
         let mut stays_here = vec![false; self.reports.len()];
         if may {
             stays_here.iter_mut().enumerate().for_each(|(world, it)| *it = stays(world));

@@ -19,7 +19,7 @@ use crate::error::Result;
 #[cfg(feature = "gpu")]
 use crate::gpu::Device;
 use crate::lane::{Pack, Scalar};
-use crate::model::Model;
+use crate::model::{Model, Reading};
 use crate::parameters::PARAMETERS;
 #[cfg(feature = "gpu")]
 use crate::resident::StageComparison;
@@ -113,6 +113,11 @@ impl<R: Pack> Core<R> {
     }
 }
 
+/// Whether a model has touch sensors.
+fn touches(model: &Model) -> bool {
+    model.sensors.iter().any(|sensor| matches!(sensor.reading, Some(Reading::Touch(_))))
+}
+
 /// Writes `from`, shape `[tile][len][lane]`, to `out`, shape `[world][len]`.
 fn read<R: Pack>(from: &[R], len: usize, out: NumbersMut<'_>) {
     fn copy<R: Pack, T>(from: &[R], len: usize, out: &mut [T], number: impl Fn(R::Scalar) -> T) {
@@ -162,13 +167,16 @@ impl<R: Pack> Engine for Core<R> {
             self.watched.par_chunks_mut(worlds),
             self.past.parts(model, tiles_per_chunk),
         );
-        let chunks =
-            state.into_par_iter().enumerate().map(|(c, (q, v, control, external, memory, reports, watched, past))| {
+        let chunks = state.into_par_iter().enumerate().map(
+            |(c, (q, v, control, external, memory, reports, watched, (past, mut felt)))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
-                let mut chunk = Chunk { first_world, q, v, control, external, parameters, memory, reports, watched };
+                felt.clear(model, q);
+                let mut chunk =
+                    Chunk { first_world, q, v, control, external, parameters, memory, reports, watched, felt };
                 chunk.load(model, call.control.given(), call.external);
-                (chunk, past.cleared())
-            });
+                (chunk, past)
+            },
+        );
         match &mut self.solver {
             Solver::Cpu { workers } => {
                 let workers = &*workers;
@@ -178,10 +186,11 @@ impl<R: Pack> Engine for Core<R> {
                     let pooled = workers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                     let tile_count = self.tile_count.min(plan.most_tiles());
                     let mut worker = pooled.unwrap_or_else(|| Worker::new(plan, tile_count, false));
-                    for _ in 0..call.substeps {
-                        past.before(chunk);
+                    for left in (0..call.substeps).rev() {
+                        if left == 0 {
+                            past.before(chunk);
+                        }
                         worker.step(plan, chunk, see);
-                        past.after(chunk);
                     }
                     workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 })
@@ -189,19 +198,18 @@ impl<R: Pack> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Hybrid { workers, gpu } => self.threads.run(|| {
                 let mut chunks: Vec<_> = chunks.collect();
-                for evaluation in (0..call.substeps).flat_map(|_| 0..plan.evaluations) {
+                for (left, evaluation) in
+                    (0..call.substeps).rev().flat_map(|left| (0..plan.evaluations).map(move |j| (left, j)))
+                {
                     (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
-                        if evaluation == 0 {
+                        if left == 0 && evaluation == 0 {
                             past.before(chunk);
                         }
                         worker.begin(plan, chunk, evaluation, None);
                     });
                     solve_on_device(plan, workers, gpu, &mut self.notes)?;
-                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, past))| {
+                    (workers.par_iter_mut().zip(chunks.par_iter_mut())).for_each(|(worker, (chunk, _))| {
                         worker.complete(plan, chunk, evaluation, see);
-                        if evaluation + 1 == plan.evaluations {
-                            past.after(chunk);
-                        }
                     });
                 }
                 Ok(())
@@ -301,7 +309,7 @@ impl<R: Pack> Engine for Core<R> {
             self.reports.par_chunks_mut(worlds),
             self.past.parts(&self.plan.model, tiles),
         );
-        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, mut past))| {
+        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, (mut past, mut felt)))| {
             let first = c * worlds;
             let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
             for (row, world) in mask.rows_of(first..first + reports.len()) {
@@ -316,6 +324,7 @@ impl<R: Pack> Engine for Core<R> {
                 reports[index].unsolved_in_a_row = 0;
                 memory[tile].forget(lane);
                 past.forget(index);
+                felt.forget(index);
             }
         })
     }
@@ -361,8 +370,8 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn watch(&mut self, world: usize, on: bool) {
-        // What feels its contacts is watched.
-        self.watched[world] = (on || self.past.is_kept()).then(Vec::new);
+        // Touch sensors that are felt ask where their contacts are.
+        self.watched[world] = (on || self.past.is_kept() && touches(&self.plan.model)).then(Vec::new);
     }
 
     fn feel(&mut self, on: bool) {
@@ -372,7 +381,9 @@ impl<R: Pack> Engine for Core<R> {
             } else {
                 Past::new(self.world_count)
             };
-            (0..self.world_count).for_each(|world| self.watch(world, on));
+            if touches(&self.plan.model) {
+                (0..self.world_count).for_each(|world| self.watch(world, on));
+            }
         }
     }
 

@@ -142,6 +142,8 @@ impl<R: Pack> Gathered<R> {
                 &all[t * len..(t + 1) * len]
             })
         };
+        let (mut past, mut felt) = self.past.whole(&plan.model);
+        felt.clear(&plan.model, &self.q);
         let mut chunk = Chunk {
             first_world,
             q: &mut self.q,
@@ -152,12 +154,13 @@ impl<R: Pack> Gathered<R> {
             memory: &mut self.memory,
             reports: &mut self.reports,
             watched: &mut self.watched,
+            felt,
         };
-        let mut past = self.past.whole(&plan.model);
-        for _ in 0..substeps {
-            past.before(&chunk);
+        for left in (0..substeps).rev() {
+            if left == 0 {
+                past.before(&chunk);
+            }
             worker.step(plan, &mut chunk, see);
-            past.after(&chunk);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! began, as MuJoCo's sensors read it after a step. Whatever the step did is in it: damping that is implicit, limits, and impacts, whose share
 //! grows as Δt shrinks. With semi-implicit Euler the forces balance exactly: M v̇ + c = τ + Jᵀ λ/Δt is the equation of the step.
 
-use super::past::{Felt, PastSeen};
+use super::past::{PastSeen, Whose};
 use super::seen::{Seen, felt};
 use super::volume::meets;
 use crate::dynamics::body_accelerations;
@@ -104,7 +104,7 @@ impl<R: Pack> Loads<R> {
     fn outer_forces(&mut self, seen: &Seen<'_, R>, rate: R) {
         let model = seen.now.model;
         for b in 1..model.bodies.len() {
-            let (moment, force) = felt(seen, Felt::LastOf(Frame::Body(b)), self.reference(model, b));
+            let (moment, force) = felt(seen, Whose::LastOf(Frame::Body(b)), self.reference(model, b));
             self.force[b] = Force { moment: -moment, force: -force };
         }
         for (b, push) in seen.now.parameters.push.chunks_exact(6).enumerate() {

@@ -1,7 +1,7 @@
 //! Quantities of a tile of worlds, in lanes.
 
 use super::loads::Loads;
-use super::past::Felt;
+use super::past::Whose;
 use super::seen::{Seen, felt};
 use crate::lane::{Compiled, Pack, Task};
 use crate::limit::{JointEntry, JointRow, joint_rows};
@@ -57,11 +57,11 @@ impl<R: Pack> Task for Evaluate<'_, '_, R> {
 fn evaluate_one<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let contact = match quantity {
         Quantity::CentralContact(b) => {
-            Some((Felt::LastOf(Frame::Body(b)), subtree_com(&o.evaluation, o.evaluation.root[b])))
+            Some((Whose::LastOf(Frame::Body(b)), subtree_com(&o.evaluation, o.evaluation.root[b])))
         }
-        Quantity::Contact(frame) => Some((Felt::Of(frame), o.evaluation.position(&seen.now, frame))),
+        Quantity::Contact(frame) => Some((Whose::Of(frame), o.evaluation.position(&seen.now, frame))),
         Quantity::ContactBetween(frame, other) => {
-            Some((Felt::Between([frame, other]), o.evaluation.position(&seen.now, frame)))
+            Some((Whose::Between([frame, other]), o.evaluation.position(&seen.now, frame)))
         }
         _ => None,
     };

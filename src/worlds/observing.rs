@@ -46,8 +46,8 @@ impl Worlds {
         }
     }
     /// Whether worlds keep what those need who look back at a step: what contacts do to every geom, for [`Quantity::Contact`] and
-    /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Every
-    /// world is then watched ([`Worlds::watch`]).
+    /// [`Quantity::CentralContact`], and the state before the last substep, for sensors of which [`crate::model::Reading::looks_back`] is true. Of
+    /// models with touch sensors every world is then watched ([`Worlds::watch`]).
     pub fn feel_contacts(&mut self, on: bool) {
         self.engine.feel(on);
     }

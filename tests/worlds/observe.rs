@@ -1,7 +1,8 @@
 //! Quantities of all worlds at once, against the questions about one state.
 
 use super::*;
-use delassus::worlds::{Axes, Frame, Quantity};
+use delassus::worlds::{Axes, Constraints, ContactRecord, Frame, Impacts, Quantity};
+use nalgebra::Vector3;
 
 #[test]
 fn poses_and_the_centre_of_mass_are_those_of_a_state_query() {
@@ -60,4 +61,113 @@ fn contacts_have_to_be_felt_and_what_is_not_there_is_refused() {
     worlds.observe_into(&contact, &mut out[..]).expect("contacts");
     assert!(message(worlds.observe_into(&[Quantity::Position(Frame::Site(9))], &mut out[..6])).contains("site 9"));
     assert!(message(worlds.observe_into(&contact, &mut out[..5])).contains("out: has 5"));
+}
+
+/// Moment about the origin of the world and impulse that a body feels in a step, by the records of its contacts.
+fn recorded(model: &Model, contacts: &[ContactRecord], of: impl Fn(usize, usize) -> bool) -> [f64; 6] {
+    let mut sum = [0.0; 6];
+    for c in contacts {
+        let impulse: Vector3<f64> = (0..3).map(|k| c.frame[k] * c.impulse[k]).sum();
+        let moment = c.position.cross(&impulse) + c.frame[0] * c.patch.as_ref().map_or(0.0, |patch| patch.torsion);
+        let [a, b] = [c.geom_a, c.geom_b].map(|geom| model.geoms[geom].body);
+        for (own, other, sign) in [(a, b, -1.0), (b, a, 1.0)] {
+            if of(own, other) {
+                for k in 0..3 {
+                    sum[k] += sign * moment[k];
+                    sum[3 + k] += sign * impulse[k];
+                }
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn what_bodies_feel_is_the_sum_of_the_contacts_of_all_substeps() {
+    let patches = Settings { friction: FrictionLaw::Patch, ..Settings::default() };
+    let soft = Settings { constraints: Constraints::Soft, integrator: Some(Integrator::Rk4), ..f64_settings() };
+    let one_after_another = Settings { impacts: Impacts::Sequential, ..Settings::default() };
+    for settings in [Settings::default(), f64_settings(), patches, soft, one_after_another] {
+        for name in ["boxes", "humanoid"] {
+            let model = example(name);
+            let tolerance = if settings.precision == Precision::F64 { 1e-10 } else { 2e-5 };
+            let (count, substeps, moved) = (19, 3, model.bodies.len() - 1);
+            let dt = settings.dt.unwrap_or(model.timestep);
+            let [mut felt, mut watched] = [(); 2].map(|()| noisy(&model, count, settings.clone()));
+            let pair = [Frame::Body(moved), Frame::Body(0)];
+            felt.feel_contacts_between(&[pair]).expect("a pair");
+            (0..count).for_each(|world| watched.watch(world, true).expect("a world"));
+            let quantities: Vec<_> = (0..model.bodies.len())
+                .map(|b| Quantity::Contact(Frame::Body(b)))
+                .chain([Quantity::ContactBetween(pair[0], pair[1])])
+                .chain((0..model.bodies.len()).map(|b| Quantity::Position(Frame::Body(b))))
+                .collect();
+            let size: usize = quantities.iter().map(|quantity| quantity.len(&model)).sum();
+            let mut seen = vec![0.0; count * size];
+            let mut some = 0;
+            for step in 0..40 {
+                felt.step(substeps).expect("a step");
+                felt.observe_into(&quantities, &mut seen).expect("quantities");
+                let mut sums = vec![vec![[0.0; 6]; model.bodies.len() + 1]; count];
+                for _ in 0..substeps {
+                    watched.step(1).expect("a step");
+                    for (world, sums) in sums.iter_mut().enumerate() {
+                        let contacts = watched.contacts(world).expect("contacts");
+                        some += contacts.len();
+                        for (b, sum) in sums.iter_mut().enumerate() {
+                            let step = recorded(&model, contacts, |own, other| {
+                                if b < model.bodies.len() { own == b } else { (own, other) == (moved, 0) }
+                            });
+                            sum.iter_mut().zip(step).for_each(|(sum, x)| *sum += x);
+                        }
+                    }
+                }
+                assert_eq!(bits(&felt.positions()), bits(&watched.positions()), "who feels moves as who does not");
+                for (sums, seen) in sums.iter().zip(seen.chunks_exact(size)) {
+                    let scale = sums.iter().flatten().fold(1e-3, |most, x| x.abs().max(most)) / dt;
+                    for (b, sum) in sums.iter().enumerate() {
+                        let own = if b < model.bodies.len() { b } else { moved };
+                        let (at, rate) = (&seen[6 * sums.len() + 3 * own..][..3], 1.0 / (dt * f64::from(substeps)));
+                        let force = Vector3::new(sum[3], sum[4], sum[5]) * rate;
+                        let moment =
+                            Vector3::new(sum[0], sum[1], sum[2]) * rate - Vector3::from_column_slice(at).cross(&force);
+                        for (a, b) in seen[6 * b..][..6].iter().zip(force.iter().chain(&moment)) {
+                            assert!(
+                                (a - b).abs() < tolerance * scale,
+                                "{name}, {settings:?}, step {step}: {a} instead of {b}"
+                            );
+                        }
+                    }
+                }
+            }
+            assert!(some > 1000, "{name}, {settings:?}: nothing touched");
+        }
+    }
+}
+
+#[test]
+fn what_is_stepped_again_is_felt_as_it_was_then() {
+    // a ball so light that f32 does not do, under its weight, beside another of 1 kg
+    let ball = |name: &str, x: f64, mass: f64| {
+        format!(
+            r#"<body name="{name}" pos="{x} 0 9.7"><freejoint/><geom type="sphere" size="9.7" mass="{mass}"/></body>"#
+        )
+    };
+    let model = Model::from_mjcf_str(&format!(
+        r#"<mujoco><option gravity="0 0 -1e7"/><worldbody><geom type="plane" size="1 1 1"/>{}{}</worldbody></mujoco>"#,
+        ball("light", 0.0, 1e-38),
+        ball("heavy", 40.0, 1.0)
+    ))
+    .expect("a model");
+    let mut worlds = worlds(&model, 3, Settings { backend: Backend::Cpu, ..Settings::default() });
+    worlds.feel_contacts(true);
+    let mut seen = [0.0f64; 36];
+    for substeps in [1, 4] {
+        assert!(worlds.step(substeps).expect("a step").iter().all(|report| report.redone && report.solved()));
+        let of = [1, 2].map(|body| Quantity::Contact(Frame::Body(body)));
+        worlds.observe_into(&of, &mut seen[..]).expect("contacts");
+        for world in seen.chunks(12) {
+            assert!((world[2] / 1e-31 - 1.0).abs() < 1e-3 && (world[8] / 1e7 - 1.0).abs() < 1e-3, "{world:?}");
+        }
+    }
 }

@@ -1,0 +1,163 @@
+//! What contacts do to geoms: moments and impulses of a tile of worlds, added up in lanes over the substeps of a call.
+
+use super::chunk::Chunk;
+use super::patches::resultant;
+use super::plan::Plan;
+use super::posed::{Posed, Tile};
+use super::worker::{Worker, stage_task};
+use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
+use crate::model::{Frame, JointKind, Model};
+use crate::slots::first_lanes;
+use crate::spatial::{Vec3, vec3};
+
+/// Numbers of a sum: moment about a point of the world's own, N·m·s, then impulse, N·s, both in world axes.
+pub const SUM: usize = 6;
+
+/// Which sums there are: what every geom felt in a call; what the first of every pair of frames felt from the second; what every geom felt in the last
+/// substep. Behind them stands the point that moments are about, m.
+#[derive(Debug, Clone, Default)]
+pub struct FeltPlan {
+    /// Sums that a contact of a pair of geoms goes into as what its second geom feels, and those as what its first does, shape \[pair\]; empty where nobody asks.
+    sums: Vec<[Vec<usize>; 2]>,
+    /// Number of geoms, and of pairs of frames.
+    counts: [usize; 2],
+}
+
+impl FeltPlan {
+    /// For worlds that are asked what geoms feel, and what of `between`.
+    pub fn new(model: &Model, between: &[[Frame; 2]]) -> Self {
+        let geoms = model.geoms.len();
+        let counts = [geoms, between.len()];
+        let last = geoms + between.len();
+        let sums = model.pairs.iter().map(|pair| {
+            // what `own` feels from `other`
+            let of = |own: usize, other: usize| {
+                let between = between.iter().enumerate();
+                let both = between.filter(|(_, [a, b])| has(model, *a, own) && has(model, *b, other));
+                [own, last + own].into_iter().chain(both.map(|(k, _)| geoms + k)).collect()
+            };
+            [of(pair.geom_b, pair.geom_a), of(pair.geom_a, pair.geom_b)]
+        });
+        Self { sums: sums.collect(), counts }
+    }
+    /// Whether anybody asks.
+    pub fn is_asked(&self) -> bool {
+        self.counts[0] > 0
+    }
+    /// Numbers of a world.
+    pub fn len(&self) -> usize {
+        if self.is_asked() { SUM * self.last(self.counts[0]) + 3 } else { 0 }
+    }
+    /// The sum of pair `k` of frames.
+    pub fn between(&self, k: usize) -> usize {
+        self.counts[0] + k
+    }
+    /// The sum of geom `geom` in the last substep.
+    pub fn last(&self, geom: usize) -> usize {
+        self.counts[0] + self.counts[1] + geom
+    }
+}
+
+/// Whether a geom is the frame, or one of the geoms of its body.
+pub fn has(model: &Model, frame: Frame, geom: usize) -> bool {
+    if let Frame::Geom(only) = frame { geom == only } else { model.geoms[geom].body == frame.body(model) }
+}
+
+/// What the worlds of a chunk have felt.
+#[derive(Debug)]
+pub struct Felt<'a, R> {
+    /// Which sums.
+    pub plan: &'a FeltPlan,
+    /// Shape `[tile][len][lane]`.
+    pub sums: &'a mut [R],
+}
+
+impl<R: Pack> Felt<'_, R> {
+    /// Those of tile `t`.
+    pub fn tile(&mut self, t: usize) -> &mut [R] {
+        let len = self.plan.len();
+        &mut self.sums[t * len..(t + 1) * len]
+    }
+
+    /// As a call of `step` begins: moments are about where the first free body of every world is now, so that they stay small far from the origin.
+    /// `q`: position, shape `[tile][nq][lane]`.
+    pub fn clear(&mut self, model: &Model, q: &[R]) {
+        self.sums.fill(R::zero());
+        let Some(first) = model.joints.iter().find(|joint| joint.kind == JointKind::Free) else { return };
+        for t in 0..if self.plan.is_asked() { q.len() / model.nq() } else { 0 } {
+            let (q, sums) = (&q[t * model.nq() + first.q_start..][..3], self.tile(t));
+            let len = sums.len();
+            sums[len - 3..].copy_from_slice(q);
+        }
+    }
+
+    /// Adds what a world felt in a step; sums of the last substep are those.
+    pub fn add(&mut self, world: usize, step: &[f64]) {
+        if !self.plan.is_asked() {
+            return;
+        }
+        let (whole, last) = (SUM * self.plan.last(0), SUM * self.plan.last(self.plan.counts[0]));
+        for (i, (sum, x)) in self.tile(world / R::LANES).iter_mut().zip(step).enumerate().take(last) {
+            let before = if i < whole { sum.get(world % R::LANES).to_f64() } else { 0.0 };
+            sum.set(world % R::LANES, R::Scalar::from_f64(before + x));
+        }
+    }
+
+    /// Forgets what a world felt.
+    pub fn forget(&mut self, world: usize) {
+        if self.plan.is_asked() {
+            self.tile(world / R::LANES)
+                .iter_mut()
+                .for_each(|sum| sum.lanes_mut()[world % R::LANES] = Default::default());
+        }
+    }
+}
+
+impl<R: Pack> Worker<R> {
+    /// Adds what the contacts of tile `t` do in this step; not those of worlds that were stepped again, which are added as they were then.
+    pub(super) fn feel(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
+        if !chunk.felt.plan.is_asked() {
+            return;
+        }
+        let mut lanes = first_lanes(chunk.lane_count(t));
+        for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
+            lanes &= !(1 << (redone.index % R::LANES));
+        }
+        let (felt, sums) = (chunk.felt.plan, chunk.felt.tile(t));
+        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, tile: None });
+    }
+}
+
+stage_task!(Feel { felt: &'a FeltPlan, posed: &'a Posed<R>, lanes: u32, sums: &'a mut [R], tile: Option<&'a Tile<'b, R>> } {
+    let _ = tile;
+    let (contacts, rows) = (&posed.contacts, &posed.rows);
+    let [x, y, z] = [3, 2, 1].map(|k| sums[sums.len() - k]);
+    let about = vec3(x, y, z);
+    sums[SUM * felt.last(0)..SUM * felt.last(felt.counts[0])].fill(R::zero());
+    for part in &contacts.slots.parts {
+        let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes & lanes));
+        let [n, t1, t2] = rows.frame[slot];
+        let ([normal, first, second], [d1, d2, torsion]) = if slot < contacts.patches.len() {
+            resultant(posed, slot)
+        } else {
+            (rows.contact_impulse(slot, &posed.impulse), [R::zero(); 3])
+        };
+        // λ = n λ_n + t₁ λ₁ + t₂ λ₂ at p, with a torsion about n
+        let impulse = n.scale(normal) + t1.scale(first) + t2.scale(second);
+        let arm = contacts.position[slot] + t1.scale(d1) + t2.scale(d2) - about;
+        let moment = arm.cross(impulse) + n.scale(torsion);
+        let (moment, impulse) = (Vec3::select(lanes, moment, Vec3::zero()), Vec3::select(lanes, impulse, Vec3::zero()));
+        let wrench = [moment.x, moment.y, moment.z, impulse.x, impulse.y, impulse.z];
+        let [second, first] = &felt.sums[part.origin as usize];
+        for &sum in second {
+            for k in 0..SUM {
+                sums[SUM * sum + k] += wrench[k];
+            }
+        }
+        for &sum in first {
+            for k in 0..SUM {
+                sums[SUM * sum + k] -= wrench[k];
+            }
+        }
+    }
+});
