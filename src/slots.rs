@@ -33,10 +33,9 @@ pub struct Slots {
     pub present: Vec<u32>,
     /// The first slot that each lane may still take, shape \[lane\].
     next: [u32; MOST_LANES],
-    /// Number of entries that each lane has still to place, shape \[lane\].
-    left: [u32; MOST_LANES],
-    /// Number of slots that there will be, once the first is placed: what the lane with most entries needs.
-    room: u32,
+    /// Number of entries that each lane has to place; once the first is placed, the last slot that its next entry may take, as there are no more slots than the lane with most entries needs,
+    /// shape \[lane\].
+    last: [u32; MOST_LANES],
 }
 
 impl Slots {
@@ -44,14 +43,14 @@ impl Slots {
     pub fn clear(&mut self) {
         self.parts.clear();
         self.present.clear();
-        (self.next, self.left) = ([0; MOST_LANES], [0; MOST_LANES]);
+        (self.next, self.last) = ([0; MOST_LANES], [0; MOST_LANES]);
     }
 
     /// Announces an entry in some lanes.
     #[inline(always)]
     pub fn announce(&mut self, lanes: u32) {
-        for (lane, left) in self.left.iter_mut().enumerate() {
-            *left += lanes >> lane & 1;
+        for (lane, count) in self.last.iter_mut().enumerate() {
+            *count += lanes >> lane & 1;
         }
     }
 
@@ -60,19 +59,20 @@ impl Slots {
     #[inline(always)]
     pub fn place(&mut self, origin: usize, lanes: u32) {
         if self.parts.is_empty() {
-            self.room = self.left.iter().fold(0, |most, left| most.max(*left));
+            let room = largest(self.last);
+            self.last.iter_mut().for_each(|last| *last = room - *last);
         }
         let mut rest = lanes;
         while rest != 0 {
             let slot = self.behind(rest);
             // loops over all lanes without branches, which become a few operations on a register of them
             let mut taken = 0;
-            for (lane, left) in self.left.iter().enumerate() {
-                taken |= u32::from(slot + left <= self.room) << lane;
+            for (lane, last) in self.last.iter().enumerate() {
+                taken |= u32::from(slot <= *last) << lane;
             }
             taken &= rest;
-            for (lane, left) in self.left.iter_mut().enumerate() {
-                *left -= taken >> lane & 1;
+            for (lane, last) in self.last.iter_mut().enumerate() {
+                *last += taken >> lane & 1;
             }
             self.take(SlotPart { slot, origin: origin as u32, lanes: taken });
             rest &= !taken;
@@ -82,11 +82,11 @@ impl Slots {
     /// The first slot behind all that `lanes` have.
     #[inline(always)]
     fn behind(&self, lanes: u32) -> u32 {
-        let mut slot = 0;
-        for (lane, next) in self.next.iter().enumerate() {
-            slot = slot.max(next & mask(lanes, lane));
+        let mut next = self.next;
+        for (lane, next) in next.iter_mut().enumerate() {
+            *next &= mask(lanes, lane);
         }
-        slot
+        largest(next)
     }
 
     /// Gives a slot to the lanes of a part.
@@ -194,6 +194,19 @@ impl Slots {
     pub fn count(&self, lane: usize) -> usize {
         (0..self.len()).filter(|slot| self.has(*slot, lane)).count()
     }
+}
+
+/// The largest of some numbers, by halves: one after the other they become as many conditional moves, each of which waits for the last.
+#[inline(always)]
+fn largest(mut numbers: [u32; MOST_LANES]) -> u32 {
+    let mut half = MOST_LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            numbers[i] = numbers[i].max(numbers[i + half]);
+        }
+        half /= 2;
+    }
+    numbers[0]
 }
 
 /// All bits where `lane` is among `lanes`, else none.

@@ -17,6 +17,8 @@ use crate::lane::{Mask, Pack, PackMask};
 pub(super) const CONTRACTS: f64 = 0.2;
 /// Where a sweep corrects less than this many times the tolerance, the residual that it leaves is looked at.
 pub(super) const NEAR: f64 = 4.0;
+/// Scalar rows that are swept together: the edges of a pyramid, or whichever follow each other.
+const TOGETHER: usize = 4;
 /// The first sweeps, of which nothing is remembered: many blocks need no more.
 pub(super) const PLAIN: u32 = 2;
 
@@ -44,8 +46,14 @@ impl<R: Pack> Carried<R> {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
         self.velocity.clear();
         self.velocity.extend_from_slice(&tile.bias[..n]);
-        for (i, x) in tile.impulse[..n].iter().enumerate() {
-            push(&mut self.velocity, tile.delassus, i, *x);
+        let mut i = 0;
+        while i + TOGETHER <= n {
+            push::<R, TOGETHER>(&mut self.velocity, tile.delassus, i, &tile.impulse[i..]);
+            i += TOGETHER;
+        }
+        while i < n {
+            push::<R, 1>(&mut self.velocity, tile.delassus, i, &tile.impulse[i..]);
+            i += 1;
         }
         self.contacts.clear();
         for i in (0..contacts).step_by(3) {
@@ -64,10 +72,10 @@ impl<R: Pack> Carried<R> {
     #[inline(always)]
     fn sweep(&mut self, header: &Header, tile: &mut OneTile<'_, R>, live: R::Mask) -> R {
         let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
-        let OneTile { delassus, friction, bounds, impulse, .. } = tile;
+        let OneTile { delassus, friction, impulse, .. } = tile;
         let impulse = &mut impulse[..n];
-        let Self { velocity, contacts: own, step, .. } = self;
-        let (velocity, own, step) = (&mut velocity[..n], &mut own[..contacts / 3], &step[..n - contacts]);
+        let Self { velocity, contacts: own, .. } = self;
+        let (velocity, own) = (&mut velocity[..n], &mut own[..contacts / 3]);
         let mut farthest = R::zero();
         for i in (0..contacts).step_by(3) {
             let old = [impulse[i], impulse[i + 1], impulse[i + 2]];
@@ -97,16 +105,39 @@ impl<R: Pack> Carried<R> {
                 velocity[j] = row2[j].mul_add(change[2], row1[j].mul_add(change[1], u));
             }
         }
-        for i in contacts..n {
-            let s = 2 * (i - contacts);
-            let old = impulse[i];
-            // λ ← clamp(λ − w/W_ii, lower, upper)
-            let new = project_interval((-velocity[i]).mul_add(step[i - contacts], old), bounds[s], bounds[s + 1]);
-            let change = R::select(live, new - old, R::zero());
-            impulse[i] = R::select(live, new, old);
-            farthest = (delassus[i * n + i] * change.abs()).max(farthest);
-            push(velocity, delassus, i, change);
+        let mut i = contacts;
+        while i + TOGETHER <= n {
+            farthest = self.sweep_rows::<TOGETHER>(header, tile, live, i).max(farthest);
+            i += TOGETHER;
         }
+        while i < n {
+            farthest = self.sweep_rows::<1>(header, tile, live, i).max(farthest);
+            i += 1;
+        }
+        farthest
+    }
+
+    /// The part of a sweep of N scalar rows from row i on, one after the other. What they move is added to u together, each number of which is read and written once.
+    #[inline(always)]
+    fn sweep_rows<const N: usize>(&mut self, header: &Header, tile: &mut OneTile<'_, R>, live: R::Mask, i: usize) -> R {
+        let (n, contacts) = (header.row_count(), 3 * header.contact_count as usize);
+        let (velocity, step) = (&mut self.velocity[..n], &self.step[i - contacts..][..N]);
+        let bounds = &tile.bounds[2 * (i - contacts)..][..2 * N];
+        let impulse = &mut tile.impulse[i..i + N];
+        let (mut u, mut change, mut farthest) = ([R::zero(); N], [R::zero(); N], R::zero());
+        u.copy_from_slice(&velocity[i..i + N]);
+        for k in 0..N {
+            let (w, old) = (&tile.delassus[(i + k) * n + i..][..N], impulse[k]);
+            // λ ← clamp(λ − w/W_ii, lower, upper)
+            let new = project_interval((-u[k]).mul_add(step[k], old), bounds[2 * k], bounds[2 * k + 1]);
+            change[k] = R::select(live, new - old, R::zero());
+            impulse[k] = R::select(live, new, old);
+            farthest = (w[k] * change[k].abs()).max(farthest);
+            for l in k + 1..N {
+                u[l] = w[l].mul_add(change[k], u[l]);
+            }
+        }
+        push::<R, N>(velocity, tile.delassus, i, &change);
         farthest
     }
 
@@ -134,14 +165,24 @@ impl<R: Pack> Carried<R> {
     }
 }
 
-/// u ← u + W_i Δλ_i, by the symmetry of W; what no lane moves, moves nothing.
+/// u ← u + Σ W_i Δλ_i over N rows from row i on, by the symmetry of W; what no lane moves, moves nothing.
 #[inline(always)]
-fn push<R: Pack>(velocity: &mut [R], delassus: &[R], i: usize, change: R) {
+fn push<R: Pack, const N: usize>(velocity: &mut [R], delassus: &[R], i: usize, change: &[R]) {
     let n = velocity.len();
-    if R::zero().lt(change.abs()).any() {
-        for (u, w) in velocity.iter_mut().zip(&delassus[i * n..(i + 1) * n]) {
-            *u = w.mul_add(change, *u);
+    let (mut most, mut rows) = (R::zero(), [&delassus[..0]; N]);
+    for k in 0..N {
+        most = change[k].abs().max(most);
+        rows[k] = &delassus[(i + k) * n..][..n];
+    }
+    if !R::zero().lt(most).any() {
+        return;
+    }
+    for j in 0..n {
+        let mut u = velocity[j];
+        for k in 0..N {
+            u = rows[k][j].mul_add(change[k], u);
         }
+        velocity[j] = u;
     }
 }
 

@@ -27,8 +27,10 @@ pub(super) struct Yield {
     stiffness: f64,
     /// b, 1/s.
     damping: f64,
-    /// Impedance d: at the surface, beyond the width, the width (m or rad), where it bends, the power.
+    /// Impedance d: at the surface, beyond the width, the width (m or rad), where it bends, the power p.
     impedance: [f64; 5],
+    /// bend¹⁻ᵖ, (1 − bend)¹⁻ᵖ.
+    scale: [f64; 2],
     /// Â, 1/kg or 1/(kg·m²).
     mobility: f64,
 }
@@ -66,7 +68,9 @@ impl Yield {
             }
             [k, b] => (-k / beyond.powi(2), -b / beyond),
         };
-        Self { stiffness, damping, impedance: [at, beyond, width.max(0.0), share(bend), power.max(1.0)], mobility }
+        let (bend, power) = (share(bend), power.max(1.0));
+        let scale = [bend, 1.0 - bend].map(|x| x.powf(1.0 - power));
+        Self { stiffness, damping, impedance: [at, beyond, width.max(0.0), bend, power], scale, mobility }
     }
 
     /// d of a row at `distance` ≥ 0 from its surface.
@@ -78,8 +82,8 @@ impl Yield {
         }
         // x ≤ bend: xᵖ/bendᵖ⁻¹; else 1 − (1 − x)ᵖ/(1 − bend)ᵖ⁻¹
         let x = (distance * R::constant(1.0 / width)).min(R::one());
-        let low = raised(x, power) * R::constant(bend.powf(1.0 - power));
-        let high = R::one() - raised(R::one() - x, power) * R::constant((1.0 - bend).powf(1.0 - power));
+        let low = raised(x, power) * R::constant(self.scale[0]);
+        let high = R::one() - raised(R::one() - x, power) * R::constant(self.scale[1]);
         let share = R::select(R::constant(bend).lt(x), high, low);
         share.mul_add(R::constant(beyond - at), R::constant(at))
     }
