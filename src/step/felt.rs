@@ -1,13 +1,9 @@
 //! What contacts do to geoms: moments and impulses of a tile of worlds, added up in lanes over the substeps of a call.
 
-use super::chunk::Chunk;
 use super::patches::resultant;
-use super::plan::Plan;
-use super::posed::{Posed, Tile};
-use super::worker::{Worker, stage_task};
+use super::posed::Posed;
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::model::{Frame, JointKind, Model};
-use crate::slots::first_lanes;
 use crate::spatial::{Vec3, vec3};
 
 /// Numbers of a sum: moment about a point of the world's own, N·m·s, then impulse, N·s, both in world axes.
@@ -113,51 +109,50 @@ impl<R: Pack> Felt<'_, R> {
     }
 }
 
-impl<R: Pack> Worker<R> {
-    /// Adds what the contacts of tile `t` do in this step; not those of worlds that were stepped again, which are added as they were then.
-    pub(super) fn feel(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
-        if !chunk.felt.plan.is_asked() {
-            return;
-        }
-        let mut lanes = first_lanes(chunk.lane_count(t));
-        for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
-            lanes &= !(1 << (redone.index % R::LANES));
-        }
-        let (felt, sums) = (chunk.felt.plan, chunk.felt.tile(t));
-        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, tile: None });
-    }
+/// Adds what contacts do in a step to the sums of a tile: of the worlds among `lanes`, one bit each.
+pub(super) struct Feel<'a, R: Pack> {
+    pub felt: &'a FeltPlan,
+    pub posed: &'a Posed<R>,
+    pub lanes: u32,
+    pub sums: &'a mut [R],
 }
 
-stage_task!(Feel { felt: &'a FeltPlan, posed: &'a Posed<R>, lanes: u32, sums: &'a mut [R], tile: Option<&'a Tile<'b, R>> } {
-    let _ = tile;
-    let (contacts, rows) = (&posed.contacts, &posed.rows);
-    let [x, y, z] = [3, 2, 1].map(|k| sums[sums.len() - k]);
-    let about = vec3(x, y, z);
-    sums[SUM * felt.last(0)..SUM * felt.last(felt.counts[0])].fill(R::zero());
-    for part in &contacts.slots.parts {
-        let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes & lanes));
-        let [n, t1, t2] = rows.frame[slot];
-        let ([normal, first, second], [d1, d2, torsion]) = if slot < contacts.patches.len() {
-            resultant(posed, slot)
-        } else {
-            (rows.contact_impulse(slot, &posed.impulse), [R::zero(); 3])
-        };
-        // λ = n λ_n + t₁ λ₁ + t₂ λ₂ at p, with a torsion about n
-        let impulse = n.scale(normal) + t1.scale(first) + t2.scale(second);
-        let arm = contacts.position[slot] + t1.scale(d1) + t2.scale(d2) - about;
-        let moment = arm.cross(impulse) + n.scale(torsion);
-        let (moment, impulse) = (Vec3::select(lanes, moment, Vec3::zero()), Vec3::select(lanes, impulse, Vec3::zero()));
-        let wrench = [moment.x, moment.y, moment.z, impulse.x, impulse.y, impulse.z];
-        let [second, first] = &felt.sums[part.origin as usize];
-        for &sum in second {
-            for k in 0..SUM {
-                sums[SUM * sum + k] += wrench[k];
+impl<R: Pack> Task for Feel<'_, R> {
+    const COMPILED: Compiled = R::COMPILED;
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { felt, posed, lanes, sums } = self;
+        let (contacts, rows) = (&posed.contacts, &posed.rows);
+        let about = sums.len() - 3;
+        let about = vec3(sums[about], sums[about + 1], sums[about + 2]);
+        sums[SUM * felt.last(0)..SUM * felt.last(felt.counts[0])].fill(R::zero());
+        for part in &contacts.slots.parts {
+            let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes & lanes));
+            let [n, t1, t2] = rows.frame[slot];
+            let ([normal, first, second], [d1, d2, torsion]) = if slot < contacts.patches.len() {
+                resultant(posed, slot)
+            } else {
+                (rows.contact_impulse(slot, &posed.impulse), [R::zero(); 3])
+            };
+            // λ = n λ_n + t₁ λ₁ + t₂ λ₂ at p, with a torsion about n
+            let impulse = n.scale(normal) + t1.scale(first) + t2.scale(second);
+            let arm = contacts.position[slot] + t1.scale(d1) + t2.scale(d2) - about;
+            let moment = arm.cross(impulse) + n.scale(torsion);
+            let (moment, impulse) =
+                (Vec3::select(lanes, moment, Vec3::zero()), Vec3::select(lanes, impulse, Vec3::zero()));
+            let wrench = [moment.x, moment.y, moment.z, impulse.x, impulse.y, impulse.z];
+            let [second, first] = &felt.sums[part.origin as usize];
+            for &sum in second {
+                for k in 0..SUM {
+                    sums[SUM * sum + k] += wrench[k];
+                }
             }
-        }
-        for &sum in first {
-            for k in 0..SUM {
-                sums[SUM * sum + k] -= wrench[k];
+            for &sum in first {
+                for k in 0..SUM {
+                    sums[SUM * sum + k] -= wrench[k];
+                }
             }
         }
     }
-});
+}

@@ -3,7 +3,7 @@
 use super::assemble::assemble;
 use super::chunk::Chunk;
 use super::delassus::{Dealt, Delassus, make_room};
-use super::felt::FeltPlan;
+use super::felt::{Feel, FeltPlan};
 use super::memory::{Memory, Remembered};
 use super::patches::patch_record;
 use super::places::{reserve, reserve_in_place, slot_rows};
@@ -16,6 +16,7 @@ use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::parameters::PARAMETERS;
 use crate::report::WorldReport;
 use crate::runge_kutta::Path;
+use crate::slots::first_lanes;
 use crate::solver::{self, Batch, BlockSize, FrictionLaw};
 use crate::spatial::Vec3;
 use nalgebra::Vector3;
@@ -263,5 +264,18 @@ impl<R: Pack> Worker<R> {
                 record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });
             }
         }
+    }
+
+    /// Adds what the contacts of tile `t` do in this step; not those of worlds that were stepped again, which are added as they were then.
+    pub(super) fn feel(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
+        if !chunk.felt.plan.is_asked() {
+            return;
+        }
+        let mut lanes = first_lanes(chunk.lane_count(t));
+        for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
+            lanes &= !(1 << (redone.index % R::LANES));
+        }
+        let (felt, sums) = (chunk.felt.plan, chunk.felt.tile(t));
+        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums });
     }
 }

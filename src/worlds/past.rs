@@ -156,25 +156,35 @@ impl<'a, R: Pack> PastSeen<'a, R> {
     /// Moment about `p`, N·m·s, and impulse, N·s, that contacts gave.
     #[inline(always)]
     pub fn felt(&self, model: &Model, whose: Whose, p: Vec3<R>) -> (Vec3<R>, Vec3<R>) {
-        let (mut moment, mut impulse) = (Vec3::zero(), Vec3::zero());
-        let mut add = |sum: usize| {
-            let [a, b, c, x, y, z] = std::array::from_fn(|k| self.felt[SUM * sum + k]);
-            (moment, impulse) = (moment + vec3(a, b, c), impulse + vec3(x, y, z));
-        };
+        let mut sum = [R::zero(); SUM];
         match whose {
             Whose::Between(pair) => {
                 if let Some(k) = self.pairs.iter().position(|other| *other == pair) {
-                    add(self.plan.between(k));
+                    self.add(self.plan.between(k), &mut sum);
                 }
             }
-            Whose::Of(frame) => (0..model.geoms.len()).filter(|g| has(model, frame, *g)).for_each(add),
-            Whose::LastOf(frame) => {
-                (0..model.geoms.len()).filter(|g| has(model, frame, *g)).for_each(|g| add(self.plan.last(g)));
+            Whose::Of(frame) | Whose::LastOf(frame) => {
+                let first = if matches!(whose, Whose::LastOf(_)) { self.plan.last(0) } else { 0 };
+                for geom in 0..model.geoms.len() {
+                    if has(model, frame, geom) {
+                        self.add(first + geom, &mut sum);
+                    }
+                }
             }
         }
-        let [x, y, z] = [3, 2, 1].map(|k| self.felt[self.felt.len() - k]);
+        let [a, b, c, x, y, z] = sum;
+        let (moment, impulse) = (vec3(a, b, c), vec3(x, y, z));
+        let about = &self.felt[self.felt.len() - 3..];
         // τ_p = τ_o − (p − o) × λ
-        (moment - (p - vec3(x, y, z)).cross(impulse), impulse)
+        (moment - (p - vec3(about[0], about[1], about[2])).cross(impulse), impulse)
+    }
+
+    /// Adds one of the sums.
+    #[inline(always)]
+    fn add(&self, which: usize, sum: &mut [R; SUM]) {
+        for k in 0..SUM {
+            sum[k] += self.felt[SUM * which + k];
+        }
     }
 }
 
