@@ -72,9 +72,10 @@ impl WorldReport {
         self.status == WorldStatus::Solved && !self.overflow
     }
 
-    /// What stays of a report when the next call of `step` begins.
+    /// What stays of a report when the next call of `step` begins, and what is of the last substep.
     pub(crate) fn begun(&self) -> Self {
-        Self { unsolved_in_a_row: self.unsolved_in_a_row, ..Self::default() }
+        let Self { unsolved_in_a_row, contact_count, row_count, .. } = *self;
+        Self { unsolved_in_a_row, contact_count, row_count, ..Self::default() }
     }
 
     /// Adds the report of one more substep.

@@ -165,6 +165,49 @@ impl<R: Pack> Memory<R> {
         self.equality_lanes &= !(1 << lane);
     }
 
+    /// Takes over the contacts of worlds that stand in other tiles, `world` of those in every place: a slot for every contact of a pair that a world may have.
+    pub(super) fn gather_contacts(&mut self, from: &[Self], worlds: impl Iterator<Item = usize> + Clone) {
+        let own = |world: usize| {
+            let (memory, lane) = (&from[world / R::LANES], world % R::LANES);
+            (memory, lane, memory.contacts.iter().filter(move |part| part.lanes >> lane & 1 != 0))
+        };
+        self.contacts.clear();
+        self.equality_lanes = 0;
+        for (lane, world) in worlds.clone().enumerate() {
+            let ((memory, before, parts), mut at) = (own(world), 0);
+            self.equality_lanes |= (memory.equality_lanes >> before & 1) << lane;
+            for part in parts {
+                at = self.first_of(part.origin, at);
+                if self.contacts.get(at).is_some_and(|kept| kept.origin == part.origin) {
+                    self.contacts[at].lanes |= 1 << lane;
+                } else {
+                    self.contacts.insert(at, SlotPart { slot: 0, origin: part.origin, lanes: 1 << lane });
+                }
+                at += 1;
+            }
+        }
+        for (slot, part) in self.contacts.iter_mut().enumerate() {
+            part.slot = slot as u32;
+        }
+        self.feature.resize(self.contacts.len(), R::zero());
+        self.contact_impulse.resize(self.contacts.len(), Vec3::zero());
+        for (lane, world) in worlds.enumerate() {
+            let ((memory, before, parts), mut at) = (own(world), 0);
+            for part in parts {
+                at = self.first_of(part.origin, at);
+                let slot = part.slot as usize;
+                self.feature[at].set(lane, memory.feature[slot].get(before));
+                self.contact_impulse[at].set(lane, memory.contact_impulse[slot].get(before));
+                at += 1;
+            }
+        }
+    }
+
+    /// The first contact of a pair, or of the next one, from `at` on.
+    fn first_of(&self, pair: u32, at: usize) -> usize {
+        at + self.contacts[at..].iter().take_while(|kept| kept.origin < pair).count()
+    }
+
     /// All of one world.
     pub fn of(&self, lane: usize) -> Vec<Remembered> {
         let mut all = Vec::new();

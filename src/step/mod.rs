@@ -22,6 +22,7 @@ mod rows;
 mod settings;
 mod soft;
 mod softness;
+mod sorted;
 mod supports;
 mod targets;
 mod warm;
@@ -79,6 +80,19 @@ use worker::stage_task;
 impl<R: Pack> Worker<R> {
     /// One step of a chunk of worlds; `see` is shown every block that was solved. With the backend `hybrid` a device has its part in stage 8.
     pub fn step(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
+        let mut sorted = std::mem::take(&mut self.sorted);
+        if see.is_none() && sorted.sorts(plan, chunk) {
+            sorted.take(plan, chunk);
+            sorted.with(chunk, |chunk| self.step_here(plan, chunk, see));
+            sorted.give(plan, chunk);
+        } else {
+            self.step_here(plan, chunk, see);
+        }
+        self.sorted = sorted;
+    }
+
+    /// The same, every world in its lane.
+    fn step_here(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         for evaluation in 0..plan.evaluations {
             self.begin(plan, chunk, evaluation, see);
             self.solve(plan);

@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::posed::{Posed, Scratch, Tile};
 use super::profile::{Stage, StageTimes, StopWatch};
 use super::records::ContactRecord;
+use super::sorted::Sorted;
 use crate::island::{Part, islands};
 use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::parameters::PARAMETERS;
@@ -41,6 +42,8 @@ pub struct Worker<R: Pack> {
     pub(super) mended: Vec<Mended>,
     /// Where an evaluation is not the whole step.
     pub(super) evaluations: Evaluations<R>,
+    /// Its worlds, where they are sorted.
+    pub(super) sorted: Sorted<R>,
     /// What steps a world in f64; none until one needs it.
     pub(super) redo: Option<Box<Redo<R::Exact>>>,
     /// The worlds that were stepped again in f64.
@@ -153,6 +156,7 @@ impl<R: Pack> Worker<R> {
             solver: solver::Scratch::new(),
             mended: Vec::new(),
             evaluations: Evaluations::default(),
+            sorted: Sorted::default(),
             redo: None,
             redone: Vec::new(),
             times: StageTimes::default(),
