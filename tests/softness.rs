@@ -5,7 +5,7 @@ mod common;
 
 use common::example;
 use delassus::solver::FrictionLaw;
-use delassus::worlds::Start;
+use delassus::worlds::{Frame, Noise, Parameter, Quantity, Start};
 use delassus::{
     Backend, Constraints, Error, Impacts, Integrator, Mask, Model, Precision, Settings, WorldReport, Worlds,
 };
@@ -167,6 +167,55 @@ fn hybrid_has_soft_rows_too() {
 
 /// Each evaluation of Runge-Kutta has the forces of its own state: a ball that bounces on its spring, ṙ = u, u̇ = −b u − k d r + (1 − d) g where d is constant, is followed to
 /// fourth order while it touches.
+#[test]
+fn worlds_that_are_sorted_are_those_that_stay_in_their_lanes() {
+    // where a step solves four times worlds are sorted by what they touch; where somebody looks at blocks they are not
+    let gear = r#"<mujoco><option integrator="RK4" timestep="0.004"/><worldbody><geom type="plane" size="1 1 1"/>
+         <body name="trunk" pos="0 0 0.45"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>
+           <body pos="0.2 0 0"><joint name="front" axis="0 1 0" range="-40 40"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04"/></body>
+           <body pos="-0.2 0 0"><joint name="back" axis="0 1 0" range="-40 40" frictionloss="0.2"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04"/></body>
+         </body></worldbody>
+         <equality><joint joint1="front" joint2="back"/></equality><actuator><motor joint="front" gear="20" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>"#;
+    let model = Model::from_mjcf_str(gear).expect("a model");
+    for precision in [Precision::F32, Precision::F64] {
+        let settings = Settings { precision, threads: Some(1), backend: Backend::Cpu, ..soft() };
+        let count = 150;
+        let [mut sorted, mut still] = [(); 2].map(|()| {
+            let mut worlds = Worlds::new(&model, count, settings.clone()).expect("worlds");
+            worlds.set_start(Start { position_noise: 0.3, velocity_noise: 1.0, ..Start::default() }).expect("a start");
+            worlds.reset(Mask::All, 5).expect("a reset");
+            let own: Vec<f64> = (0..3 * count).map(|i| 0.5 + 0.01 * (i % 70) as f64).collect();
+            worlds.set_parameter(Parameter::MassScale, Mask::All, &[&own[..], &own[..count]].concat()).expect("masses");
+            worlds.feel_contacts(true);
+            (0..count).step_by(3).for_each(|world| worlds.watch(world, true).expect("a world"));
+            worlds
+        });
+        let quantities: Vec<_> = (0..4).map(|body| Quantity::Contact(Frame::Body(body))).collect();
+        let mut felt = [(); 2].map(|()| vec![0.0; 24 * count]);
+        let mut touching = 0;
+        for step in 0..60 {
+            for worlds in [&mut sorted, &mut still] {
+                Noise::new(step).uniform(-1.0, 1.0, worlds.control_mut());
+                Noise::new(100 + step).uniform(-3.0, 3.0, worlds.external_force_mut());
+            }
+            sorted.step(2).expect("a step");
+            still.step_inspected(2, Some(&|_| {})).expect("a step");
+            assert_eq!(sorted.reports(), still.reports(), "{precision:?}, step {step}");
+            for (worlds, felt) in [&sorted, &still].into_iter().zip(&mut felt) {
+                worlds.observe_into(&quantities, &mut felt[..]).expect("quantities");
+            }
+            assert_eq!(felt[0], felt[1], "{precision:?}, step {step}: what is felt");
+            touching += sorted.reports().iter().filter(|report| report.contact_count > 0).count();
+            for world in (0..count).step_by(3) {
+                assert_eq!(sorted.contacts(world), still.contacts(world), "{precision:?}, step {step}, world {world}");
+            }
+        }
+        assert!((500..59 * count).contains(&touching), "{touching} of {}: some should touch, others not", 60 * count);
+        let bytes = [&sorted, &still].map(|worlds| worlds.save().to_bytes().expect("a snapshot"));
+        assert!(bytes[0] == bytes[1], "{precision:?}: snapshots");
+    }
+}
+
 #[test]
 fn runge_kutta_follows_a_spring() {
     let (stiffness, damping) = ((IMPEDANCE * TIME).powi(-2) * IMPEDANCE, 2.0 / (IMPEDANCE * TIME));
