@@ -17,7 +17,7 @@ use crate::report::WorldReport;
 const WASTE: f64 = 1.25;
 
 /// The worlds of a chunk, sorted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sorted<R: Pack> {
     /// World of the chunk in every place, and what it was sorted by above.
     worlds: Vec<u64>,
@@ -37,16 +37,6 @@ pub(super) struct Sorted<R: Pack> {
     /// Numbers on their way: one array world by world, and rows of memory tile by tile.
     strips: Vec<[R::Scalar; STRIP]>,
     rows: [Vec<R>; 2],
-}
-
-impl<R: Pack> Default for Sorted<R> {
-    fn default() -> Self {
-        let [q, v, control, external, felt] = [(); 5].map(|()| Vec::new());
-        let (parameters, rows) = (std::array::from_fn(|_| Vec::new()), std::array::from_fn(|_| Vec::new()));
-        let (worlds, places, memory, reports, watched) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let strips = Vec::new();
-        Self { worlds, places, q, v, control, external, parameters, memory, reports, watched, felt, strips, rows }
-    }
 }
 
 /// A world, or a place: what it was sorted by stands above.
