@@ -13,7 +13,9 @@ pub const SUM: usize = 6;
 /// substep. Behind them stands the point that moments are about, m.
 #[derive(Debug, Clone, Default)]
 pub struct FeltPlan {
-    /// Sums that a contact of a pair of geoms goes into as what its second geom feels, and those as what its first does, shape \[pair\]; empty where nobody asks.
+    /// Whether anybody asks.
+    pub is_asked: bool,
+    /// Sums that a contact of a pair of geoms goes into as what its second geom feels, and those as what its first does, shape \[pair\].
     sums: Vec<[Vec<usize>; 2]>,
     /// Number of geoms, and of pairs of frames.
     counts: [usize; 2],
@@ -34,15 +36,11 @@ impl FeltPlan {
             };
             [of(pair.geom_b, pair.geom_a), of(pair.geom_a, pair.geom_b)]
         });
-        Self { sums: sums.collect(), counts }
-    }
-    /// Whether anybody asks.
-    pub fn is_asked(&self) -> bool {
-        self.counts[0] > 0
+        Self { is_asked: true, sums: sums.collect(), counts }
     }
     /// Numbers of a world.
     pub fn len(&self) -> usize {
-        if self.is_asked() { SUM * self.last(self.counts[0]) + 3 } else { 0 }
+        if self.is_asked { SUM * self.last(self.counts[0]) + 3 } else { 0 }
     }
     /// The sum of pair `k` of frames.
     pub fn between(&self, k: usize) -> usize {
@@ -80,7 +78,7 @@ impl<R: Pack> Felt<'_, R> {
     pub fn clear(&mut self, model: &Model, q: &[R]) {
         self.sums.fill(R::zero());
         let Some(first) = model.joints.iter().find(|joint| joint.kind == JointKind::Free) else { return };
-        for t in 0..if self.plan.is_asked() { q.len() / model.nq() } else { 0 } {
+        for t in 0..if self.plan.is_asked { q.len() / model.nq() } else { 0 } {
             let (q, sums) = (&q[t * model.nq() + first.q_start..][..3], self.tile(t));
             let len = sums.len();
             sums[len - 3..].copy_from_slice(q);
@@ -89,7 +87,7 @@ impl<R: Pack> Felt<'_, R> {
 
     /// Adds what a world felt in a step; sums of the last substep are those.
     pub fn add(&mut self, world: usize, step: &[f64]) {
-        if !self.plan.is_asked() {
+        if !self.plan.is_asked {
             return;
         }
         let (whole, last) = (SUM * self.plan.last(0), SUM * self.plan.last(self.plan.counts[0]));
@@ -101,7 +99,7 @@ impl<R: Pack> Felt<'_, R> {
 
     /// Forgets what a world felt.
     pub fn forget(&mut self, world: usize) {
-        if self.plan.is_asked() {
+        if self.plan.is_asked {
             self.tile(world / R::LANES)
                 .iter_mut()
                 .for_each(|sum| sum.lanes_mut()[world % R::LANES] = Default::default());

@@ -72,7 +72,7 @@ impl<E: Pack> Redo<E> {
         self.felt.clear();
         self.felt.resize(felt.len(), E::constant(0.0));
         let sums = chunk.felt.tile(index / R::LANES);
-        for (own, point) in self.felt.iter_mut().zip(&*sums).rev().take(if felt.is_asked() { 3 } else { 0 }) {
+        for (own, point) in self.felt.iter_mut().zip(&*sums).rev().take(if felt.is_asked { 3 } else { 0 }) {
             *own = E::constant(point.get(lane).to_f64());
         }
         let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);

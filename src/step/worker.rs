@@ -272,7 +272,7 @@ impl<R: Pack> Worker<R> {
 
     /// Adds what the contacts of tile `t` do in this step; not those of worlds that were stepped again, which are added as they were then.
     pub(super) fn feel(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
-        if !chunk.felt.plan.is_asked() {
+        if !chunk.felt.plan.is_asked {
             return;
         }
         let mut lanes = first_lanes(chunk.lane_count(t));

@@ -171,3 +171,21 @@ fn what_is_stepped_again_is_felt_as_it_was_then() {
         }
     }
 }
+
+#[test]
+fn a_model_without_geoms_feels_nothing() {
+    let model = Model::from_mjcf_str(
+        r#"<mujoco><worldbody><body pos="0 0 1"><joint axis="0 1 0"/><inertial pos="0.3 0 0" mass="2" diaginertia="0.1 0.1 0.1"/><site name="hinge"/></body></worldbody>
+             <sensor><force site="hinge"/></sensor></mujoco>"#,
+    )
+    .expect("a model");
+    let mut worlds = worlds(&model, 2, f64_settings());
+    worlds.feel_contacts(true);
+    worlds.step(2).expect("a step");
+    let mut seen = [0.0f64; 18];
+    let of = [Quantity::Contact(Frame::Body(1)), Quantity::Sensor(0)];
+    worlds.observe_into(&of, &mut seen[..]).expect("quantities");
+    for world in seen.chunks(9) {
+        assert!(world[..6].iter().all(|x| *x == 0.0) && world[8] > 1.0, "{world:?}");
+    }
+}
