@@ -194,7 +194,9 @@ impl Parameter {
                     (own.size() != *size || !own.is_sized()).then_some((i, &geom.shape, size))
                 })?;
                 let needs = match shape {
-                    Shape::Plane | Shape::Hull(_) => "its size is the same in all worlds, and stands here as 0 0 0",
+                    Shape::Plane | Shape::HeightField(_) | Shape::Hull(_) => {
+                        "its size is the same in all worlds, and stands here as 0 0 0"
+                    }
                     Shape::Sphere { .. } => "it has a radius, then two zeros",
                     Shape::Capsule { .. } | Shape::Cylinder { .. } => "it has a radius and a half length, then a zero",
                     Shape::Ellipsoid { .. } => "it has three half axes",

@@ -1,8 +1,9 @@
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from delassus.settings import Settings
 
@@ -18,7 +19,9 @@ def command(arguments: list[str]) -> int: ...
 class Model:
     """A robot, or several, and the things around them, read from MJCF. Constant; all worlds of a batch share it."""
 
-    def __init__(self, source: str | PathLike[str], *, lenient: bool = False) -> None: ...
+    def __init__(
+        self, source: str | PathLike[str], *, lenient: bool = False, heights: Mapping[str, ArrayLike] | None = None
+    ) -> None: ...
     @property
     def source(self) -> str: ...
     @property
@@ -57,6 +60,7 @@ class Model:
     def geom_size(self) -> NDArray[np.float64]: ...
     @property
     def geom_body(self) -> list[int]: ...
+    def heights(self, name: str) -> NDArray[np.float64]: ...
     def geom_mesh(self, geom: int) -> tuple[NDArray[np.float64], NDArray[np.uint32]]: ...
     @property
     def body_names(self) -> list[str]: ...

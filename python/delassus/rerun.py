@@ -84,7 +84,7 @@ def _shape(model: Model, geom: int, color: Any) -> Any:
     if shape == "capsule":
         # Its origin is the centre of the lower cap.
         return rr.Capsules3D(lengths=[2 * size[1]], radii=[size[0]], translations=[[0, 0, -size[1]]], **solid)
-    if shape == "mesh":
+    if shape in ("mesh", "hfield"):
         corners, triangles = model.geom_mesh(geom)
     else:
         corners = FLOOR * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])

@@ -1,11 +1,12 @@
 //! `delassus.Model`.
 
 use crate::array::exception;
-use delassus::model::{ReadOptions, Shape};
-use numpy::{PyArray1, PyArray2};
+use delassus::model::ReadOptions;
+use numpy::{AllowTypeChange, IntoPyArray, PyArray1, PyArray2, PyArrayLike2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A robot, or several, and the things around them, read from MJCF. Constant; all worlds of a batch share it.
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 /// Args:
 ///     source: path of an MJCF file, or MJCF text (which begins with "<").
 ///     lenient: list what is not known or not done as notes instead of refusing the file.
+///     heights: other heights of height fields than the file's, by name: m above the origin of the geom, shape [row, column], rows from low y to high y, columns from low x to high x.
 ///
 /// Raises:
 ///     Error: the file cannot be read, or holds what this version does not do; file, line and element are named.
@@ -29,7 +31,12 @@ pub struct Model {
     origin: String,
     #[pyo3(get)]
     lenient: bool,
+    /// What was given, by name of the height field.
+    heights: Heights,
 }
+
+/// Heights by name of the height field, shape \[row\]\[column\] and its numbers.
+type Heights = BTreeMap<String, Py<PyArray2<f64>>>;
 
 /// Corners and triangles.
 type MeshArrays<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<u32>>);
@@ -54,8 +61,13 @@ fn find(kind: &str, name: &str, names: Vec<&String>) -> PyResult<usize> {
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (source, *, lenient = false))]
-    fn new(py: Python<'_>, source: PathBuf, lenient: bool) -> PyResult<Self> {
+    #[pyo3(signature = (source, *, lenient = false, heights = None))]
+    fn new(
+        py: Python<'_>,
+        source: PathBuf,
+        lenient: bool,
+        heights: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    ) -> PyResult<Self> {
         let Some(source) = source.to_str().map(ToOwned::to_owned) else {
             return Err(PyValueError::new_err("source: a path must be valid Unicode"));
         };
@@ -71,20 +83,48 @@ impl Model {
                 delassus::Model::from_mjcf_file_with(&source, &options)
             }
         };
-        let model = py.detach(read).map_err(exception)?;
-        Ok(Self { model, source, origin, lenient })
+        let mut model = py.detach(read).map_err(exception)?;
+        let mut given = Heights::new();
+        for (name, numbers) in heights.unwrap_or_default() {
+            let numbers: PyArrayLike2<'_, f64, AllowTypeChange> = numbers.extract().map_err(|_| {
+                PyValueError::new_err(format!("heights: those of \"{name}\" must be numbers, shape [row, column]"))
+            })?;
+            if let Some(field) = model.height_field(&name)
+                && numbers.shape() != [field.rows, field.columns]
+            {
+                let (rows, columns, found) = (field.rows, field.columns, numbers.shape());
+                return Err(PyValueError::new_err(format!(
+                    "heights: those of \"{name}\" have shape {found:?}, needs [{rows}, {columns}]"
+                )));
+            }
+            let all: Vec<f64> = numbers.as_array().iter().copied().collect();
+            model.set_heights(&name, &all).map_err(exception)?;
+            given.insert(name, numbers.as_array().to_owned().into_pyarray(py).unbind());
+        }
+        Ok(Self { model, source, origin, lenient, heights: given })
     }
 
     /// A model is pickled as its source, its path from the root, which is read again; another model than before is refused.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, this) = (slf.py(), slf.get());
         let read = slf.get_type().getattr("_read_again")?;
-        Ok((read, (&this.origin, this.lenient, this.fingerprint()).into_pyobject(py)?))
+        let heights = PyDict::new(py);
+        for (name, numbers) in &this.heights {
+            heights.set_item(name, numbers)?;
+        }
+        Ok((read, (&this.origin, this.lenient, this.fingerprint(), heights).into_pyobject(py)?))
     }
 
     #[staticmethod]
-    fn _read_again(py: Python<'_>, source: &str, lenient: bool, fingerprint: u64) -> PyResult<Self> {
-        let model = Self::new(py, source.into(), lenient)?;
+    #[pyo3(signature = (source, lenient, fingerprint, heights = None))]
+    fn _read_again(
+        py: Python<'_>,
+        source: &str,
+        lenient: bool,
+        fingerprint: u64,
+        heights: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    ) -> PyResult<Self> {
+        let model = Self::new(py, source.into(), lenient, heights)?;
         if model.fingerprint() == fingerprint {
             return Ok(model);
         }
@@ -181,12 +221,12 @@ impl Model {
     fn joint_v(&self) -> Vec<usize> {
         self.model.joints.iter().map(|j| j.v_start).collect()
     }
-    /// Shape of every geom: "plane", "sphere", "capsule", "ellipsoid", "cylinder", "box" or "mesh", shape [geom].
+    /// Shape of every geom: "plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box" or "mesh", shape [geom].
     #[getter]
     fn geom_shape(&self) -> Vec<&'static str> {
         self.model.geoms.iter().map(|g| g.shape.name()).collect()
     }
-    /// Lengths of every geom as MJCF's `size`, m, shape [geom, 3]: radius and half length, half axes, or half edges; 0 for planes and meshes.
+    /// Lengths of every geom as MJCF's `size`, m, shape [geom, 3]: radius and half length, half axes, or half edges; 0 for planes, height fields and meshes.
     #[getter]
     fn geom_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows: Vec<Vec<f64>> = self.model.geoms.iter().map(|g| g.shape.size().to_vec()).collect();
@@ -200,14 +240,24 @@ impl Model {
     fn geom_body(&self) -> Vec<usize> {
         self.model.geoms.iter().map(|g| g.body).collect()
     }
-    /// Convex hull of a geom of shape "mesh": corners (m), shape [corner, 3], and triangles, counter-clockwise seen from outside, shape [triangle, 3].
+    /// Convex hull of a geom of shape "mesh", or surface of one of shape "hfield": corners (m), shape [corner, 3], and triangles, counter-clockwise seen from outside, shape [triangle, 3].
     fn geom_mesh<'py>(&self, py: Python<'py>, geom: usize) -> PyResult<MeshArrays<'py>> {
-        let Some(Shape::Hull(hull)) = self.model.geoms.get(geom).map(|g| &g.shape) else {
-            return Err(PyValueError::new_err(format!("geom: {geom} is no geom of shape \"mesh\"")));
+        let Some((vertices, triangles)) = self.model.geoms.get(geom).and_then(|g| g.shape.triangles()) else {
+            return Err(PyValueError::new_err(format!("geom: {geom} is no geom of shape \"mesh\" or \"hfield\"")));
         };
-        let vertices: Vec<Vec<f64>> = hull.vertices.iter().map(|v| v.as_slice().to_vec()).collect();
-        let triangles: Vec<Vec<u32>> = hull.triangles.iter().map(|t| t.map(|i| i as u32).to_vec()).collect();
+        let vertices: Vec<Vec<f64>> = vertices.iter().map(|v| v.as_slice().to_vec()).collect();
+        let triangles: Vec<Vec<u32>> = triangles.iter().map(|t| t.map(|i| i as u32).to_vec()).collect();
         Ok((PyArray2::from_vec2(py, &vertices)?, PyArray2::from_vec2(py, &triangles)?))
+    }
+    /// Heights of a height field, m above the origin of its geom, shape [row, column]: rows from low y to high y, columns from low x to high x.
+    fn heights<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let Some(field) = self.model.height_field(name) else {
+            return Err(PyValueError::new_err(format!(
+                "name: no geom of the model has a height field called \"{name}\""
+            )));
+        };
+        let rows: Vec<Vec<f64>> = field.heights.chunks(field.columns).map(<[f64]>::to_vec).collect();
+        Ok(PyArray2::from_vec2(py, &rows)?)
     }
     /// Names of the bodies; the first is the world, and what has no name is "".
     #[getter]

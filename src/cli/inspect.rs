@@ -7,7 +7,7 @@ use super::table::{list, short, table};
 use super::{rollout, say, say_json};
 use clap::Args;
 use delassus::Model;
-use delassus::model::{Actuator, Geom, Joint, JointKind, Note, PairFriction, Shape, Transmission};
+use delassus::model::{Actuator, Geom, HeightField, Joint, JointKind, Note, PairFriction, Shape, Transmission};
 use delassus::query::{StateQuery, state_query};
 use delassus::worlds::pose_notes;
 use serde::{Deserialize, Serialize};
@@ -263,6 +263,7 @@ fn span(start: usize, count: usize) -> String {
 fn size(shape: &Shape) -> String {
     match shape {
         Shape::Plane => String::new(),
+        Shape::HeightField(field) => format!("{} × {} points", field.rows, field.columns),
         Shape::Sphere { radius } => short(*radius),
         Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
             list(&[*radius, *half_length])
@@ -277,6 +278,10 @@ fn size(shape: &Shape) -> String {
 fn size_json(shape: &Shape) -> Value {
     match shape {
         Shape::Plane => json!([]),
+        Shape::HeightField(field) => {
+            let HeightField { rows, columns, half, base, heights, .. } = &**field;
+            json!({"rows": rows, "columns": columns, "half": half, "base": base, "heights": heights})
+        }
         Shape::Sphere { radius } => json!([radius]),
         Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
             json!([radius, half_length])

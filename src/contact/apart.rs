@@ -33,10 +33,10 @@ impl Bound {
     #[cfg(feature = "gpu")]
     pub const ALL: [Self; 5] = [Self::Ball, Self::Rod, Self::Ellipsoid, Self::Cylinder, Self::Box];
 
-    /// What holds a shape, and its lengths as in [`Shape::size`]; nothing a plane. A mesh is held by a box about the origin of its frame.
+    /// What holds a shape, and its lengths as in [`Shape::size`]; nothing ground. A mesh is held by a box about the origin of its frame.
     pub fn of(shape: &Shape) -> Option<(Self, [f64; 3])> {
         let bound = match shape {
-            Shape::Plane => return None,
+            Shape::Plane | Shape::HeightField(_) => return None,
             Shape::Sphere { .. } => Self::Ball,
             Shape::Capsule { .. } => Self::Rod,
             Shape::Ellipsoid { .. } => Self::Ellipsoid,

@@ -44,6 +44,18 @@ pub(super) struct HullFaces {
 const CELLS: f64 = 1e3;
 
 impl HullFaces {
+    /// Corners in the frame of the mesh, m.
+    pub fn vertices(&self) -> &[Vector3<f64>] {
+        &self.vertices
+    }
+    /// Largest distance of a corner from the origin, m.
+    pub fn reach(&self) -> f64 {
+        self.reach
+    }
+    /// Outward unit normals of the faces, and how far their planes are from the origin, m.
+    pub fn planes(&self) -> impl Iterator<Item = (&Vector3<f64>, f64)> {
+        self.normals.iter().zip(&self.corners).map(|(normal, corners)| (normal, normal.dot(&self.vertices[corners[0]])))
+    }
     fn new(hull: &Hull) -> Self {
         let v = &hull.vertices;
         let size = v.iter().map(Vector3::norm).fold(0.0, f64::max);
@@ -112,10 +124,10 @@ pub(super) enum Solid {
 }
 
 impl Solid {
-    /// The solid of a shape; none for a plane.
+    /// The solid of a shape; none for ground.
     pub fn new(shape: &Shape) -> Option<Self> {
         Some(match shape {
-            Shape::Plane => return None,
+            Shape::Plane | Shape::HeightField(_) => return None,
             Shape::Sphere { radius } => Self::Ball(*radius),
             Shape::Capsule { radius, half_length } => Self::Rod(*half_length, *radius),
             Shape::Ellipsoid { radii } => Self::Ellipsoid(*radii),

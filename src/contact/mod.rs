@@ -1,6 +1,6 @@
 //! Where bodies touch: geom pairs → contact points, up to four a pair.
 //!
-//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes against everything, spheres,
+//! A [`CollidePlan`] is made once from a model; [`collide`] runs it on a tile of worlds. Planes and height fields against everything, spheres,
 //! capsules and boxes against each other, and spheres and capsules against cylinders are done in lanes; of other convex pairs what is not shown in lanes to be apart, lane by lane in f64, through GJK and
 //! EPA of `parry3d-f64` and then clipping. Every lane sees its own values only.
 
@@ -10,6 +10,7 @@ mod clip;
 mod convex;
 mod disc;
 mod extent;
+mod land;
 mod narrow;
 mod patch;
 mod plane;
@@ -22,7 +23,7 @@ mod tests;
 pub(crate) use {apart::near as near_bounds, disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
-use crate::model::{Hull, Model, Shape};
+use crate::model::{HeightField, Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Vec3};
 pub(crate) use apart::Bound;
@@ -63,6 +64,8 @@ pub struct Contacts<R: Real> {
     near_patches: Vec<NearPatch<R>>,
     /// Room for the slots of points by themselves.
     point_slots: Slots,
+    /// Room for the points of a pair on land.
+    on_land: Vec<Candidate<R>>,
 }
 
 impl<R: Real> Default for Contacts<R> {
@@ -77,6 +80,7 @@ impl<R: Real> Default for Contacts<R> {
             patches: Vec::new(),
             near_patches: Vec::new(),
             point_slots: Slots::default(),
+            on_land: Vec::new(),
         }
     }
 }
@@ -221,9 +225,10 @@ pub(crate) enum Kind {
     /// In lanes.
     Lanes(Shapes),
     PlaneHull(Arc<Hull>),
+    Land(Arc<HeightField>),
     /// World by world, in f64.
     Convex,
-    /// Two planes: never.
+    /// Ground and ground: never.
     Nothing,
 }
 
@@ -254,6 +259,8 @@ pub(crate) struct PairPlan {
     pub lengths: [[f64; 3]; 2],
     /// The shapes for the narrow phase in f64, if they have one.
     solids: Option<[Solid; 2]>,
+    /// What may lie on it, if the first geom is a height field.
+    on_land: Option<Solid>,
     /// What holds them, and its lengths, m.
     bounds: Option<[(Bound, [f64; 3]); 2]>,
     /// Distance between the shapes at which they touch, m.
@@ -312,6 +319,11 @@ impl CollidePlan {
     pub fn has_patches(&self) -> bool {
         self.pairs.iter().any(|pair| pair.patch)
     }
+    /// Whether anything may lie on a height field.
+    #[cfg(feature = "gpu")]
+    pub fn has_land(&self) -> bool {
+        self.pairs.iter().any(|pair| matches!(pair.kind, Kind::Land(_)))
+    }
     fn prepare(model: &Model, patches: bool) -> Self {
         let forms = forms(model);
         let pairs = model.pairs.iter().map(|pair| {
@@ -321,18 +333,21 @@ impl CollidePlan {
             let kind = match (Shapes::of(a, b), a, b) {
                 (Some(shapes), ..) => Kind::Lanes(shapes),
                 (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
-                (None, Shape::Plane, _) => Kind::Nothing,
+                (None, Shape::HeightField(field), b) if !b.is_ground() => Kind::Land(Arc::clone(field)),
+                (None, Shape::Plane | Shape::HeightField(_), _) => Kind::Nothing,
                 _ => Kind::Convex,
             };
             let torsion = pair.torsion.is_some() || pair.ellipsoid.is_some();
             PairPlan {
-                patch: patches && pair.condim > 1 && (kind.spreads() || torsion),
+                // points on land lie in no plane
+                patch: patches && pair.condim > 1 && !matches!(kind, Kind::Land(_)) && (kind.spreads() || torsion),
                 torsion,
                 a: pair.geom_a,
                 b: pair.geom_b,
                 kind,
                 lengths: [a.size(), b.size()],
                 solids: of_a.solid.clone().zip(of_b.solid.clone()).map(|(a, b)| [a, b]),
+                on_land: if matches!(a, Shape::HeightField(_)) { of_b.solid.clone() } else { None },
                 bounds: of_a.bound.zip(of_b.bound).map(|(a, b)| [a, b]),
                 margin: pair.margin,
                 on_plane: matches!(a, Shape::Plane),
@@ -424,7 +439,8 @@ pub fn collide<R: Pack>(
             None => near,
         };
         // told once, since all formulas of all shapes are in it
-        let count = if others.any() { narrow(pair, &geoms, others, threshold, &mut points) } else { 0 };
+        let count =
+            if others.any() { narrow(pair, &geoms, others, threshold, &mut points, &mut contacts.on_land) } else { 0 };
         if let Some((own, disc, known)) = of_disc {
             clear_from(count, &mut points);
             for (point, own) in points.iter_mut().zip(own) {

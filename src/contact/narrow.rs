@@ -5,6 +5,7 @@ use super::clip::{Point, Points};
 use super::convex::{Solid, convex_convex};
 use super::disc;
 use super::extent::{Extent, Geoms};
+use super::land::Land;
 use super::patch::Disc;
 use super::reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use super::round::{self, Rod};
@@ -96,7 +97,7 @@ pub(crate) fn undecided<R: Real>(shapes: Shapes, points: &[Candidate<R>], length
     }
 }
 
-/// The points of one pair, of the lanes that are `near`: how many first ones of `found` they are; what stands behind them is of no pair.
+/// The points of one pair, of the lanes that are `near`: how many first ones of `found` they are; what stands behind them is of no pair. `on_land`: room for those that are found on land.
 #[inline(always)]
 pub(super) fn narrow<R: Pack>(
     pair: &PairPlan,
@@ -104,6 +105,7 @@ pub(super) fn narrow<R: Pack>(
     near: R::Mask,
     threshold: R,
     found: &mut Manifold<R>,
+    on_land: &mut Vec<Candidate<R>>,
 ) -> usize {
     let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
     let extent = Extent::of(pair, geoms);
@@ -128,6 +130,12 @@ pub(super) fn narrow<R: Pack>(
             (count, near.and(undecided(*shapes, &found[..count], lengths[0])))
         }
         Kind::PlaneHull(hull) => return put(plane::hull(a, b, hull, threshold, size), found),
+        Kind::Land(field) => {
+            let Some(solid) = &pair.on_land else { return 0 };
+            let (poses, lengths) = ([a, b], lengths[1]);
+            let land = Land { field, solid, lengths, poses, near, threshold, size, found: on_land };
+            return put(R::run(land), found);
+        }
         Kind::Convex => (0, may_be_near(pair, [a, b], &extent, near, threshold)),
         Kind::Nothing => return 0,
     };

@@ -9,11 +9,11 @@ use nalgebra::{Rotation3, Vector3};
 /// Rounding of a few dozen f64 operations on metres.
 const EXACT: f64 = 1e-12;
 
-/// A model with one pair of free geoms (the first fixed if it is a plane).
+/// A model with one pair of free geoms (the first fixed if it is ground).
 fn pair(a: Shape, b: Shape) -> Model {
     let mut builder = ModelBuilder::new("pair");
     for shape in [a, b] {
-        let body = if matches!(shape, Shape::Plane) {
+        let body = if shape.is_ground() {
             0
         } else {
             let body = builder.add_body(shape.name(), 0, [0.0; 3]);
@@ -116,6 +116,7 @@ const ORIGIN: [f64; 3] = [0.0; 3];
 const QUARTER: f64 = std::f64::consts::FRAC_PI_2;
 
 mod convex;
+mod land;
 
 #[test]
 fn plane_pairs_have_their_closed_forms() {

@@ -179,12 +179,15 @@ impl ModelBuilder {
     /// Sets mass, centre of mass and inertia of `body` from its shapes, all of `density` kg/m³.
     ///
     /// # Errors
-    /// If a shape of the body has no volume (a plane).
+    /// If a shape of the body has no volume (a plane, a height field).
     pub fn set_inertia_from_geoms(&mut self, body: usize, density: f64) -> Result<&mut Self> {
         let parts: Vec<_> = (self.model.geoms.iter().filter(|g| g.body == body))
             .map(|g| {
                 let (volume, com, inertia) = solid_inertia(&g.shape).ok_or_else(|| {
-                    Error::model(format!("body {body}"), "a plane has no mass; give the body's inertia")
+                    Error::model(
+                        format!("body {body}"),
+                        "a plane or a height field has no mass; give the body's inertia",
+                    )
                 })?;
                 Ok((volume * density, com, inertia * density, g.position, g.orientation))
             })
@@ -386,13 +389,13 @@ impl Model {
     }
 }
 
-/// Volume (m³), centroid (m) and inertia about the centroid for unit density (m⁵) of a solid shape, in the geom's frame; none for a plane.
+/// Volume (m³), centroid (m) and inertia about the centroid for unit density (m⁵) of a solid shape, in the geom's frame; none for a plane or a height field.
 pub fn solid_inertia(shape: &Shape) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
     use std::f64::consts::PI;
     let diagonal = |x: f64, y: f64, z: f64| Matrix3::from_diagonal(&Vector3::new(x, y, z));
     let centred = |volume: f64, inertia| Some((volume, Vector3::zeros(), inertia));
     match shape {
-        Shape::Plane => None,
+        Shape::Plane | Shape::HeightField(_) => None,
         Shape::Sphere { radius } => {
             let volume = 4.0 / 3.0 * PI * radius.powi(3);
             let i = 0.4 * volume * radius * radius;

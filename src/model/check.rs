@@ -1,7 +1,7 @@
 //! Everything that must hold for a model before it can be simulated.
 
 use super::rest::is_massive;
-use super::{EqualityKind, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission};
+use super::{EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission};
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -46,6 +46,11 @@ impl Shape {
         let positive = |x: &[f64]| x.iter().all(|x| *x > 0.0 && x.is_finite());
         match self {
             Self::Plane => true,
+            Self::HeightField(field) => {
+                let HeightField { rows, columns, half, heights, base, .. } = &**field;
+                let is_grid = *rows >= 2 && *columns >= 2 && Some(heights.len()) == rows.checked_mul(*columns);
+                is_grid && positive(half) && positive(&[*base]) && heights.iter().all(|x| x.is_finite())
+            }
             Self::Sphere { radius } => positive(&[*radius]),
             Self::Capsule { radius, half_length } => {
                 positive(&[*radius]) && *half_length >= 0.0 && half_length.is_finite()
@@ -127,7 +132,11 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         let el = || label("site", i, &s.name);
         check(s.body < m.bodies.len(), &el, "belongs to a body that does not exist")?;
         check(finite(&s.position) && is_turn(&s.orientation), &el, "position and orientation must be finite")?;
-        check(!matches!(s.shape, Shape::Plane | Shape::Hull(_)), &el, "its volume cannot be a plane or a hull")?;
+        check(
+            !matches!(s.shape, Shape::Plane | Shape::HeightField(_) | Shape::Hull(_)),
+            &el,
+            "its volume cannot be a plane, a height field or a hull",
+        )?;
         check(s.shape.is_sized(), &el, "every size must be positive and finite")?;
     }
     for (i, t) in m.tendons.iter().enumerate() {
@@ -290,8 +299,12 @@ pub(super) fn pairs(m: &Model) -> Result<()> {
         };
         let exist = p.geom_a < m.geoms.len() && p.geom_b < m.geoms.len() && p.geom_a != p.geom_b;
         check(exist, "needs two different geoms that exist")?;
-        let (a, b) = (m.geoms[p.geom_a].shape.rank(), m.geoms[p.geom_b].shape.rank());
-        check(a <= b && b > 0, "the first geom must have the lower `Shape::rank`, and two planes cannot touch")?;
+        let (a, b) = (&m.geoms[p.geom_a].shape, &m.geoms[p.geom_b].shape);
+        let ordered = a.rank() <= b.rank() && !b.is_ground();
+        check(
+            ordered,
+            "the first geom must have the lower `Shape::rank`, and planes and height fields cannot touch each other",
+        )?;
         let fixed_ok = !matches!(p.friction, PairFriction::Fixed(mu) if !(mu >= 0.0 && mu.is_finite()));
         check(fixed_ok, "friction must be finite and not negative")?;
         check(matches!(p.condim, 1 | 3 | 4 | 6), "condim must be 1, 3, 4 or 6")?;
@@ -306,12 +319,12 @@ pub(super) fn pairs(m: &Model) -> Result<()> {
     Ok(())
 }
 
-/// Every degree of freedom must move some mass, or the mass matrix has no inverse; planes, which have no end, must not move.
+/// Every degree of freedom must move some mass, or the mass matrix has no inverse; planes, which have no end, and land must not move.
 pub(super) fn moving_parts(m: &Model) -> Result<()> {
-    let moving_plane = (m.geoms.iter().enumerate())
-        .find(|(_, geom)| matches!(geom.shape, Shape::Plane) && m.bodies[geom.body].tree.is_some());
+    let moving_plane =
+        (m.geoms.iter().enumerate()).find(|(_, geom)| geom.shape.is_ground() && m.bodies[geom.body].tree.is_some());
     if let Some((g, geom)) = moving_plane {
-        let message = "a plane must not move; fix it to the world, or use a box";
+        let message = "a plane or a height field must not move; fix it to the world, or use a box";
         return Err(Error::model(label("geom", g, &geom.name), message));
     }
     if let Some((b, body)) =

@@ -89,9 +89,20 @@ impl Hash {
         self.numbers(orientation.coords.iter());
     }
     fn shape(&mut self, shape: &Shape) {
-        self.index(shape.rank());
+        // height fields came later: what has none keeps its number
+        self.index(match shape {
+            Shape::HeightField(_) => 7,
+            _ => shape.rank().saturating_sub(1),
+        });
         match shape {
             Shape::Plane => {}
+            Shape::HeightField(field) => {
+                self.index(field.rows);
+                self.index(field.columns);
+                self.numbers(field.half.iter());
+                self.numbers(field.heights.iter());
+                self.number(field.base);
+            }
             Shape::Sphere { radius } => self.number(*radius),
             Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
                 self.numbers([radius, half_length]);

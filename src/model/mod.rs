@@ -24,7 +24,7 @@ pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
-pub use shape::{Hull, Shape};
+pub use shape::{HeightField, Hull, Shape, Triangles};
 pub use softness::{ContactSoftness, Softness};
 pub use tendon::Tendon;
 

@@ -23,7 +23,7 @@ pub(super) fn welds(m: &Model) -> Vec<usize> {
 /// Fills `model.pairs`: explicit pairs first, then every pair that the contact bits allow.
 ///
 /// Left out of both: geoms of one body or of bodies welded together (so also everything that cannot move), since no impulse between them moves anything. Of the others: a body and its
-/// parent, unless the parent cannot move or `parent_contacts` is set; excluded body pairs; two planes.
+/// parent, unless the parent cannot move or `parent_contacts` is set; excluded body pairs; planes and height fields among themselves.
 pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
     let m = &builder.model;
     let weld = welds(m);
@@ -45,11 +45,11 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
                 other => other,
             };
         }
-        if m.geoms[b].shape.rank() > 0 || m.geoms[a].shape.rank() > 0 {
-            pairs.push(pair);
-        } else {
-            return Err(Error::model(format!("contact pair ({a}, {b})"), "two planes cannot touch"));
+        if m.geoms[a].shape.is_ground() && m.geoms[b].shape.is_ground() {
+            let message = "planes and height fields cannot touch each other";
+            return Err(Error::model(format!("contact pair ({a}, {b})"), message));
         }
+        pairs.push(pair);
     }
     let excluded: HashSet<(usize, usize)> = builder.excluded.iter().copied().collect();
     // in either order: the two may be of one kind
@@ -66,7 +66,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
                 && !builder.parent_contacts;
             let excluded = excluded.contains(&(ga.body, gb.body)) || excluded.contains(&(gb.body, ga.body));
             let allowed = ga.contype & gb.conaffinity != 0 || gb.contype & ga.conaffinity != 0;
-            if wa == wb || related || excluded || !allowed || gb.shape.rank() == 0 || explicit.contains(&(a, b)) {
+            if wa == wb || related || excluded || !allowed || gb.shape.is_ground() || explicit.contains(&(a, b)) {
                 continue;
             }
             if pairs.len() == PAIR_LIMIT {

@@ -69,6 +69,17 @@ struct Mesh {
     triangles: String,
 }
 
+impl Mesh {
+    /// Of a shape that is made of triangles.
+    fn of(shape: &Shape) -> Option<Self> {
+        let (vertices, triangles) = shape.triangles()?;
+        Some(Self {
+            vertices: floats(vertices.iter().flat_map(|v| v.iter().copied())),
+            triangles: integers(triangles.iter().flatten().map(|i| *i as u32)),
+        })
+    }
+}
+
 /// The whole file.
 pub(super) fn page(recording: &Recording) -> String {
     // Text of JSON cannot fail to be made of such a scene; "<" would end the script.
@@ -87,15 +98,27 @@ fn moves(model: &Model) -> Vec<bool> {
     model.geoms.iter().map(|geom| model.bodies[geom.body].tree.is_some() || carried[geom.body]).collect()
 }
 
+/// Whether two geoms have one mesh or height field between them.
+fn is_one(a: &Shape, b: &Shape) -> bool {
+    match (a, b) {
+        (Shape::Hull(a), Shape::Hull(b)) => Arc::ptr_eq(a, b),
+        (Shape::HeightField(a), Shape::HeightField(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
 fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
-    let (mut hulls, mut places) = (Vec::new(), [0, 0]);
+    let (mut made_of_triangles, mut places): (Vec<&Shape>, _) = (Vec::new(), [0, 0]);
     let (mut geoms, moves) = (Vec::new(), moves(model));
     for (geom, &moves) in model.geoms.iter().zip(&moves) {
         let mesh = match &geom.shape {
-            Shape::Hull(hull) => Some(hulls.iter().position(|h| Arc::ptr_eq(h, hull)).unwrap_or_else(|| {
-                hulls.push(hull.clone());
-                hulls.len() - 1
-            })),
+            Shape::Hull(_) | Shape::HeightField(_) => {
+                let known = made_of_triangles.iter().position(|shape| is_one(shape, &geom.shape));
+                Some(known.unwrap_or_else(|| {
+                    made_of_triangles.push(&geom.shape);
+                    made_of_triangles.len() - 1
+                }))
+            }
             _ => None,
         };
         let radius = geom.shape.bounding_radius();
@@ -117,16 +140,12 @@ fn drawn<'a>(model: &'a Model, worlds: &'a [usize]) -> Scene<'a> {
     let rest = poses(model, &model.q0);
     let fixed = rest.chunks(7).zip(&moves).filter(|(_, moves)| !**moves);
     let weight = model.moving_mass() * model.gravity.norm();
-    let mesh = |hull: &Arc<crate::model::Hull>| Mesh {
-        vertices: floats(hull.vertices.iter().flat_map(|v| v.iter().copied())),
-        triangles: integers(hull.triangles.iter().flatten().map(|i| *i as u32)),
-    };
     Scene {
         name: &model.name,
         worlds,
         weight: if weight > 0.0 { weight } else { 1.0 },
         geoms,
-        meshes: hulls.iter().map(mesh).collect(),
+        meshes: made_of_triangles.into_iter().filter_map(Mesh::of).collect(),
         fixed: floats(fixed.flat_map(|(pose, _)| pose.iter().copied())),
     }
 }

@@ -57,6 +57,7 @@ function viewer(what) {
   const offsetOf = (world) => add(scaled(aside, apart * ((world % columns) - (columns - 1) / 2)),
     scaled(ahead, apart * (Math.floor(world / columns) - (rows - 1) / 2)));
   const floor = geoms.find((g) => g.shape === "plane");
+  const land = geoms.find((g) => g.shape === "hfield");
   const floorPose = floor && poseOf(floor, 0, 0);
   const up = floor ? turned(floorPose.turn, [0, 0, 1]) : [0, 0, 1];
   const aside = unit(Math.abs(up[1]) < 0.9 ? sub([0, 1, 0], scaled(up, up[1])) : [1, 0, 0]);
@@ -226,7 +227,7 @@ function viewer(what) {
   /** Scale of the unit shape, and half the length between its ends. */
   const extents = {
     sphere: ([r]) => [[r, r, r], 0], capsule: ([r, h]) => [[r, r, r], h], ellipsoid: (s) => [s, 0], box: (s) => [s, 0],
-    cylinder: ([r, h]) => [[r, r, 1], h], mesh: () => [[1, 1, 1], 0],
+    cylinder: ([r, h]) => [[r, r, 1], h], mesh: () => [[1, 1, 1], 0], hfield: () => [[1, 1, 1], 0],
   };
 
   const LIGHT = unit([0.35, -0.45, 1]), PALETTE = [[0.29, 0.51, 0.77], [0.9, 0.6, 0.3], [0.42, 0.69, 0.45], [0.8, 0.42, 0.42],
@@ -272,7 +273,8 @@ function viewer(what) {
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     const chosen = element("world").value, all = chosen === "all";
     const shown = all ? worlds.map((_, i) => i) : [Number(chosen)];
-    apart = all ? 2.5 * size : 0;
+    // On land every world stands where it is.
+    apart = all && !land ? 2.5 * size : 0;
     view.distance = ((3 + 1.5 * Math.min(shown.length, columns) * (rows > 1 ? 1.5 : 1)) * size) / view.zoom;
     if (element("follow").checked) view.target = centreOf(moment, shown);
     const axes = axesOf(), eye = add(add(view.target, view.shift), scaled(axes.back, view.distance));
@@ -304,10 +306,11 @@ function viewer(what) {
     const solids = [], arrows = [];
     for (const world of shown) {
       for (const geom of geoms.filter((g) => g.shape !== "plane" && shownGroups.has(g.group))) {
+        if (geom.shape === "hfield" && world !== shown[0]) continue;
         const pose = poseOf(geom, moment, world);
         pose.position = add(pose.position, offsetOf(world));
         if (![...pose.position, ...pose.turn].every(Number.isFinite)) continue;
-        solids.push([geom.shape === "mesh" ? meshes[geom.mesh] : shapes[geom.shape], ...extents[geom.shape](geom.size), pose, colorOf(geom)]);
+        solids.push([meshes[geom.mesh] ?? shapes[geom.shape], ...extents[geom.shape](geom.size), pose, colorOf(geom)]);
       }
       arrows.push(...arrowsOf(moment * worlds.length + world, offsetOf(world)));
     }

@@ -175,7 +175,8 @@ impl Layout {
                     let formula = PointFormula::Points(shapes);
                     (Some(formula), formula.number() as f64, planned.lengths)
                 }
-                Kind::Nothing => (None, -1.0, planned.lengths),
+                // what lies on land does not come here (`obstacle`)
+                Kind::Nothing | Kind::Land(_) => (None, -1.0, planned.lengths),
                 Kind::PlaneHull(_) | Kind::Convex => {
                     let shape = |geom: usize| &model.geoms[geom].shape;
                     let (formula, lengths) = guard(shape(planned.a), shape(planned.b));

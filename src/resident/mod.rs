@@ -162,6 +162,9 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
         let nv = model.nv();
         return Some(format!("it takes up to {MOST_DOFS} degrees of freedom, and the model has {nv}; use backend cpu"));
     }
+    if plan.collide.has_land() {
+        return says("contacts on height fields are found on the CPU only; use backend cpu");
+    }
     let pairs = plan.collide.pairs.len();
     if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));

@@ -28,7 +28,7 @@ pub(super) fn meets(volume: &Shape, p: &Vector3<f64>, d: &Vector3<f64>) -> bool 
                 .any(is_ahead)
         }
         Shape::Box { half } => is_ahead((0..3).map(|i| between(p[i], d[i], half[i])).fold(ALL, both)),
-        Shape::Plane | Shape::Hull(_) => false,
+        Shape::Plane | Shape::HeightField(_) | Shape::Hull(_) => false,
     }
 }
 

@@ -94,7 +94,7 @@ fn compare_with_compiled(model: &Model, compiled: &Value) {
         assert_eq!(geom.body as u64, wanted["body"].as_u64().unwrap(), "{what}");
         assert_eq!(geom.shape.name(), wanted["type"].as_str().unwrap(), "{what}");
         let size = match &geom.shape {
-            Shape::Plane | Shape::Hull(_) => vec![],
+            Shape::Plane | Shape::HeightField(_) | Shape::Hull(_) => vec![],
             Shape::Sphere { radius } => vec![*radius],
             Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
                 vec![*radius, *half_length]

@@ -170,3 +170,42 @@ fn the_inside_of_a_mesh_is_what_the_file_asks_for() {
         assert!(model.notes.is_empty(), "{:?}", model.notes);
     }
 }
+
+/// Heights count from the least of them, rows of a file begin at the far side; others may be set.
+#[test]
+fn a_height_field_has_the_heights_of_the_file_or_others() {
+    let land = |field: &str| {
+        file(&format!(
+            r#"<asset><hfield name="land" {field}/></asset>
+               <worldbody><geom type="hfield" hfield="land" pos="0 0 1"/><body pos="0 0 2"><freejoint/><geom size=".1"/></body></worldbody>"#
+        ))
+    };
+    let mut model = read(&land(r#"nrow="2" ncol="3" size="3 2 .5 .1" elevation="5 5 9  1 3 1""#));
+    let field = model.height_field("land").unwrap();
+    assert_eq!((field.rows, field.columns, field.half, field.base), (2, 3, [3.0, 2.0], 0.1));
+    assert_eq!(field.heights, [0.0, 0.125, 0.0, 0.25, 0.25, 0.5]);
+    assert_eq!(field.point(1, 2), Vector3::new(3.0, 2.0, 0.5));
+    assert_eq!(field.triangles().collect::<Vec<_>>(), [[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]]);
+    let before = model.fingerprint();
+    model.set_heights("land", &[0.0, 1.0, 2.0, 3.0, 4.0, -1.0]).unwrap();
+    assert_eq!(model.height_field("land").unwrap().heights[5], -1.0);
+    assert!(model.fingerprint() != before && model.validate().is_ok());
+    for (name, heights, message) in [
+        ("sea", &[0.0; 6][..], "no geom of the model has a height field called \"sea\""),
+        ("land", &[0.0; 5], "has 5 numbers, the height field \"land\" needs 2 rows × 3 columns"),
+        ("land", &[f64::NAN; 6], "NaN is no height"),
+    ] {
+        let error = model.set_heights(name, heights).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    for (field, message) in [
+        (r#"nrow="2" ncol="3""#, "needs four positive numbers in \"size\""),
+        (r#"nrow="2" ncol="3" size="1 1 0 1""#, "needs four positive numbers in \"size\""),
+        (r#"nrow="2" ncol="3" size="1 1 1 1" elevation="1 2""#, "has 2 numbers, needs 6"),
+        (r#"size="1 1 1 1""#, "at least two rows and two columns"),
+        (r#"size="1 1 1 1" file="nowhere.png""#, "nowhere.png"),
+    ] {
+        let error = Model::from_mjcf_str(&land(field)).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}

@@ -16,7 +16,7 @@ const DENSITY: f64 = 1000.0;
 struct Solid {
     shape: Shape,
     pose: Pose,
-    /// Volume, centroid and inertia about the centroid for unit density; none for a plane.
+    /// Volume, centroid and inertia about the centroid for unit density; none for a plane or land.
     content: Option<(f64, Vector3<f64>, Matrix3<f64>)>,
 }
 
@@ -87,11 +87,16 @@ impl Reader {
         let kind =
             e.word("type", &["plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "hfield", "sdf"])?;
         let kind = kind.unwrap_or("sphere");
-        if matches!(kind, "hfield" | "sdf") {
-            return Err(e.error(format!("geoms of type {kind} are not supported; use boxes or a mesh")));
-        }
-        if kind == "mesh" {
-            return self.mesh_solid(e);
+        match kind {
+            "sdf" => return Err(e.error("geoms of type sdf are not supported; use boxes or a mesh")),
+            "hfield" => {
+                let name = e.attribute("hfield");
+                let name = name.ok_or_else(|| e.error("a geom of type hfield needs the attribute \"hfield\""))?;
+                let shape = Shape::HeightField(self.height_field(e, name)?);
+                return Ok(Solid { shape, pose: self.pose(e)?, content: None });
+            }
+            "mesh" => return self.mesh_solid(e),
+            _ => {}
         }
         if e.attribute("mesh").is_some() {
             return Err(e.error(format!(

@@ -44,12 +44,7 @@ impl Reader {
     /// Makes the name of a mesh known.
     pub fn declare_mesh(&mut self, e: &Element) -> Result<()> {
         let e = self.defaults.complete(e, "mesh", "main")?;
-        let name = match (e.name(), e.attribute("file")) {
-            ("", None) => return Err(e.error("a mesh needs a name or a file")),
-            // A mesh without a name is called after its file.
-            ("", Some(file)) => Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            (name, _) => name.to_owned(),
-        };
+        let name = e.asset_name()?;
         e.word("inertia", &["convex", "exact", "legacy", "shell"])?;
         match self.meshes.declared.insert(name.clone(), e) {
             Some(earlier) => Err(earlier.error(format!("there are two meshes called \"{name}\"; rename one"))),
@@ -133,16 +128,21 @@ impl Reader {
         Ok(surface)
     }
 
-    fn read_surface(&self, e: &Element, file: &str) -> Result<Surface> {
+    /// Path and bytes of the file of a mesh or a height field.
+    pub fn asset_file(&self, e: &Element, file: &str) -> Result<(PathBuf, Vec<u8>)> {
         let file = Path::new(file);
         let file = if self.compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
         let path: PathBuf = self.compiler.mesh_folder.join(file);
         let bytes = std::fs::read(&path).map_err(|source| {
             let error = Error::File { action: "read", path: path.clone(), source };
-            e.error(format!(
-                "{error}; mesh files are looked for in the folder of the main file and the compiler's meshdir"
-            ))
+            let advice = "files of meshes and height fields are looked for in the folder of the main file and the compiler's meshdir";
+            e.error(format!("{error}; {advice}"))
         })?;
+        Ok((path, bytes))
+    }
+
+    fn read_surface(&self, e: &Element, file: &str) -> Result<Surface> {
+        let (path, bytes) = self.asset_file(e, file)?;
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let parsed = match extension.as_str() {
             "stl" => contained(|| read_stl(bytes)),

@@ -16,6 +16,7 @@ mod bodies;
 mod constraints;
 mod defaults;
 mod geoms;
+mod height_fields;
 mod meshes;
 mod notes;
 mod replicate;
@@ -110,6 +111,7 @@ struct Reader {
     notes: Notes,
     builder: ModelBuilder,
     meshes: meshes::Meshes,
+    height_fields: height_fields::HeightFields,
     /// Index of everything that has a name, by kind and name.
     names: HashMap<(&'static str, String), usize>,
     /// Where the parts come from: the builder's name of a part → place in the file.
@@ -136,6 +138,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         defaults: Defaults::default(),
         notes,
         meshes: meshes::Meshes::default(),
+        height_fields: height_fields::HeightFields::default(),
         names: HashMap::new(),
         places: HashMap::new(),
         mocap: Vec::new(),
@@ -147,8 +150,11 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for section in sections(&root, "default") {
         reader.defaults.read(section)?;
     }
-    for mesh in parts(&root, "asset") {
-        reader.declare_mesh(mesh)?;
+    for asset in parts(&root, "asset") {
+        match asset.tag.as_str() {
+            "hfield" => reader.declare_height_field(asset)?,
+            _ => reader.declare_mesh(asset)?,
+        }
     }
     reader.read_world(&sections(&root, "worldbody"))?;
     reader.read_custom(&parts(&root, "custom"))?;

@@ -221,7 +221,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             },
         ),
         (Place::Assets, "texture" | "material") => Use::Skip,
-        (Place::Assets, "hfield") => Use::Refuse("height fields are not supported; use boxes or a mesh"),
+        (Place::Assets, "hfield") => {
+            Use::Read(Place::Leaf, Attributes { read: "name file content_type nrow ncol size elevation", ..none() })
+        }
         (Place::Assets | Place::Deformables, "skin") => Use::Note(SKIN),
         (Place::Deformables, "flex") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
         (Place::Assets, "model") => Use::Refuse("attached models are not supported; use <include>"),
@@ -251,11 +253,11 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh POSE",
+                       margin gap fromto mesh hfield POSE",
                 soft: "solmix solref solimp",
                 noted: "fluidshape fluidcoef",
                 skipped: "material rgba user",
-                refused: "hfield fitscale",
+                refused: "fitscale",
                 ..none()
             },
         ),

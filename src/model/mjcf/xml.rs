@@ -33,6 +33,15 @@ impl Element {
         self.attribute("name").unwrap_or("")
     }
 
+    /// The name of an asset: one without is called after its file.
+    pub fn asset_name(&self) -> Result<String> {
+        match (self.name(), self.attribute("file")) {
+            ("", None) => Err(self.error(format!("a {} needs a name or a file", self.tag))),
+            ("", Some(file)) => Ok(Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+            (name, _) => Ok(name.to_owned()),
+        }
+    }
+
     /// Sets an attribute, whether or not it is there.
     pub fn set(&mut self, name: &str, value: String) {
         match self.attributes.iter_mut().find(|(n, _)| n == name) {
