@@ -100,6 +100,10 @@ def main() -> None:
     policy = Policy(n_obs, n_act, a.width, a.deviation if a.disturbed else 0.0)
     optimiser = torch.optim.Adam(policy.parameters(), lr=a.learning_rate, eps=1e-5, fused=True)
     updates = a.steps // (a.worlds * a.horizon)
+    if updates < 1 or a.minibatch < 2:
+        raise SystemExit(
+            f"--steps must be at least worlds × horizon, {a.worlds * a.horizon}, and --minibatch at least 2"
+        )
 
     # One row more than steps: the last holds what comes after.
     shape = (a.horizon + 1, a.worlds)
@@ -174,6 +178,8 @@ def main() -> None:
             )
             finished = []
 
+    if best == float("-inf"):
+        raise SystemExit("no episode has ended: nothing is saved; train for more --steps")
     a.folder.mkdir(parents=True, exist_ok=True)
     path = a.folder / f"{a.task}-{a.seed}.pt"
     options.pop("disturbance", None)

@@ -37,7 +37,7 @@ use crate::spatial::{Force, Inertia, Vec3, vec3};
 /// Number of evaluations of the dynamics in a step.
 pub const EVALUATIONS: usize = 4;
 /// Share of every evaluation in the mean of the step.
-const WEIGHT: [f64; EVALUATIONS] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
+pub const WEIGHT: [f64; EVALUATIONS] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
 /// How far the state of the next evaluation lies ahead, over Δt.
 const AHEAD: [f64; EVALUATIONS] = [0.5, 0.5, 1.0, 0.0];
 

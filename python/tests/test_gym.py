@@ -473,7 +473,7 @@ def test_finer_steps_keep_the_time_between_actions():
         moved.append(envs.step(np.zeros((2, 3), np.float32))[0])
     # what gravity adds in one coarse step, 2 ms · 9.81 m/s², is the most that a step of first order may differ by
     assert 0 < abs(moved[0] - moved[1]).max() < 0.02
-    with pytest.raises(ValueError, match="frame_skip: 0 must be at least 1"):
+    with pytest.raises(ValueError, match="frame_skip: 0 must be an integer, at least 1"):
         VectorEnv(Countdown(), frame_skip=0)
 
 
@@ -481,3 +481,143 @@ def test_a_disturbance_leaves_soft_constraints_as_they_are():
     envs = gymnasium.make_vec("delassus/Hopper-v5", num_envs=8, constraints="soft", disturbance=Disturbance())
     envs.reset(seed=3)
     assert not envs.unwrapped.worlds.parameter("compliance").any()
+
+
+@pytest.mark.parametrize("name", ["Ant", "Humanoid", "HumanoidStandup"])
+def test_soft_contacts_are_felt_as_in_gymnasium(name):
+    """In motion, with Runge-Kutta, whose last evaluation is what MuJoCo tells; moments are about a centre of mass that is a substep newer."""
+    pytest.importorskip("mujoco")
+    theirs = gymnasium.make(f"{name}-v5").unwrapped
+    theirs.reset(seed=0)
+    theirs.model.opt.tolerance, theirs.model.opt.iterations = 0, 100
+    ours = gymnasium.make_vec(f"delassus/{name}-v5", num_envs=1, precision="f64", constraints="soft")
+    ours.reset(seed=0)
+    random, felt = np.random.default_rng(0), 0
+    for _ in range(30):
+        theirs.set_state(ours.worlds.positions()[0], ours.worlds.velocities()[0])
+        action = random.uniform(-0.4, 0.4, theirs.model.nu)
+        ours.step(action[None])
+        theirs.step(action)
+        wanted = theirs.data.cfrc_ext[1:]
+        found = ours._state.contact[0].reshape(-1, 6)
+        scale = abs(wanted).max() + 1
+        np.testing.assert_allclose(found[:, 3:], wanted[:, 3:], atol=1e-5 * scale)
+        np.testing.assert_allclose(found[:, :3], wanted[:, :3], atol=1e-2 * scale)
+        felt += int(abs(wanted).max() > 1)
+    assert felt > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("HalfCheetah", {"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.0}),
+        ("Swimmer", {"exclude_current_positions_from_observation": False}),
+        ("Hopper", {"terminate_when_unhealthy": False, "healthy_z_range": (0.5, 2.0)}),
+        ("Walker2d", {"exclude_current_positions_from_observation": False}),
+        ("Ant", {"include_cfrc_ext_in_observation": False, "terminate_when_unhealthy": False}),
+        ("Humanoid", {"include_cinert_in_observation": False, "include_cvel_in_observation": False}),
+        ("Humanoid", {"include_qfrc_actuator_in_observation": False, "include_cfrc_ext_in_observation": False}),
+        ("HumanoidStandup", {"exclude_current_positions_from_observation": False}),
+        ("InvertedPendulum", {"reset_noise_scale": 0.5}),
+    ],
+)
+def test_options_are_gymnasiums(name, options):
+    pytest.importorskip("mujoco")
+    theirs = gymnasium.make(f"{name}-v5", **options).unwrapped
+    ours = gymnasium.make_vec(f"delassus/{name}-v5", num_envs=64, precision="f64", **options)
+    assert ours.single_observation_space.shape == theirs.observation_space.shape
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    theirs.set_state(ours.worlds.positions()[0], ours.worlds.velocities()[0])
+    quiet = [i for i in range(ours.single_observation_space.shape[0]) if name not in CONTACTS or i < 22]
+    np.testing.assert_allclose(ours._observe()[0][quiet], theirs._get_obs()[quiet], atol=1e-6)
+    if "reset_noise_scale" in options:
+        spread = abs(ours.worlds.positions() - ours.model.q0).max()
+        scale = options["reset_noise_scale"]
+        assert 0.9 * scale <= spread <= scale
+    if not options.get("terminate_when_unhealthy", True):
+        ours.worlds.set_state(
+            np.tile(ours.model.q0 + 9.0 * (np.arange(ours.model.nq) == 2), (64, 1)), np.zeros((64, ours.model.nv))
+        )
+        assert not ours.step(np.zeros((64, ours.model.nu)))[2].any()
+
+
+def test_an_option_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(
+        ValueError, match=r"Ant has no option 'render_mode'; it has .*reset_noise_scale.*frame_skip.*dt"
+    ):
+        gymnasium.make_vec("delassus/Ant-v5", num_envs=2, render_mode="human")
+    with pytest.raises(ValueError, match="reset_noise_scale: -1 must not be negative"):
+        gymnasium.make_vec("delassus/Ant-v5", num_envs=2, reset_noise_scale=-1)
+
+
+def test_what_a_caller_does_to_what_it_is_given_changes_nothing():
+    class Bare(TASKS["HalfCheetah"]):
+        def observe(self, s):
+            return s.q
+
+    results = []
+    for meddles in (False, True):
+        envs = VectorEnv(Bare(), 3, disturbance=Disturbance(kick=0.0, chance=1.0))
+        mask = np.ones(3, bool)
+        observation, info = envs.reset(seed=0, options={"reset_mask": mask})
+        assert info["_x_position"] is not mask
+        for _ in range(3):
+            if meddles:
+                observation[:] = 7
+                for values in info.values():
+                    values[:] = True
+            observation, reward, *_, info = envs.step(np.full((3, 6), 0.1, np.longdouble))
+        results.append((reward, envs.worlds.positions().copy()))
+    for alone, meddled in zip(*results, strict=True):
+        np.testing.assert_array_equal(alone, meddled)
+
+
+def test_before_a_start_there_is_the_start():
+    seen = []
+
+    class Looks(TASKS["Hopper"]):
+        def observe(self, s):
+            seen.append((s.before.q.copy(), s.q.copy(), s.stepped.copy()))
+            return np.concatenate([s.q, s.before.v], axis=1)
+
+    for mode in (NEXT, SAME):
+        envs = VectorEnv(Looks(), 5, max_episode_steps=4, autoreset_mode=mode)
+        envs.reset(seed=0)
+        envs.elapsed[:2] = 2
+        for _ in range(9):
+            envs.step(np.zeros((5, 3), np.float32))
+        started = 0
+        for before, after, stepped in seen:
+            np.testing.assert_array_equal(before[~stepped], after[~stepped])
+            assert not stepped.any() or (before[stepped] != after[stepped]).any()
+            started += int((~stepped).any() and stepped.any())
+        assert started > 1
+        seen.clear()
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "message"),
+    [
+        ("reward", lambda s, a: {"r": np.ones((len(s.q), 1))}, r"reward: 'r' has shape \(4, 1\), needs \(4,\)"),
+        ("reward", lambda s, a: {"r": 1.0}, r"reward: 'r' has shape \(\), needs \(4,\)"),
+        ("terminated", lambda s: np.zeros(len(s.q)), r"terminated: is float64 of shape \(4,\), needs bools"),
+        ("terminated", lambda s: np.zeros((len(s.q), 1), bool), r"terminated: is bool of shape \(4, 1\), needs bools"),
+        ("observe", lambda s: s.q[:, 0], r"observe: has shape \(4,\), needs \(4, n\)"),
+        ("info", lambda s: {"x": 1.0}, r"info: 'x' has shape \(\), needs \(4, …\)"),
+        ("quantities", lambda model: {"dt": delassus.quantities.LIMIT_FORCE}, "quantities: 'dt' is a name"),
+    ],
+)
+def test_what_a_task_returns_is_checked(method, result, message):
+    base = TASKS["Hopper"]
+    task = type("Wrong", (base,), {method: (lambda self, *a: result(*a))})()
+    with pytest.raises(ValueError, match=message):
+        envs = VectorEnv(task, 4)
+        envs.reset(seed=0)
+        envs.step(np.zeros((4, 3), np.float32))
+
+
+def test_what_is_no_task_is_refused():
+    for wrong in ("Ant", TASKS["Ant"], None):
+        with pytest.raises(ValueError, match="is no Task; give an instance"):
+            VectorEnv(wrong)

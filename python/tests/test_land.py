@@ -69,7 +69,9 @@ def test_a_ray_meets_the_same_triangles(tmp_path: Path) -> None:
     for a, b, c in corners[triangles]:
         # down on the middle of each triangle
         middle = (a + b + c) / 3
-        distance = mujoco.mj_ray(theirs, data, middle + [0, 0, 2.0], np.array([0, 0, -1.0]), None, 1, 1, np.zeros(1, np.int32))
+        distance = mujoco.mj_ray(
+            theirs, data, middle + np.array([0, 0, 2.0]), np.array([0, 0, -1.0]), None, 1, 1, np.zeros(1, np.int32)
+        )
         inside += abs(distance - 2.0) < 1e-6
     assert inside == len(triangles)
 
@@ -115,7 +117,7 @@ def test_files_that_are_wrong_are_refused_with_a_reason(tmp_path: Path) -> None:
     path.write_text(land('nrow="3" ncol="3"', body=moving))
     with pytest.raises(delassus.Error, match="must not move"):
         delassus.Model(path)
-    with pytest.raises(delassus.Error, match="height fields are found on the CPU only|no GPU support"):
+    with pytest.raises(delassus.Error, match=r"height fields are found on the CPU only|no GPU support"):
         delassus.Worlds(delassus.Model(land('nrow="3" ncol="3"')), 4, backend="gpu")
 
 

@@ -165,7 +165,13 @@ pub fn run(a: &Arguments) -> Outcome {
         .filter(|c| c.refused.is_none())
         .flat_map(|c| c.findings.mistakes().into_iter().map(|mistake| format!("{}: {mistake}", c.model)))
         .collect();
-    if mistakes.is_empty() { Ok(()) } else { Err(Failure::Other(mistakes.join("; "))) }
+    if !mistakes.is_empty() {
+        return Err(Failure::Other(mistakes.join("; ")));
+    }
+    if all.iter().all(|c| c.refused.is_some()) {
+        return Err(Failure::Other("nothing was compared".into()));
+    }
+    Ok(())
 }
 
 /// Worlds of the CPU beside those of the device.

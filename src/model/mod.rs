@@ -23,6 +23,7 @@ pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
+pub(crate) use rest::only_slides;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
 pub use shape::{HeightField, Hull, Shape, Triangles};
 pub use softness::{ContactSoftness, Softness};

@@ -64,6 +64,8 @@ pub struct Felt<'a, R> {
     pub plan: &'a FeltPlan,
     /// Shape `[tile][len][lane]`.
     pub sums: &'a mut [R],
+    /// Share in the step of what is added: that of an evaluation where each solves its own. What the last substep did is what its last evaluation did, as in MuJoCo.
+    pub share: f64,
 }
 
 impl<R: Pack> Felt<'_, R> {
@@ -113,6 +115,8 @@ pub(super) struct Feel<'a, R: Pack> {
     pub posed: &'a Posed<R>,
     pub lanes: u32,
     pub sums: &'a mut [R],
+    /// See [`Felt::share`].
+    pub share: f64,
 }
 
 impl<R: Pack> Task for Feel<'_, R> {
@@ -120,7 +124,8 @@ impl<R: Pack> Task for Feel<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { felt, posed, lanes, sums } = self;
+        let Self { felt, posed, lanes, sums, share } = self;
+        let share = R::constant(share);
         let (contacts, rows) = (&posed.contacts, &posed.rows);
         let about = sums.len() - 3;
         let about = vec3(sums[about], sums[about + 1], sums[about + 2]);
@@ -141,14 +146,12 @@ impl<R: Pack> Task for Feel<'_, R> {
                 (Vec3::select(lanes, moment, Vec3::zero()), Vec3::select(lanes, impulse, Vec3::zero()));
             let wrench = [moment.x, moment.y, moment.z, impulse.x, impulse.y, impulse.z];
             let [second, first] = &felt.sums[part.origin as usize];
-            for &sum in second {
-                for k in 0..SUM {
-                    sums[SUM * sum + k] += wrench[k];
-                }
-            }
-            for &sum in first {
-                for k in 0..SUM {
-                    sums[SUM * sum + k] -= wrench[k];
+            for (of, sign) in [(second, R::one()), (first, -R::one())] {
+                for &sum in of {
+                    let part = if sum < felt.last(0) { sign * share } else { sign };
+                    for k in 0..SUM {
+                        sums[SUM * sum + k] = part.mul_add(wrench[k], sums[SUM * sum + k]);
+                    }
                 }
             }
         }

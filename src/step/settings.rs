@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use crate::model::Integrator;
 use crate::solver::{Algorithm, DeviceChoice, FrictionLaw, SolveSettings};
 
+/// More threads than this are a mistake, which costs seconds and memory.
+const MOST_THREADS: usize = 1024;
+
 /// The number type of the state and of every stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
@@ -173,7 +176,7 @@ impl Settings {
         };
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let not_negative = |x: f64| x >= 0.0 && x.is_finite();
-        check(self.threads != Some(0), "threads", "at least 1")?;
+        check(self.threads.is_none_or(|count| (1..=MOST_THREADS).contains(&count)), "threads", "from 1 to 1024")?;
         check(self.dt.is_none_or(positive), "dt", "a positive number of seconds")?;
         check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
         check(self.iterations > 0, "iterations", "at least 1")?;

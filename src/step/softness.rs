@@ -15,7 +15,7 @@
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Pack, Scalar};
 use crate::limit::JointRow;
-use crate::model::{ContactSoftness, EqualityKind, Joint, JointKind, Model, Softness};
+use crate::model::{ContactSoftness, EqualityKind, Model, Softness, only_slides};
 use crate::query::state_query;
 use crate::spatial::Vec3;
 use nalgebra::DMatrix;
@@ -205,15 +205,12 @@ impl Mobility {
                 }
             }
         }
-        // What only slides, by itself and along its own axes, counts as free in MuJoCo.
-        for (b, of) in model.bodies.iter().enumerate().skip(1) {
-            let along = |j: &Joint| j.kind == JointKind::Slide && j.axis.amax() > 1.0 - 1e-9;
-            let slides = !of.joints.is_empty() && model.joints[of.joints.clone()].iter().all(along);
-            if slides && of.parent == 0 && model.bodies.iter().all(|child| child.parent != b) {
-                body[b][0] = 1.0 / of.mass;
-            }
-        }
         let mut dof: Vec<f64> = (0..nv).map(|i| inverse[(i, i)]).collect();
+        for b in (1..model.bodies.len()).filter(|&b| only_slides(model, b)) {
+            let of = &model.bodies[b];
+            body[b][0] = 1.0 / of.mass;
+            dof[of.dofs.clone()].fill(1.0 / of.mass);
+        }
         for joint in model.joints.iter().filter(|joint| joint.kind.nv() >= 3) {
             for three in dof[joint.v_start..joint.v_start + joint.kind.nv()].chunks_exact_mut(3) {
                 three.fill(three.iter().sum::<f64>() / 3.0);

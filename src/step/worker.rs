@@ -3,7 +3,7 @@
 use super::assemble::assemble;
 use super::chunk::Chunk;
 use super::delassus::{Dealt, Delassus, make_room};
-use super::felt::{Feel, FeltPlan};
+use super::felt::Feel;
 use super::memory::{Memory, Remembered};
 use super::patches::patch_record;
 use super::places::{reserve, reserve_in_place, slot_rows};
@@ -108,14 +108,12 @@ pub(super) struct Evaluations<R> {
     pub(super) reports: Vec<WorldReport>,
     /// Nothing: contacts are shown as the first evaluation has them.
     pub(super) unwatched: Vec<Option<Vec<ContactRecord>>>,
-    pub(super) unfelt: FeltPlan,
 }
 
 impl<R> Default for Evaluations<R> {
     fn default() -> Self {
         let (q, v) = (Vec::new(), Vec::new());
-        let unfelt = FeltPlan::default();
-        Self { q, v, path: Vec::new(), reports: Vec::new(), unwatched: Vec::new(), unfelt }
+        Self { q, v, path: Vec::new(), reports: Vec::new(), unwatched: Vec::new() }
     }
 }
 
@@ -279,7 +277,8 @@ impl<R: Pack> Worker<R> {
         for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
             lanes &= !(1 << (redone.index % R::LANES));
         }
-        let (felt, sums) = (chunk.felt.plan, chunk.felt.tile(t));
-        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums });
+        let (felt, share) = (chunk.felt.plan, chunk.felt.share);
+        let sums = chunk.felt.tile(t);
+        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, share });
     }
 }

@@ -64,14 +64,15 @@ impl<R: Pack> Past<R> {
         let (is_kept, plan, before_len) = (self.is_kept, &self.felt_plan, self.before_len);
         let felt = self.felt.par_chunks_mut(tiles * self.felt_len);
         let before = self.before.par_chunks_mut(tiles * before_len);
-        felt.zip(before)
-            .map(move |(sums, before)| (PastPart { model, is_kept, before, before_len }, Felt { plan, sums }))
+        felt.zip(before).map(move |(sums, before)| {
+            (PastPart { model, is_kept, before, before_len }, Felt { plan, sums, share: 1.0 })
+        })
     }
     /// Of all worlds.
     #[cfg(feature = "gpu")]
     pub fn whole<'a>(&'a mut self, model: &'a Model) -> (PastPart<'a, R>, Felt<'a, R>) {
         let (is_kept, before_len) = (self.is_kept, self.before_len);
-        let felt = Felt { plan: &self.felt_plan, sums: &mut self.felt };
+        let felt = Felt { plan: &self.felt_plan, sums: &mut self.felt, share: 1.0 };
         (PastPart { model, is_kept, before: &mut self.before, before_len }, felt)
     }
 

@@ -87,9 +87,9 @@ impl Worlds {
         if start.keyframe.is_some_and(|k| k >= self.model.keyframes.len()) {
             return Err(Error::argument("keyframe", format!("the model has {}", self.model.keyframes.len())));
         }
-        let ok = |x: f64| x >= 0.0 && x.is_finite();
+        let ok = |x: f64| (0.0..=f64::from(f32::MAX)).contains(&x);
         if !ok(start.position_noise) || !ok(start.velocity_noise) {
-            return Err(Error::argument("noise", "must be finite and not negative"));
+            return Err(Error::argument("noise", "must be not negative, and no more than f32 holds"));
         }
         self.keyframe = start.keyframe;
         self.spread = Spread::symmetric(self.model.nv(), start.position_noise, start.velocity_noise);

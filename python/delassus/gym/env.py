@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,8 @@ class VectorEnv(Base[Array, Array, Array]):
         settings: delassus.Settings | None = None,
         **changes: Any,
     ) -> None:
+        if not isinstance(task, Task):
+            raise ValueError(f"task: {task!r} is no Task; give an instance, or a name to delassus.gym.make")
         # What a task keeps of its worlds is theirs alone, whatever else the same task is given to.
         self.task = copy(task)
         self.num_envs = num_envs
@@ -72,10 +75,10 @@ class VectorEnv(Base[Array, Array, Array]):
         self.disturbance = disturbance
         self.model = self.task.load()
         self.worlds = delassus.Worlds(self.model, num_envs, settings, **changes)
-        if frame_skip is not None and frame_skip < 1:
-            raise ValueError(f"frame_skip: {frame_skip} must be at least 1")
         self.frame_skip = self.task.frame_skip if frame_skip is None else frame_skip
         """Steps between two actions."""
+        if not isinstance(self.frame_skip, int | np.integer) or self.frame_skip < 1:
+            raise ValueError(f"frame_skip: {self.frame_skip!r} must be an integer, at least 1")
         self.dt = self.worlds.dt * self.frame_skip
         """Time between two actions, s."""
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": [], "render_fps": round(1 / self.dt)}
@@ -84,8 +87,8 @@ class VectorEnv(Base[Array, Array, Array]):
         self.single_action_space = self.task.action_space(self.model)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observer = self.worlds.observer(**self.task.all_quantities(self.model))
-        self._state = State(self._observer(), self.dt, None)
-        size = self.task.observe(self._state).shape[1]
+        self._state = State(self._observer(), self.dt)
+        size = self._observe().shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (size,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
@@ -108,8 +111,8 @@ class VectorEnv(Base[Array, Array, Array]):
         mask = _reset_mask(options, self.num_envs)
         self._seed(seed, mask)
         self._start(mask)
-        self._state = State(self._observer(), self.dt, None)
-        return self._observe(), _masked(self.task.info(self._state), mask)
+        self._state = State(self._observer(), self.dt)
+        return self._observe(), self._masked(self.task.info(self._state), mask)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Steps all worlds; actions: shape [world, nu], in the order and units of the model's controls."""
@@ -122,6 +125,8 @@ class VectorEnv(Base[Array, Array, Array]):
                     f"worlds {worlds[:8].tolist()} have ended: start them anew with options={{'reset_mask': mask}}"
                 )
         actions = np.asarray(actions)
+        if actions.dtype.char not in "fd" and np.can_cast(actions.dtype, np.float64, "same_kind"):
+            actions = actions.astype(np.float64)
         started = self._ended
         if self.disturbance is not None:
             self._kick(self.disturbance)
@@ -129,20 +134,20 @@ class VectorEnv(Base[Array, Array, Array]):
         failed = report["failed"] & ~started
         if started.any():
             self._start(started)
-        self._state = State(self._observer(), self.dt, self._detached(), ~started)
+        self._state = State(self._observer(), self.dt, State(self._state._values, self.dt), ~started)
         self.elapsed += ~started
 
-        terms = self.task.reward(self._state, actions)
+        terms = self._checked("reward", self.task.reward(self._state, actions), scalar=True)
         on = ~(started | failed)
         reward = np.where(on, np.asarray(sum(terms.values()), np.float64), 0.0)
-        terminated = (self.task.terminated(self._state) & ~started) | failed
+        terminated = (self._terminated() & ~started) | failed
         limit = self.max_episode_steps
         truncated = self.elapsed >= limit if limit is not None else np.zeros(self.num_envs, bool)
         observation = self._observe(failed)
-        info = _masked(terms | self.task.step_info(self._state), ~started)
-        info |= _masked(self.task.info(self._state), np.ones(self.num_envs, bool))
+        info = self._masked(terms, on) | self._masked(self.task.step_info(self._state), ~started)
+        info |= self._masked(self.task.info(self._state), np.ones(self.num_envs, bool))
         if failed.any():
-            info.update(_masked({"failed": failed}, failed))
+            info.update(self._masked({"failed": failed}, failed))
 
         self._ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._ended.any():
@@ -162,8 +167,9 @@ class VectorEnv(Base[Array, Array, Array]):
         final_info = {name: x & ended if name.startswith("_") else x for name, x in info.items()}
         info = {name: x & ~ended if name.startswith("_") else x for name, x in info.items()}
         self._start(ended)
-        self._state = State(self._observer(), self.dt, None)
-        for name, x in self.task.info(self._state).items():
+        before, stepped = self._state._before, self._state.stepped & ~ended
+        self._state = State(self._observer(), self.dt, before, stepped)
+        for name, x in self._checked("info", self.task.info(self._state)).items():
             new = ended.reshape(-1, *(1,) * (x.ndim - 1))
             info[name], info[f"_{name}"] = np.where(new, x, info[name]), info[f"_{name}"] | ended
         info.update({"final_obs": last, "_final_obs": ended, "final_info": final_info, "_final_info": ended})
@@ -215,12 +221,36 @@ class VectorEnv(Base[Array, Array, Array]):
         if struck.any():
             self.worlds.set_state(self._state.q[struck], self._state.v[struck] + change, np.flatnonzero(struck))
 
-    def _detached(self) -> State:
-        """The state, without the one before it."""
-        return State(self._state._values, self.dt, None)
+    def _checked(self, what: str, values: dict[str, Array], scalar: bool = False) -> dict[str, Array]:
+        """What a task returns, if it is of all worlds: one number each where it is ``scalar``."""
+        checked = {name: np.asarray(x) for name, x in values.items()}
+        for name, x in checked.items():
+            if x.shape[:1] != (self.num_envs,) or (scalar and x.ndim != 1):
+                needs = f"({self.num_envs},)" if scalar else f"({self.num_envs}, …)"
+                raise ValueError(f"{what}: {name!r} has shape {x.shape}, needs {needs}: one row a world")
+        return checked
+
+    def _masked(self, values: dict[str, Array], mask: Array) -> dict[str, Any]:
+        """As gymnasium's infos: every entry ``name`` with ``_name``, which worlds it is of. Copies: what a caller does to them changes nothing here."""
+        info: dict[str, Any] = {}
+        for name, value in self._checked("info", values).items():
+            info[name], info[f"_{name}"] = value.copy(), mask.copy()
+        return info
+
+    def _terminated(self) -> Array:
+        terminated = np.asarray(self.task.terminated(self._state))
+        if terminated.dtype != np.bool_ or terminated.shape != (self.num_envs,):
+            found = f"{terminated.dtype} of shape {terminated.shape}"
+            raise ValueError(f"terminated: is {found}, needs bools of shape ({self.num_envs},): one a world")
+        return terminated
 
     def _observe(self, failed: Array | None = None) -> Array:
         observation = np.asarray(self.task.observe(self._state), np.float32)
+        if observation.ndim != 2 or len(observation) != self.num_envs:
+            raise ValueError(f"observe: has shape {observation.shape}, needs ({self.num_envs}, n): one row a world")
+        if observation.base is not None or any(observation is x for x in self._state._values.values()):
+            # a part of the state is no caller's
+            observation = observation.copy()
         if failed is not None and failed.any():
             observation = np.where(failed[:, None], np.float32(0), observation)
         return observation
@@ -234,6 +264,10 @@ def make(task: str, num_envs: int = 1, **kwargs: Any) -> VectorEnv:
     if task not in TASKS:
         raise ValueError(f"task: {task!r} is none of {', '.join(TASKS)}")
     own = {name: kwargs.pop(name) for name in TASKS[task].__dataclass_fields__ if name in kwargs}
+    known = [*inspect.signature(VectorEnv).parameters, *(field.name for field in fields(delassus.Settings))]
+    if unknown := [name for name in kwargs if name not in known]:
+        options = ", ".join([*TASKS[task].__dataclass_fields__, *(name for name in known[2:] if name != "changes")])
+        raise ValueError(f"{task} has no option {unknown[0]!r}; it has {options}")
     return VectorEnv(TASKS[task](**own), num_envs, **kwargs)
 
 
@@ -244,14 +278,6 @@ def _limit(steps: int | None) -> int | None:
     if not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"max_episode_steps: {steps!r} must be a positive integer, -1 (never), or None (the task's)")
     return int(steps)
-
-
-def _masked(values: dict[str, Array], mask: Array) -> dict[str, Any]:
-    """As gymnasium's infos: every entry ``name`` with ``_name``, which worlds it is of."""
-    info: dict[str, Any] = {}
-    for name, value in values.items():
-        info[name], info[f"_{name}"] = value, mask
-    return info
 
 
 def _reset_mask(options: dict[str, Any] | None, count: int) -> Array:

@@ -27,7 +27,9 @@ class State:
         stepped: whether a world came here by a step of its episode, shape [world]; not where it has just started.
     """
 
-    def __init__(self, values: dict[str, Array], dt: float, before: State | None, stepped: Array | None = None) -> None:
+    def __init__(
+        self, values: dict[str, Array], dt: float, before: State | None = None, stepped: Array | None = None
+    ) -> None:
         self._values = values
         self.stepped = np.full(len(values["q"]), before is not None) if stepped is None else stepped
         self.dt = dt
@@ -37,8 +39,8 @@ class State:
     def before(self) -> State:
         """The state before the step."""
         if self._before is None:
-            raise AttributeError("nothing was stepped yet: there is no state before this one")
-        return self._before
+            return self
+        return _Before(self._before._values, self)
 
     def once(self, name: str, find: Callable[[], Array]) -> Array:
         """The quantity ``name``, found when it is first asked for: for what more than one function of a task needs."""
@@ -53,21 +55,40 @@ class State:
             raise AttributeError(f"the task has no quantity {name!r}; it has {', '.join(self._values)}") from None
 
 
+class _Before(State):
+    """A state before a step, in which worlds that have just started are as they are after it."""
+
+    def __init__(self, values: dict[str, Array], after: State) -> None:
+        super().__init__(values, after.dt)
+        self._after = after
+
+    def __getattr__(self, name: str) -> Array:
+        before, started = super().__getattr__(name), ~self._after.stepped
+        if started.any():
+            before = before.copy()
+            before[started] = getattr(self._after, name)[started]
+        return before
+
+
+RESERVED = ("q", "v", "dt", "before", "stepped", "once")
+"""What a state has already."""
+
+
 class Task:
     """A task: subclass it, and give what differs.
 
     All arrays are batched, one row a world. Every method may be called for some of the worlds only.
     """
 
-    model: ClassVar[str | Path]
+    model: str | Path
     """MJCF file, its text, or the name of one of gymnasium's files."""
     frame_skip: ClassVar[int] = 5
     """Steps of the model between two actions."""
     max_episode_steps: ClassVar[int | None] = 1000
     """Steps after which an episode is truncated; None: never."""
-    position_noise: ClassVar[float] = 0.0
+    position_noise: float = 0.0
     """Start positions are changed by up to ± this, m and rad, uniformly."""
-    velocity_noise: ClassVar[float] = 0.0
+    velocity_noise: float = 0.0
     """Start velocities are changed by up to ± this, or by a normal number times this, m/s and rad/s."""
     normal_velocity: ClassVar[bool] = False
     """Whether start velocities are normal instead of uniform."""
@@ -129,7 +150,10 @@ class Task:
 
     def all_quantities(self, model: delassus.Model) -> dict[str, Quantity]:
         """``q``, ``v`` and the task's own."""
-        return {"q": POSITIONS, "v": VELOCITIES, **self.quantities(model)}
+        own = self.quantities(model)
+        if taken := [name for name in RESERVED if name in own]:
+            raise ValueError(f"quantities: {taken[0]!r} is a name that a state has already; give another")
+        return {"q": POSITIONS, "v": VELOCITIES, **own}
 
 
 def asset(model: str | Path) -> str:

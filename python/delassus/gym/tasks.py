@@ -1,14 +1,14 @@
 """Gymnasium's MuJoCo tasks of version 5: observations, rewards and terminations as there (https://gymnasium.farama.org/environments/mujoco/).
 
-Copy one to begin a task of your own. Differences, which stem from what steps the worlds: contact forces are those of hard contacts (MuJoCo's overlap and
-give), and what is computed from poses (centre of mass, ``cinert``, ``cvel``, fingertips) is of the state after the last substep, where MuJoCo's is of the
-state before it.
+Options are gymnasium's, by the same names. Copy one to begin a task of your own. Differences, which stem from what steps the worlds: contact forces are those
+of hard contacts (MuJoCo's overlap and give; with ``constraints="soft"`` these are MuJoCo's), and what is computed from poses (centre of mass, ``cinert``,
+``cvel``, fingertips, moments of contact forces) is of the state after the last substep, where MuJoCo's is of the state before it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +33,62 @@ def velocity(s: State, axis: int) -> Array:
     return s.once(f"velocity_{axis}", lambda: (s.q[:, axis] - s.before.q[:, axis]) / s.dt)
 
 
-@dataclass
-class HalfCheetah(Task):
+@dataclass(kw_only=True)
+class Noisy(Task):
+    """A task whose file may be another, and whose starts differ by as much as ``reset_noise_scale`` says."""
+
+    xml_file: str | None = None
+    """File that is read in the place of gymnasium's."""
+    reset_noise_scale: float = 0.1
+    """Start positions are changed by up to ± this, m and rad; start velocities too, or by a normal number times this."""
+
+    def __post_init__(self) -> None:
+        if not self.reset_noise_scale >= 0:
+            raise ValueError(f"reset_noise_scale: {self.reset_noise_scale!r} must not be negative")
+        self.position_noise = self.velocity_noise = self.reset_noise_scale
+        self.model = self.xml_file or self.model
+
+
+@dataclass(kw_only=True)
+class Runner(Noisy):
+    """A task in which where a robot is along the ground is no part of what it sees."""
+
+    places: ClassVar[int] = 1
+    """How many first positions tell where it is."""
+
+    exclude_current_positions_from_observation: bool = True
+
+    def seen(self, s: State) -> Array:
+        """Positions that are seen, shape [world, n]."""
+        return s.q[:, self.places :] if self.exclude_current_positions_from_observation else s.q
+
+
+@dataclass(kw_only=True)
+class Mortal(Runner):
+    """A runner whose episode ends when it is not healthy."""
+
+    terminate_when_unhealthy: bool = True
+
+    def healthy(self, s: State) -> Array:
+        """Whether it is, shape [world]."""
+        raise NotImplementedError
+
+    def terminated(self, s: State) -> Array:
+        return ~s.once("healthy", lambda: self.healthy(s)) & self.terminate_when_unhealthy
+
+
+@dataclass(kw_only=True)
+class HalfCheetah(Runner):
     """A planar cheetah runs forward."""
 
     model = "half_cheetah.xml"
-    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+    normal_velocity = True
 
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.1
 
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 1:], s.v], axis=1)
+        return np.concatenate([self.seen(s), s.v], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
@@ -59,19 +103,19 @@ class HalfCheetah(Task):
         return {"x_velocity": velocity(s, 0)}
 
 
-@dataclass
-class Swimmer(Task):
+@dataclass(kw_only=True)
+class Swimmer(Runner):
     """Three links swim forward."""
 
     model = "swimmer.xml"
     frame_skip = 4
-    position_noise, velocity_noise = 0.1, 0.1
+    places = 2
 
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 1e-4
 
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 2:], s.v], axis=1)
+        return np.concatenate([self.seen(s), s.v], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
@@ -87,14 +131,14 @@ class Swimmer(Task):
         return {"x_velocity": velocity(s, 0), "y_velocity": velocity(s, 1)}
 
 
-@dataclass
-class Hopper(Task):
+@dataclass(kw_only=True)
+class Hopper(Mortal):
     """One leg hops forward."""
 
     model = "hopper.xml"
     frame_skip = 4
-    position_noise, velocity_noise = 5e-3, 5e-3
 
+    reset_noise_scale: float = 5e-3
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 1e-3
     healthy_reward: float = 1.0
@@ -116,7 +160,7 @@ class Hopper(Task):
         )
 
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 1:], np.clip(s.v, -10, 10)], axis=1)
+        return np.concatenate([self.seen(s), np.clip(s.v, -10, 10)], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
@@ -125,9 +169,6 @@ class Hopper(Task):
             "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
 
-    def terminated(self, s: State) -> Array:
-        return ~s.once("healthy", lambda: self.healthy(s))
-
     def info(self, s: State) -> dict[str, Array]:
         return {"x_position": s.q[:, 0], "z_distance_from_origin": s.q[:, 1] - self._start_height}
 
@@ -135,7 +176,7 @@ class Hopper(Task):
         return {"x_velocity": velocity(s, 0)}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Walker2d(Hopper):
     """Two legs walk forward."""
 
@@ -148,12 +189,13 @@ class Walker2d(Hopper):
         return between(s.q[:, 1], self.healthy_z_range) & between(s.q[:, 2], self.healthy_angle_range)
 
 
-@dataclass
-class Ant(Task):
+@dataclass(kw_only=True)
+class Ant(Mortal):
     """Four legs run forward."""
 
     model = "ant.xml"
-    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+    normal_velocity = True
+    places = 2
 
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5
@@ -161,6 +203,7 @@ class Ant(Task):
     healthy_reward: float = 1.0
     healthy_z_range: tuple[float, float] = (0.2, 1.0)
     contact_force_range: tuple[float, float] = (-1.0, 1.0)
+    include_cfrc_ext_in_observation: bool = True
 
     def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
         return {"contact": of.central_contact(*bodies(model))}
@@ -174,7 +217,8 @@ class Ant(Task):
         return s.once("clipped", lambda: np.clip(s.contact, *self.contact_force_range))
 
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 2:], s.v, self.clipped(s)], axis=1)
+        felt = [self.clipped(s)] if self.include_cfrc_ext_in_observation else []
+        return np.concatenate([self.seen(s), s.v, *felt], axis=1)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
@@ -184,9 +228,6 @@ class Ant(Task):
             "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
 
-    def terminated(self, s: State) -> Array:
-        return ~s.once("healthy", lambda: self.healthy(s))
-
     def info(self, s: State) -> dict[str, Array]:
         x, y = s.q[:, 0], s.q[:, 1]
         return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
@@ -195,19 +236,24 @@ class Ant(Task):
         return {"x_velocity": velocity(s, 0), "y_velocity": velocity(s, 1)}
 
 
-@dataclass
-class Humanoid(Task):
+@dataclass(kw_only=True)
+class Humanoid(Mortal):
     """A humanoid walks forward."""
 
     model = "humanoid.xml"
-    position_noise, velocity_noise = 0.01, 0.01
+    places = 2
 
+    reset_noise_scale: float = 0.01
     forward_reward_weight: float = 1.25
     ctrl_cost_weight: float = 0.1
     contact_cost_weight: float = 5e-7
     contact_cost_range: tuple[float, float] = (-np.inf, 10.0)
     healthy_reward: float = 5.0
     healthy_z_range: tuple[float, float] = (1.0, 2.0)
+    include_cinert_in_observation: bool = True
+    include_cvel_in_observation: bool = True
+    include_qfrc_actuator_in_observation: bool = True
+    include_cfrc_ext_in_observation: bool = True
 
     def quantities(self, model: delassus.Model) -> dict[str, of.Quantity]:
         return {
@@ -221,7 +267,16 @@ class Humanoid(Task):
         }
 
     def observe(self, s: State) -> Array:
-        return np.concatenate([s.q[:, 2:], s.v, s.inertia, s.velocity, s.actuator[:, 6:], s.contact], axis=1)
+        parts = [
+            (self.include_cinert_in_observation, s.inertia),
+            (self.include_cvel_in_observation, s.velocity),
+            (self.include_qfrc_actuator_in_observation, s.actuator[:, 6:]),
+            (self.include_cfrc_ext_in_observation, s.contact),
+        ]
+        return np.concatenate([self.seen(s), s.v, *(part for included, part in parts if included)], axis=1)
+
+    def healthy(self, s: State) -> Array:
+        return between(s.q[:, 2], self.healthy_z_range)
 
     def contact_cost(self, s: State) -> Array:
         return np.clip(self.contact_cost_weight * square_sum(s.contact), *self.contact_cost_range)
@@ -231,11 +286,8 @@ class Humanoid(Task):
             "reward_forward": self.forward_reward_weight * self.com_velocity(s)[:, 0],
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
             "reward_contact": -self.contact_cost(s),
-            "reward_survive": self.healthy_reward * between(s.q[:, 2], self.healthy_z_range),
+            "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
-
-    def terminated(self, s: State) -> Array:
-        return ~between(s.q[:, 2], self.healthy_z_range)
 
     def info(self, s: State) -> dict[str, Array]:
         x, y = s.q[:, 0], s.q[:, 1]
@@ -253,7 +305,7 @@ class Humanoid(Task):
         return {"x_velocity": x, "y_velocity": y}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class HumanoidStandup(Humanoid):
     """A humanoid that lies on its back stands up."""
 
@@ -286,13 +338,14 @@ class HumanoidStandup(Humanoid):
         return {}
 
 
-@dataclass
-class InvertedPendulum(Task):
+@dataclass(kw_only=True)
+class InvertedPendulum(Noisy):
     """A cart balances a pole."""
 
     model = "inverted_pendulum.xml"
     frame_skip = 2
-    position_noise, velocity_noise = 0.01, 0.01
+
+    reset_noise_scale: float = 0.01
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {"reward_survive": (~self.terminated(s)).astype(np.float64)}
@@ -302,12 +355,12 @@ class InvertedPendulum(Task):
         return ~finite | (abs(s.q[:, 1]) > 0.2)
 
 
-@dataclass
-class InvertedDoublePendulum(Task):
+@dataclass(kw_only=True)
+class InvertedDoublePendulum(Noisy):
     """A cart balances two poles, one on the other."""
 
     model = "inverted_double_pendulum.xml"
-    position_noise, velocity_noise, normal_velocity = 0.1, 0.1, True
+    normal_velocity = True
 
     healthy_reward: float = 10.0
 

@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::tendons::Found;
+use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::rest::rest_inertia;
@@ -10,7 +11,7 @@ use crate::model::{Actuator, Model, Transmission};
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
 struct State {
-    /// What it was made by a shortcut: another one begins anew. The tag general only changes what it names.
+    /// What it was made by a shortcut: another one begins anew. The tag general changes what it names, and makes it nobody's.
     shortcut: Option<String>,
     fixed_gain: bool,
     has_bias: bool,
@@ -41,6 +42,22 @@ impl State {
         }
     }
 
+    /// As the classes around an element make it, the outermost first. Its law is that of the innermost that was not made by another shortcut; everything else is that of all.
+    fn inherited(e: &Element, classes: &[Vec<Element>]) -> Result<Self> {
+        let mut states = vec![Self::new(e)];
+        for class in classes {
+            let mut state = states[states.len() - 1].clone();
+            for defaults in class {
+                state.apply(defaults)?;
+            }
+            states.push(state);
+        }
+        let attributes = states[states.len() - 1].attributes.clone();
+        let is_law = |state: &&Self| e.tag == "general" || state.shortcut.as_ref().is_none_or(|tag| *tag == e.tag);
+        let law = states.iter().rev().find(is_law).cloned().unwrap_or_else(|| Self::new(e));
+        Ok(Self { attributes, ..law })
+    }
+
     /// What an actuator is before anything is said of its gain and bias.
     fn reset(&mut self) {
         self.gain = [0.0; 10];
@@ -62,6 +79,13 @@ impl State {
                 self.attributes.set(name, value.clone());
             }
         }
+        // what stands last of a range and what to inherit for it counts
+        match (e.attribute("ctrlrange"), e.magnitude("inheritrange")?.filter(|stretch| *stretch > 0.0)) {
+            (Some(_), Some(_)) => return Err(e.error("give ctrlrange or inheritrange, not both")),
+            (Some(_), None) => self.inherit_range = 0.0,
+            (None, Some(_)) => self.attributes.attributes.retain(|(name, _)| name != "ctrlrange"),
+            (None, None) => {}
+        }
         let tag = e.tag.as_str();
         if tag != "general" && self.shortcut.as_deref() != Some(tag) {
             self.refused = None;
@@ -71,7 +95,10 @@ impl State {
             self.shortcut = Some(tag.to_owned());
         }
         match tag {
-            "general" => self.apply_general(e),
+            "general" => {
+                self.shortcut = None;
+                self.apply_general(e)
+            }
             "position" => self.apply_position(e),
             "velocity" => {
                 let kv = e.magnitude("kv")?.unwrap_or(self.gain[0]);
@@ -156,10 +183,7 @@ impl State {
 
 impl Reader {
     pub fn read_actuator(&mut self, e: &Element) -> Result<()> {
-        let mut state = State::new(e);
-        for defaults in self.defaults.actuators(e)? {
-            state.apply(defaults)?;
-        }
+        let mut state = State::inherited(e, self.defaults.actuators(e)?)?;
         state.apply(e)?;
         let e = &state.attributes;
         if let Some(advice) = state.refused {
@@ -182,7 +206,8 @@ impl Reader {
             name: e.name().into(),
             transmission,
             gear: e.leading_numbers("gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?,
-            control_range: e.limit("ctrlrange", "ctrllimited", automatic)?,
+            // the control of a damper is bounded if it has bounds
+            control_range: e.limit("ctrlrange", "ctrllimited", automatic || e.tag == "damper")?,
             force_range: e.limit("forcerange", "forcelimited", automatic)?,
             gain: if state.fixed_gain { [state.gain[0], 0.0, 0.0] } else { three(&state.gain) },
             bias: if state.has_bias { three(&state.bias) } else { [0.0; 3] },
@@ -193,7 +218,8 @@ impl Reader {
                 Transmission::Joint(joint) => model.joints[joint].range,
                 Transmission::Tendon(tendon) => model.tendons[tendon].range,
             };
-            actuator.control_range = Some(inherited_range(e, state.inherit_range, range)?);
+            let range = inherited_range(e, state.inherit_range, range)?;
+            actuator.control_range = Some(range).filter(|_| !matches!(e.switch("ctrllimited"), Ok(Some(Switch::Off))));
         }
         let index = self.builder.model.actuators.len();
         if let Some(ratio) = state.damping_ratio() {
@@ -211,9 +237,6 @@ impl Reader {
 
 /// The range of the joint or tendon, stretched about its middle.
 fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result<[f64; 2]> {
-    if e.attribute("ctrlrange").is_some() {
-        return Err(e.error("give ctrlrange or inheritrange, not both"));
-    }
     let [low, high] = range.ok_or_else(|| e.error("inheritrange needs a joint or tendon with a range"))?;
     let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0 * stretch);
     Ok([middle - half, middle + half])

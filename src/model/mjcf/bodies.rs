@@ -5,7 +5,7 @@ use super::values::{Switch, turn_z_to};
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::builder::{MassPart, combine_inertia};
-use crate::model::rest::rest_inertia;
+use crate::model::rest::{only_slides, rest_inertia};
 use crate::model::{Joint, JointKind, Model, Site};
 use nalgebra::{Matrix3, SymmetricEigen, UnitQuaternion, Vector3};
 
@@ -45,7 +45,8 @@ impl Spring {
     /// Stiffness m/(T² ζ²) and damping 2 m/T, with the inertia m that the joint feels at rest (MuJoCo 4.0).
     pub fn set(&self, model: &mut Model, [stiff, damped]: [bool; 2]) {
         let Some(joint) = model.bodies[self.body].joints.clone().nth(self.place) else { return };
-        let inertia = rest_inertia(model, &[(joint, 1.0)]);
+        let alone = only_slides(model, self.body);
+        let inertia = if alone { model.bodies[self.body].mass } else { rest_inertia(model, &[(joint, 1.0)]) };
         let joint = &mut model.joints[joint];
         if stiff {
             joint.stiffness = inertia / (self.time * self.ratio).powi(2);
@@ -153,7 +154,7 @@ impl Reader {
                 "inertial" if body == 0 || inertial.is_some() => {
                     return Err(part.element.error("a body has at most one <inertial>, and the world has none"));
                 }
-                "inertial" => inertial = Some(part.element),
+                "inertial" => inertial = Some(part),
                 other => return Err(part.element.error(format!("<{other}> cannot stand here"))),
             }
         }
@@ -236,8 +237,9 @@ impl Reader {
             let range = e.limit("range", "limited", self.compiler.automatic_limits)?;
             joint.range = range.map(|range| range.map(coordinate));
         }
-        joint.actuator_force_range =
-            e.limit("actuatorfrcrange", "actuatorfrclimited", self.compiler.automatic_limits)?;
+        let bounds = e.limit("actuatorfrcrange", "actuatorfrclimited", self.compiler.automatic_limits)?;
+        // of others it does nothing in MuJoCo
+        joint.actuator_force_range = bounds.filter(|_| matches!(kind, JointKind::Hinge | JointKind::Slide));
         joint.limit_softness = e.softness("solreflimit", "solimplimit")?;
         joint.friction_softness = e.softness("solreffriction", "solimpfriction")?;
         joint.limit_margin = e.magnitude("margin")?.unwrap_or(0.0);
@@ -278,14 +280,14 @@ impl Reader {
     }
 
     /// Mass, centre of mass and inertia of a body, from `<inertial>` or from its geoms.
-    fn set_inertia(&mut self, body: usize, e: &Element, inertial: Option<&Element>, parts: &[MassPart]) -> Result<()> {
+    fn set_inertia(&mut self, body: usize, e: &Element, inertial: Option<Part>, parts: &[MassPart]) -> Result<()> {
         let from_geoms = match self.compiler.inertia_from_geoms {
             Switch::On => !parts.is_empty(),
             Switch::Off => false,
             Switch::Auto => inertial.is_none(),
         };
         let (mass, com, inertia) = match inertial {
-            Some(inertial) if !from_geoms => self.read_inertial(inertial)?,
+            Some(inertial) if !from_geoms => self.read_inertial(&inertial)?,
             _ if from_geoms => combine_inertia(parts),
             _ => (0.0, Vector3::zeros(), Matrix3::zeros()),
         };
@@ -295,14 +297,15 @@ impl Reader {
         Ok(())
     }
 
-    fn read_inertial(&self, e: &Element) -> Result<(f64, Vector3<f64>, Matrix3<f64>)> {
+    fn read_inertial(&self, part: &Part) -> Result<(f64, Vector3<f64>, Matrix3<f64>)> {
+        let e = part.element;
         let mass = e.magnitude("mass")?.ok_or_else(|| e.error("needs the attribute \"mass\""))?;
         let com = e.vector("pos")?.ok_or_else(|| e.error("needs the attribute \"pos\", the centre of mass"))?;
         let turned = e.orientation(&self.compiler.angles)?;
         let inertia = match (e.vector("diaginertia")?, e.numbers::<6>("fullinertia")?) {
             (Some(_), Some(_)) => return Err(e.error("give diaginertia or fullinertia, not both")),
             (_, Some(_)) if turned.is_some() => {
-                return Err(e.error("fullinertia is given in the axes of the body; remove the orientation"));
+                return Err(e.error("fullinertia is given in the axes of the frame around it; remove the orientation"));
             }
             (_, Some([xx, yy, zz, xy, xz, yz])) => Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz),
             (Some(moments), None) => {
@@ -312,7 +315,9 @@ impl Reader {
             }
             (None, None) => Matrix3::zeros(),
         };
-        Ok((mass, com, inertia))
+        let turn = part.frame.orientation.to_rotation_matrix();
+        let inertia = turn.matrix() * inertia * turn.matrix().transpose();
+        Ok((mass, part.frame.position + turn * com, (inertia + inertia.transpose()) / 2.0))
     }
 
     /// Principal moments raised to the bound and balanced, if the compiler settings ask for it.

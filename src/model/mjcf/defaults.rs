@@ -17,8 +17,8 @@ const ACTUATORS: [&str; 9] =
 struct Class {
     /// For each kind of element, one element that carries the defaults.
     elements: HashMap<String, Element>,
-    /// Actuators change one common state, in order.
-    actuators: Vec<Element>,
+    /// Actuators change one common state, in order; those of the outermost class first, then of the classes within it.
+    actuators: Vec<Vec<Element>>,
 }
 
 /// All default classes of a file.
@@ -39,13 +39,17 @@ impl Defaults {
 
     fn read_class(&mut self, element: &Element, name: &str, inherited: Class) -> Result<()> {
         // A class may be continued in another file.
-        let mut class = self.classes.remove(name).unwrap_or(inherited);
+        let mut class = self.classes.remove(name).unwrap_or_else(|| {
+            let mut inherited = inherited;
+            inherited.actuators.push(Vec::new());
+            inherited
+        });
         for child in element.children.iter().filter(|child| child.tag != "default") {
             if child.attribute("class").is_some() || child.attribute("name").is_some() {
                 return Err(child.error("defaults have neither class nor name"));
             }
             if ACTUATORS.contains(&child.tag.as_str()) {
-                class.actuators.push(child.clone());
+                class.actuators.last_mut().into_iter().for_each(|own| own.push(child.clone()));
             } else {
                 let merged = class.elements.get(&child.tag).map_or_else(|| child.clone(), |old| merge(old, child));
                 class.elements.insert(child.tag.clone(), merged);
@@ -86,8 +90,8 @@ impl Defaults {
         })
     }
 
-    /// The actuator elements whose settings act, in order, before those of `element`.
-    pub fn actuators(&self, element: &Element) -> Result<&[Element]> {
+    /// The actuator elements whose settings act, in order, before those of `element`: those of the outermost class first, then of the classes within it.
+    pub fn actuators(&self, element: &Element) -> Result<&[Vec<Element>]> {
         let class = self.class(element, element.attribute("class").unwrap_or("main"))?;
         Ok(class.map_or(&[], |class| &class.actuators))
     }

@@ -176,6 +176,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     }
     reader.apply_total_mass();
     reader.apply_flags();
+    reader.note_explicit_damping(&root);
     reader.part_from_mocap(&weld);
     let keys = parts(&root, "keyframe");
     reader.finish(&root, &keys)

@@ -5,7 +5,7 @@ use super::notes::Notes;
 use super::values::{AngleUnits, Switch};
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{ImplicitDamping, Integrator, Medium};
+use crate::model::{Actuator, ImplicitDamping, Integrator, Medium, Transmission};
 use std::path::{Path, PathBuf};
 
 /// How the file is meant.
@@ -35,7 +35,7 @@ impl Compiler {
             angles: AngleUnits { degrees: true, euler_sequence: ['x', 'y', 'z'] },
             automatic_limits: true,
             inertia_from_geoms: Switch::Auto,
-            inertia_groups: [i32::MIN, i32::MAX],
+            inertia_groups: [0, 5],
             least_mass: 0.0,
             least_inertia: 0.0,
             balance_inertia: false,
@@ -137,7 +137,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is not the same scheme here is noted. `implicitfast` is none: Euler, implicit in the damping of joints and actuators.
+    /// What is not the same scheme here is noted. `implicitfast` is none, but for [`Self::note_explicit_damping`]: Euler, implicit in the damping of joints and actuators.
     fn read_integrator(&mut self, e: &Element) -> Result<()> {
         let Some(name) = e.word("integrator", &["Euler", "implicitfast", "implicit", "RK4"])? else { return Ok(()) };
         match name {
@@ -156,6 +156,18 @@ impl Reader {
         let servos = name.starts_with("implicit");
         model.implicit_damping = if servos { ImplicitDamping::JointsAndServos } else { ImplicitDamping::Joints };
         Ok(())
+    }
+
+    /// What `implicitfast` makes implicit in MuJoCo and is explicit here.
+    pub fn note_explicit_damping(&mut self, root: &Element) {
+        let model = &self.builder.model;
+        let damped = |actuator: &Actuator| actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0;
+        let tied = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Tendon(_));
+        let on_tendons = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
+            || model.actuators.iter().any(|actuator| tied(actuator) && damped(actuator));
+        if model.implicit_damping == ImplicitDamping::JointsAndServos && on_tendons {
+            self.notes.differs(root, "damping along tendons is explicit, not implicit as in MuJoCo's implicitfast");
+        }
     }
 
     fn read_flags(&mut self, e: &Element) -> Result<()> {
@@ -234,11 +246,18 @@ impl Reader {
         if flags.spring && flags.damper {
             // All that is passive is off then.
             model.medium = Medium::default();
+            model.bodies.iter_mut().for_each(|body| body.gravity_compensation = 0.0);
         }
         if flags.actuation {
             // The actuators stay, so that controls keep their places; they have no force.
-            model.actuators.iter_mut().for_each(|actuator| (actuator.gain, actuator.bias) = ([0.0; 3], [0.0; 3]));
+            for actuator in &mut model.actuators {
+                (actuator.gain, actuator.bias, actuator.force_range) = ([0.0; 3], [0.0; 3], None);
+            }
             self.damping_ratios.clear();
+        }
+        if flags.actuation || model.actuators.is_empty() {
+            // bounds that leave out zero bound no force that is not there
+            model.joints.iter_mut().for_each(|joint| joint.actuator_force_range = None);
         }
     }
 
