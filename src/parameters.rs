@@ -148,6 +148,7 @@ impl Parameter {
 
     /// What is wrong with the numbers of a world, shape \[len\].
     pub(crate) fn mistake(self, model: &Model, values: &[f64]) -> Option<String> {
+        let name = self.name();
         let allows = |x: f64| {
             x.is_finite()
                 && match self {
@@ -169,7 +170,7 @@ impl Parameter {
                 Self::Restitution => "must be from 0 to 1",
                 _ => "must not be negative",
             };
-            return Some(format!("{x} is no {self:?}: entry {k} {needs}"));
+            return Some(format!("{x} is no {name}: entry {k} {needs}"));
         }
         let range_of = |u: usize| match self {
             Self::ControlRange => model.actuators[u].control_range,
@@ -185,7 +186,7 @@ impl Parameter {
                 let wrong = |(u, x): &(usize, &[f64])| x[0] > x[1] || (range_of(*u).is_none() && **x != [0.0, 0.0]);
                 let (u, x) = values.chunks_exact(2).enumerate().find(wrong)?;
                 let why = if x[0] > x[1] { "the bounds are crossed" } else { "it has none; give it one in the model" };
-                Some(format!("[{}, {}] is no {self:?} of actuator {u}: {why}", x[0], x[1]))
+                Some(format!("[{}, {}] is no {name} of actuator {u}: {why}", x[0], x[1]))
             }
             Self::GeomSize => {
                 let sizes = values.as_chunks::<3>().0;
@@ -202,7 +203,7 @@ impl Parameter {
                     Shape::Ellipsoid { .. } => "it has three half axes",
                     Shape::Box { .. } => "it has three half edges",
                 };
-                Some(format!("{size:?} is no {self:?} of geom {geom}, a {}: {needs}", shape.name()))
+                Some(format!("{size:?} is no {name} of geom {geom}, a {}: {needs}", shape.name()))
             }
             Self::MocapPose => {
                 let without = |(_, x): &(usize, &[f64; POSE_LEN])| x[3..].iter().all(|x| *x == 0.0);

@@ -247,7 +247,7 @@ def test_parameters(ball):
     np.testing.assert_allclose(v, [0, -9.81, -9.81, -1], rtol=1e-4)
     with pytest.raises(ValueError, match="is none of gravity, mass_scale"):
         worlds.parameter("colour")
-    with pytest.raises(ValueError, match="is no Friction"):
+    with pytest.raises(ValueError, match="is no friction"):
         worlds.set_parameter("friction", -np.ones((4, 2)))
 
 

@@ -20,6 +20,11 @@ use crate::query::state_query;
 use crate::spatial::Vec3;
 use nalgebra::DMatrix;
 
+/// Inverse masses (1/kg) of bodies that a contact cannot push: of a wheel on a fixed axle, which only turns.
+const HELD: f64 = 1e-12;
+/// What such a contact yields as if it had. MuJoCo's is 1e-15, with the same motion: what rubs on the wheel sticks.
+const LEAST: f64 = 1e-6;
+
 /// How one row yields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Yield {
@@ -124,7 +129,9 @@ impl SoftPlan {
         let mobility = Mobility::at_rest(model);
         let pair = model.pairs.iter().map(|pair| {
             let [a, b] = [pair.geom_a, pair.geom_b].map(|geom| mobility.body[model.geoms[geom].body][0]);
-            Yield::new(&pair.softness, a + b, dt)
+            let mobility = a + b;
+            // what holds both against a push is no reason for a force without end, which no number type can share out among edges
+            Yield::new(&pair.softness, if mobility < HELD { LEAST } else { mobility }, dt)
         });
         let joint = joint_rows.iter().map(|row| {
             let (softness, mobility) = match *row {

@@ -309,24 +309,29 @@ impl<R: Pack> Engine for Core<R> {
             self.reports.par_chunks_mut(worlds),
             self.past.parts(&self.plan.model, tiles),
         );
-        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, (mut past, mut felt)))| {
-            let first = c * worlds;
-            let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
-            for (row, world) in mask.rows_of(first..first + reports.len()) {
-                state(row, world, &mut own_q, &mut own_v);
-                let index = world - first;
-                let (tile, lane) = (index / R::LANES, index % R::LANES);
-                for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
-                    for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
-                        pack.set(lane, R::Scalar::from_f64(*x));
+        self.threads.each(
+            chunks.into_par_iter().enumerate(),
+            |(c, (q, v, memory, reports, (mut past, mut felt)))| {
+                let first = c * worlds;
+                let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
+                for (row, world) in mask.rows_of(first..first + reports.len()) {
+                    state(row, world, &mut own_q, &mut own_v);
+                    let index = world - first;
+                    let (tile, lane) = (index / R::LANES, index % R::LANES);
+                    for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
+                        for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
+                            pack.set(lane, R::Scalar::from_f64(*x));
+                        }
                     }
+                    reports[index].unsolved_in_a_row = 0;
+                    memory[tile].forget(lane);
+                    past.forget(index);
+                    felt.forget(index);
                 }
-                reports[index].unsolved_in_a_row = 0;
-                memory[tile].forget(lane);
-                past.forget(index);
-                felt.forget(index);
-            }
-        })
+            },
+        )?;
+        mask.rows(self.world_count).for_each(|(_, world)| self.watched[world].iter_mut().for_each(Vec::clear));
+        Ok(())
     }
 
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {

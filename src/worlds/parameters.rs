@@ -32,8 +32,8 @@ impl Worlds {
         let (values, k) = (values.into(), parameter.len(&self.model));
         let row_count = mask.row_count(self.world_count);
         if values.len() != row_count * k {
-            let message =
-                format!("has {} numbers, {parameter:?} needs {k} for each of {row_count} worlds", values.len());
+            let name = parameter.name();
+            let message = format!("has {} numbers, {name} needs {k} for each of {row_count} worlds", values.len());
             return Err(Error::argument("values", message));
         }
         // All are checked before any is set.
@@ -61,7 +61,8 @@ impl Worlds {
         let hard = matches!(parameter, Parameter::Restitution | Parameter::Compliance);
         if hard && self.settings.constraints == Constraints::Soft && values.iter().any(|x| *x != 0.0) {
             return Some(format!(
-                "soft constraints have no {parameter:?}: they yield by the model's solref and solimp; use constraints hard"
+                "soft constraints have no {}: they yield by the model's solref and solimp; use constraints hard",
+                parameter.name()
             ));
         }
         parameter.mistake(&self.model, values)

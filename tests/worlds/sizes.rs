@@ -150,15 +150,15 @@ fn sizes_that_no_geom_can_have_are_refused() {
     refused(
         0,
         [1.0, 0.0, 0.0],
-        "[1.0, 0.0, 0.0] is no GeomSize of geom 0, a plane: its size is the same in all worlds",
+        "[1.0, 0.0, 0.0] is no geom_size of geom 0, a plane: its size is the same in all worlds",
     );
     refused(1, [0.1, 0.1, 0.1], "of geom 1, a mesh: its size is the same in all worlds");
-    refused(2, [0.1, 0.1, 0.0], "[0.1, 0.1, 0.0] is no GeomSize of geom 2, a box: it has three half edges");
+    refused(2, [0.1, 0.1, 0.0], "[0.1, 0.1, 0.0] is no geom_size of geom 2, a box: it has three half edges");
     refused(3, [0.1, 0.0, 0.0], "of geom 3, a cylinder: it has a radius and a half length");
     refused(4, [0.1, 0.1, 0.0], "of geom 4, a sphere: it has a radius, then two zeros");
-    refused(5, [0.1, -0.1, 0.0], "-0.1 is no GeomSize: entry 16 must not be negative");
-    refused(6, [0.1, 0.1, f64::NAN], "NaN is no GeomSize: entry 20 is not finite");
-    assert!(message(w.set_parameter(Parameter::GeomSize, Mask::All, &[0.1])).contains("GeomSize needs 27 for each"));
+    refused(5, [0.1, -0.1, 0.0], "-0.1 is no geom_size: entry 16 must not be negative");
+    refused(6, [0.1, 0.1, f64::NAN], "NaN is no geom_size: entry 20 is not finite");
+    assert!(message(w.set_parameter(Parameter::GeomSize, Mask::All, &[0.1])).contains("geom_size needs 27 for each"));
     assert_eq!(w.parameter(Parameter::GeomSize)[27..], sizes(&model));
 
     w.set_parameter(Parameter::GeomSize, Mask::All, &sizes(&pile(OTHER)).repeat(2)).expect("sizes");

@@ -129,11 +129,11 @@ fn a_spoilt_snapshot_is_refused() {
     };
     assert_eq!(
         spoil("/parameters/1/12", (-1.0).into()),
-        "snapshot: -1 is no MassScale: entry 2 must be above 0 (world 1)"
+        "snapshot: -1 is no mass_scale: entry 2 must be above 0 (world 1)"
     );
     assert_eq!(
         spoil("/parameters/2/0", (-0.5).into()),
-        "snapshot: -0.5 is no Friction: entry 0 must not be negative (world 0)"
+        "snapshot: -0.5 is no friction: entry 0 must not be negative (world 0)"
     );
     assert_eq!(spoil("/parameters/3", serde_json::json!([1.0])), "snapshot: GainScale has 1 numbers, needs 16 or none");
     assert_eq!(spoil("/parameters", serde_json::json!([])), "snapshot: parameters has 0 entries, needs 16");
