@@ -367,7 +367,8 @@ pub fn applied_force<R: Real>(
     }
     for (j, joint) in model.joints.iter().enumerate() {
         let start = joint.v_start;
-        if joint.actuator_force_range.is_some() {
+        // without actuators there is no force to be bounded, whatever the bounds are
+        if joint.actuator_force_range.is_some() && !model.actuators.is_empty() {
             for i in start..start + joint.kind.nv() {
                 let free_force = d.applied_force[i];
                 let force = clamp(free_force, joint.actuator_force_range);

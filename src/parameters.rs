@@ -180,7 +180,7 @@ impl Parameter {
             Self::Stiffness => {
                 let without = |(joint, x): &(usize, &f64)| **x != 0.0 && model.joints[*joint].stiffness == 0.0;
                 let (joint, x) = values.iter().enumerate().find(without)?;
-                Some(format!("{x} is no Stiffness of joint {joint}: it has no spring; give it one in the model"))
+                Some(format!("{x} is no {name} of joint {joint}: it has no spring; give it one in the model"))
             }
             Self::ControlRange | Self::ForceRange => {
                 let wrong = |(u, x): &(usize, &[f64])| x[0] > x[1] || (range_of(*u).is_none() && **x != [0.0, 0.0]);

@@ -479,7 +479,9 @@ fn compare_holds_a_device_against_the_cpu() {
     assert!(o["repeats"] == true && o["exact_residual"].as_f64().unwrap() > 0.0, "{o}");
     let stages = o["stages"].as_array().unwrap();
     assert!(stages.len() == 13 && stages.iter().all(|shader| shader["wrong"] == false), "{o}");
-    let table = good("compare m/pendulum.xml --worlds 1 --steps 3 --impacts sequential");
+    let output = delassus("compare m/pendulum.xml --worlds 1 --steps 3 --impacts sequential");
+    let (table, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.code() == Some(1) && error.contains("nothing was compared"), "{error}");
     assert!(table.contains("pendulum was not compared") && table.contains("impacts simultaneous"), "{table}");
 }
 

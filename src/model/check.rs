@@ -324,7 +324,8 @@ pub(super) fn moving_parts(m: &Model) -> Result<()> {
     let moving_plane =
         (m.geoms.iter().enumerate()).find(|(_, geom)| geom.shape.is_ground() && m.bodies[geom.body].tree.is_some());
     if let Some((g, geom)) = moving_plane {
-        let message = "a plane or a height field must not move; fix it to the world, or use a box";
+        let what = if matches!(geom.shape, Shape::Plane) { "plane" } else { "height field" };
+        let message = format!("a {what} must not move; fix it to the world, or use a box");
         return Err(Error::model(label("geom", g, &geom.name), message));
     }
     if let Some((b, body)) =

@@ -231,7 +231,7 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
         }
         add_actuator_force(model, &model.actuators[u], force, &mut e.row[start..]);
     }
-    if joints {
+    if joints && nu > 0 {
         for joint in &model.joints {
             for i in joint.v_start..joint.v_start + joint.kind.nv() {
                 e.row[start + i] = clamp(e.row[start + i], joint.actuator_force_range);

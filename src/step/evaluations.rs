@@ -14,7 +14,7 @@ use super::worker::{Evaluations, Worker, stage_task};
 use crate::dynamics::integrate;
 use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::report::{WorldReport, WorldStatus};
-use crate::runge_kutta::{self, EVALUATIONS, Path, Turning, WEIGHT};
+use crate::runge_kutta::{self, EVALUATIONS, Path, Turning};
 
 impl<R: Pack> Evaluations<R> {
     /// The first evaluation: at the start of the step.
@@ -48,7 +48,7 @@ impl<R: Pack> Evaluations<R> {
             memory: &mut *chunk.memory,
             reports: &mut self.reports,
             watched: if j == 0 { &mut *chunk.watched } else { &mut self.unwatched },
-            felt: Felt { plan: chunk.felt.plan, sums: &mut *chunk.felt.sums, share: WEIGHT[j] },
+            felt: Felt { plan: chunk.felt.plan, sums: &mut *chunk.felt.sums, evaluation: j },
         });
     }
 

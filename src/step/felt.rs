@@ -4,13 +4,14 @@ use super::patches::resultant;
 use super::posed::Posed;
 use crate::lane::{Compiled, Pack, PackMask, Scalar, Task};
 use crate::model::{Frame, JointKind, Model};
+use crate::runge_kutta::WEIGHT;
 use crate::spatial::{Vec3, vec3};
 
 /// Numbers of a sum: moment about a point of the world's own, N·m·s, then impulse, N·s, both in world axes.
 pub const SUM: usize = 6;
 
 /// Which sums there are: what every geom felt in a call; what the first of every pair of frames felt from the second; what every geom felt in the last
-/// substep. Behind them stands the point that moments are about, m.
+/// substep; and, where every evaluation of a step solves its own, in the last of these, times Δt. Behind them stands the point that moments are about, m.
 #[derive(Debug, Clone, Default)]
 pub struct FeltPlan {
     /// Whether anybody asks.
@@ -19,28 +20,32 @@ pub struct FeltPlan {
     sums: Vec<[Vec<usize>; 2]>,
     /// Number of geoms, and of pairs of frames.
     counts: [usize; 2],
+    /// How many times a step solves.
+    evaluations: usize,
 }
 
 impl FeltPlan {
     /// For worlds that are asked what geoms feel, and what of `between`.
-    pub fn new(model: &Model, between: &[[Frame; 2]]) -> Self {
+    pub fn new(model: &Model, evaluations: usize, between: &[[Frame; 2]]) -> Self {
         let geoms = model.geoms.len();
-        let counts = [geoms, between.len()];
-        let last = geoms + between.len();
+        let plan = Self { is_asked: true, sums: Vec::new(), counts: [geoms, between.len()], evaluations };
         let sums = model.pairs.iter().map(|pair| {
             // what `own` feels from `other`
             let of = |own: usize, other: usize| {
                 let between = between.iter().enumerate();
                 let both = between.filter(|(_, [a, b])| has(model, *a, own) && has(model, *b, other));
-                [own, last + own].into_iter().chain(both.map(|(k, _)| geoms + k)).collect()
+                let last = [plan.last(own), plan.last_evaluation(own)];
+                let last = &last[..if evaluations > 1 { 2 } else { 1 }];
+                [own].iter().chain(last).copied().chain(both.map(|(k, _)| plan.between(k))).collect()
             };
             [of(pair.geom_b, pair.geom_a), of(pair.geom_a, pair.geom_b)]
         });
-        Self { is_asked: true, sums: sums.collect(), counts }
+        let sums = sums.collect();
+        Self { sums, ..plan }
     }
     /// Numbers of a world.
     pub fn len(&self) -> usize {
-        if self.is_asked { SUM * self.last(self.counts[0]) + 3 } else { 0 }
+        if self.is_asked { SUM * self.last_evaluation(self.counts[0]) + 3 } else { 0 }
     }
     /// The sum of pair `k` of frames.
     pub fn between(&self, k: usize) -> usize {
@@ -49,6 +54,10 @@ impl FeltPlan {
     /// The sum of geom `geom` in the last substep.
     pub fn last(&self, geom: usize) -> usize {
         self.counts[0] + self.counts[1] + geom
+    }
+    /// The sum of geom `geom` in its last evaluation.
+    pub fn last_evaluation(&self, geom: usize) -> usize {
+        self.last(geom) + if self.evaluations > 1 { self.counts[0] } else { 0 }
     }
 }
 
@@ -64,8 +73,8 @@ pub struct Felt<'a, R> {
     pub plan: &'a FeltPlan,
     /// Shape `[tile][len][lane]`.
     pub sums: &'a mut [R],
-    /// Share in the step of what is added: that of an evaluation where each solves its own. What the last substep did is what its last evaluation did, as in MuJoCo.
-    pub share: f64,
+    /// The evaluation of the step that is being made.
+    pub evaluation: usize,
 }
 
 impl<R: Pack> Felt<'_, R> {
@@ -87,14 +96,14 @@ impl<R: Pack> Felt<'_, R> {
         }
     }
 
-    /// Adds what a world felt in a step; sums of the last substep are those.
+    /// Adds what a world felt in a step, or in an evaluation of it, after the others of its tile.
     pub fn add(&mut self, world: usize, step: &[f64]) {
         if !self.plan.is_asked {
             return;
         }
-        let (whole, last) = (SUM * self.plan.last(0), SUM * self.plan.last(self.plan.counts[0]));
-        for (i, (sum, x)) in self.tile(world / R::LANES).iter_mut().zip(step).enumerate().take(last) {
-            let before = if i < whole { sum.get(world % R::LANES).to_f64() } else { 0.0 };
+        let count = self.plan.len() - 3;
+        for (sum, x) in self.tile(world / R::LANES).iter_mut().zip(step).take(count) {
+            let before = sum.get(world % R::LANES).to_f64();
             sum.set(world % R::LANES, R::Scalar::from_f64(before + x));
         }
     }
@@ -115,8 +124,8 @@ pub(super) struct Feel<'a, R: Pack> {
     pub posed: &'a Posed<R>,
     pub lanes: u32,
     pub sums: &'a mut [R],
-    /// See [`Felt::share`].
-    pub share: f64,
+    /// See [`Felt::evaluation`].
+    pub evaluation: usize,
 }
 
 impl<R: Pack> Task for Feel<'_, R> {
@@ -124,12 +133,13 @@ impl<R: Pack> Task for Feel<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { felt, posed, lanes, sums, share } = self;
-        let share = R::constant(share);
+        let Self { felt, posed, lanes, sums, evaluation } = self;
+        let share = R::constant(if felt.evaluations > 1 { WEIGHT[evaluation] } else { 1.0 });
         let (contacts, rows) = (&posed.contacts, &posed.rows);
         let about = sums.len() - 3;
         let about = vec3(sums[about], sums[about + 1], sums[about + 2]);
-        sums[SUM * felt.last(0)..SUM * felt.last(felt.counts[0])].fill(R::zero());
+        let anew = if evaluation == 0 { felt.last(0) } else { felt.last_evaluation(0) };
+        sums[SUM * anew..SUM * felt.last_evaluation(felt.counts[0])].fill(R::zero());
         for part in &contacts.slots.parts {
             let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes & lanes));
             let [n, t1, t2] = rows.frame[slot];
@@ -148,7 +158,7 @@ impl<R: Pack> Task for Feel<'_, R> {
             let [second, first] = &felt.sums[part.origin as usize];
             for (of, sign) in [(second, R::one()), (first, -R::one())] {
                 for &sum in of {
-                    let part = if sum < felt.last(0) { sign * share } else { sign };
+                    let part = if sum < felt.last(felt.counts[0]) { sign * share } else { sign };
                     for k in 0..SUM {
                         sums[SUM * sum + k] = part.mul_add(wrench[k], sums[SUM * sum + k]);
                     }

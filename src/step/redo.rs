@@ -87,7 +87,7 @@ impl<E: Pack> Redo<E> {
             memory: std::slice::from_mut(&mut self.memory),
             reports: &mut reports,
             watched: &mut watched,
-            felt: Felt { plan: felt, sums: &mut self.felt, share: chunk.felt.share },
+            felt: Felt { plan: felt, sums: &mut self.felt, evaluation: chunk.felt.evaluation },
         };
         self.worker.evaluate(plan, &mut alone, see);
         let [report] = reports;

@@ -123,7 +123,7 @@ impl<R: Pack> Sorted<R> {
             memory: &mut self.memory,
             reports: &mut self.reports,
             watched: &mut self.watched,
-            felt: Felt { plan: chunk.felt.plan, sums: &mut self.felt, share: chunk.felt.share },
+            felt: Felt { plan: chunk.felt.plan, sums: &mut self.felt, evaluation: chunk.felt.evaluation },
         });
     }
 

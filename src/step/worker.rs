@@ -277,8 +277,8 @@ impl<R: Pack> Worker<R> {
         for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
             lanes &= !(1 << (redone.index % R::LANES));
         }
-        let (felt, share) = (chunk.felt.plan, chunk.felt.share);
+        let (felt, evaluation) = (chunk.felt.plan, chunk.felt.evaluation);
         let sums = chunk.felt.tile(t);
-        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, share });
+        plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, evaluation });
     }
 }

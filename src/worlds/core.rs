@@ -302,6 +302,7 @@ impl<R: Pack> Engine for Core<R> {
         let parts = (mask.row_count(self.world_count) / WRITTEN_AT_ONCE).clamp(1, self.threads.count());
         let tiles = self.tile_count.div_ceil(parts);
         let worlds = tiles * R::LANES;
+        mask.rows(self.world_count).for_each(|(_, world)| self.watched[world].iter_mut().for_each(Vec::clear));
         let chunks = (
             self.q.par_chunks_mut(tiles * nq),
             self.v.par_chunks_mut(tiles * nv),
@@ -309,29 +310,24 @@ impl<R: Pack> Engine for Core<R> {
             self.reports.par_chunks_mut(worlds),
             self.past.parts(&self.plan.model, tiles),
         );
-        self.threads.each(
-            chunks.into_par_iter().enumerate(),
-            |(c, (q, v, memory, reports, (mut past, mut felt)))| {
-                let first = c * worlds;
-                let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
-                for (row, world) in mask.rows_of(first..first + reports.len()) {
-                    state(row, world, &mut own_q, &mut own_v);
-                    let index = world - first;
-                    let (tile, lane) = (index / R::LANES, index % R::LANES);
-                    for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
-                        for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
-                            pack.set(lane, R::Scalar::from_f64(*x));
-                        }
+        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, (mut past, mut felt)))| {
+            let first = c * worlds;
+            let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
+            for (row, world) in mask.rows_of(first..first + reports.len()) {
+                state(row, world, &mut own_q, &mut own_v);
+                let index = world - first;
+                let (tile, lane) = (index / R::LANES, index % R::LANES);
+                for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
+                    for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
+                        pack.set(lane, R::Scalar::from_f64(*x));
                     }
-                    reports[index].unsolved_in_a_row = 0;
-                    memory[tile].forget(lane);
-                    past.forget(index);
-                    felt.forget(index);
                 }
-            },
-        )?;
-        mask.rows(self.world_count).for_each(|(_, world)| self.watched[world].iter_mut().for_each(Vec::clear));
-        Ok(())
+                reports[index].unsolved_in_a_row = 0;
+                memory[tile].forget(lane);
+                past.forget(index);
+                felt.forget(index);
+            }
+        })
     }
 
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {
@@ -382,7 +378,7 @@ impl<R: Pack> Engine for Core<R> {
     fn feel(&mut self, on: bool) {
         if on != self.past.is_kept() {
             self.past = if on {
-                Past::kept(&self.plan.model, self.world_count, Vec::new())
+                Past::kept(&self.plan.model, self.plan.evaluations, self.world_count, Vec::new())
             } else {
                 Past::new(self.world_count)
             };
@@ -401,7 +397,7 @@ impl<R: Pack> Engine for Core<R> {
             }
         }
         if all.len() > self.past.pairs.len() {
-            self.past = Past::kept(&self.plan.model, self.world_count, all);
+            self.past = Past::kept(&self.plan.model, self.plan.evaluations, self.world_count, all);
         }
     }
 

@@ -57,7 +57,7 @@ impl<R: Pack> Task for Evaluate<'_, '_, R> {
 fn evaluate_one<R: Pack>(quantity: Quantity, seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let contact = match quantity {
         Quantity::CentralContact(b) => {
-            Some((Whose::LastOf(Frame::Body(b)), subtree_com(&o.evaluation, o.evaluation.root[b])))
+            Some((Whose::LastEvaluationOf(Frame::Body(b)), subtree_com(&o.evaluation, o.evaluation.root[b])))
         }
         Quantity::Contact(frame) => Some((Whose::Of(frame), o.evaluation.position(&seen.now, frame))),
         Quantity::ContactBetween(frame, other) => {

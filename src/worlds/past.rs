@@ -25,9 +25,9 @@ impl<R: Pack> Past<R> {
     pub fn new(world_count: usize) -> Self {
         Self::of_size(false, Vec::new(), FeltPlan::default(), world_count, 1)
     }
-    /// Of worlds that are asked.
-    pub fn kept(model: &Model, world_count: usize, pairs: Vec<[Frame; 2]>) -> Self {
-        let felt = FeltPlan::new(model, &pairs);
+    /// Of worlds that are asked, whose steps have so many evaluations.
+    pub fn kept(model: &Model, evaluations: usize, world_count: usize, pairs: Vec<[Frame; 2]>) -> Self {
+        let felt = FeltPlan::new(model, evaluations, &pairs);
         Self::of_size(true, pairs, felt, world_count, model.nq() + model.nv() + 1)
     }
     fn of_size(
@@ -65,14 +65,14 @@ impl<R: Pack> Past<R> {
         let felt = self.felt.par_chunks_mut(tiles * self.felt_len);
         let before = self.before.par_chunks_mut(tiles * before_len);
         felt.zip(before).map(move |(sums, before)| {
-            (PastPart { model, is_kept, before, before_len }, Felt { plan, sums, share: 1.0 })
+            (PastPart { model, is_kept, before, before_len }, Felt { plan, sums, evaluation: 0 })
         })
     }
     /// Of all worlds.
     #[cfg(feature = "gpu")]
     pub fn whole<'a>(&'a mut self, model: &'a Model) -> (PastPart<'a, R>, Felt<'a, R>) {
         let (is_kept, before_len) = (self.is_kept, self.before_len);
-        let felt = Felt { plan: &self.felt_plan, sums: &mut self.felt, share: 1.0 };
+        let felt = Felt { plan: &self.felt_plan, sums: &mut self.felt, evaluation: 0 };
         (PastPart { model, is_kept, before: &mut self.before, before_len }, felt)
     }
 
@@ -131,6 +131,8 @@ pub(super) enum Whose {
     Of(Frame),
     /// The same in the last substep.
     LastOf(Frame),
+    /// The same of its last evaluation, where every evaluation solves its own: what MuJoCo tells after a step.
+    LastEvaluationOf(Frame),
     /// Of the first with the second, over the substeps of the last call.
     Between([Frame; 2]),
 }
@@ -164,8 +166,12 @@ impl<'a, R: Pack> PastSeen<'a, R> {
                     self.add(self.plan.between(k), &mut sum);
                 }
             }
-            Whose::Of(frame) | Whose::LastOf(frame) => {
-                let first = if matches!(whose, Whose::LastOf(_)) { self.plan.last(0) } else { 0 };
+            Whose::Of(frame) | Whose::LastOf(frame) | Whose::LastEvaluationOf(frame) => {
+                let first = match whose {
+                    Whose::LastOf(_) => self.plan.last(0),
+                    Whose::LastEvaluationOf(_) => self.plan.last_evaluation(0),
+                    _ => 0,
+                };
                 for geom in 0..model.geoms.len() {
                     if has(model, frame, geom) {
                         self.add(first + geom, &mut sum);

@@ -27,7 +27,8 @@ pub(super) fn felt<R: Pack>(seen: &Seen<'_, R>, whose: Whose, p: Vec3<R>) -> (Ve
     let Some(past) = &seen.past else { return (Vec3::zero(), Vec3::zero()) };
     let mut rate = R::zero();
     for (lane, report) in seen.reports.iter().enumerate() {
-        let substeps = if matches!(whose, Whose::LastOf(_)) { 1 } else { report.steps.max(1) };
+        let substeps =
+            if matches!(whose, Whose::LastOf(_) | Whose::LastEvaluationOf(_)) { 1 } else { report.steps.max(1) };
         rate.set(lane, R::Scalar::from_f64(1.0 / (seen.dt * f64::from(substeps))));
     }
     let (moment, impulse) = past.felt(seen.now.model, whose, p);

@@ -180,13 +180,13 @@ fn what_no_world_can_have_is_refused() {
     let mut worlds = scene().worlds(2);
     let mut refused = |parameter, values: &[f64]| message(worlds.set_parameter(parameter, Mask::List(&[1]), values));
     for (parameter, values, text) in [
-        (Parameter::Damping, &[-0.1, 0.0][..], "-0.1 is no Damping"),
-        (Parameter::Armature, &[f64::NAN, 0.0], "NaN is no Armature"),
-        (Parameter::Restitution, &[1.5], "1.5 is no Restitution"),
-        (Parameter::Stiffness, &[1.0, 2.0], "2 is no Stiffness of joint 1: it has no spring"),
-        (Parameter::ControlRange, &[1.0, -1.0], "[1, -1] is no ControlRange of actuator 0: the bounds are crossed"),
-        (Parameter::Push, &[f64::INFINITY; 18], "inf is no Push"),
-        (Parameter::Com, &[0.0; 3], "Com needs 9 for each"),
+        (Parameter::Damping, &[-0.1, 0.0][..], "-0.1 is no damping"),
+        (Parameter::Armature, &[f64::NAN, 0.0], "NaN is no armature"),
+        (Parameter::Restitution, &[1.5], "1.5 is no restitution"),
+        (Parameter::Stiffness, &[1.0, 2.0], "2 is no stiffness of joint 1: it has no spring"),
+        (Parameter::ControlRange, &[1.0, -1.0], "[1, -1] is no control_range of actuator 0: the bounds are crossed"),
+        (Parameter::Push, &[f64::INFINITY; 18], "inf is no push"),
+        (Parameter::Com, &[0.0; 3], "com needs 9 for each"),
     ] {
         let found = refused(parameter, values);
         assert!(found.contains(text), "{found}");

@@ -253,11 +253,9 @@ impl Reader {
             for actuator in &mut model.actuators {
                 (actuator.gain, actuator.bias, actuator.force_range) = ([0.0; 3], [0.0; 3], None);
             }
-            self.damping_ratios.clear();
-        }
-        if flags.actuation || model.actuators.is_empty() {
             // bounds that leave out zero bound no force that is not there
             model.joints.iter_mut().for_each(|joint| joint.actuator_force_range = None);
+            self.damping_ratios.clear();
         }
     }
 
