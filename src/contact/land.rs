@@ -7,163 +7,21 @@
 //! n · (y − x) ≤ 0
 //! ```
 //!
-//! A corner is measured from the triangle straight below it: where another is nearer, its gap is a little less than the distance, and as much once it touches. So nothing stumbles over an edge between two triangles of one plane, nor over the flanks of a valley's edge. All is told in the frame of the height field, relative to the point of the grid at hand.
+//! So nothing stumbles over an edge between two triangles of one plane, nor over the flanks of a valley's edge. A corner is measured from the triangle straight below it: where another is nearer, its gap is a little less
+//! than the distance, and as much once it touches. All is told in the frame of the height field, relative to the point of the grid at hand.
 
 use super::convex::Solid;
+use super::grid::{Around, BESIDE, FEATURES, Face, Ground, Measure, NO_LAND, PERIOD, Window, measured};
 use super::reduce::{Candidate, Manifold, reduce};
-use crate::lane::{Compiled, MOST_LANES as MOST, Mask, Pack, PackMask, Real, Scalar, Task};
-use crate::model::HeightField;
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Task};
 use crate::spatial::{Pose, Vec3, vec3};
 
-/// Where the grid has no point the land falls away by this much, m.
-const NO_LAND: f64 = -1e7;
 /// Squares of lengths (m²) below this have no direction.
 const NO_LENGTH: f64 = 1e-24;
-/// How far beyond a triangle's sides, in parts of it, a point is still over it: what is over neither of two neighbours by rounding would fall through.
-const BESIDE: f64 = 1e-5;
 /// A cap whose normal is that of the land up to this (the sine squared) has no lowest point.
 const LEVEL: f64 = 1e-8;
 /// An edge whose triangles lie in one plane up to this part of their size is none: their faces are what touches.
 const CONVEX: f64 = 1e-5;
-/// Grid points are told apart modulo this number of rows and columns, features of one by this number.
-const PERIOD: usize = 256;
-const FEATURES: usize = 64;
-
-/// A point of the grid in every lane, and the six around that share a triangle with it, counter-clockwise from the next column on.
-struct Around<R: Real> {
-    /// m.
-    at: Vec3<R>,
-    /// From it to these, m.
-    to: [Vec3<R>; 6],
-    /// Where the first three of them exist.
-    has: [R::Mask; 3],
-    /// Unit vector upward.
-    up: Vec3<R>,
-    /// What its features are numbered from.
-    number: R,
-}
-
-/// Steps in rows and columns to the points around.
-const STEPS: [[i32; 2]; 6] = [[0, 1], [1, 1], [1, 0], [0, -1], [-1, -1], [-1, 0]];
-
-impl<R: Pack> Around<R> {
-    /// Of a row and a column in every lane that `live`.
-    #[cfg_attr(not(test), inline(always))]
-    #[cfg_attr(test, inline(never))]
-    fn new(field: &HeightField, row: &[i32; MOST], column: &[i32; MOST], live: R::Mask) -> Self {
-        let [dx, dy] = field.spacing();
-        let (rows, columns) = (field.rows as i32, field.columns as i32);
-        let mut heights = [R::constant(NO_LAND); 7];
-        let (mut x, mut y, mut number) = (R::zero(), R::zero(), R::zero());
-        for lane in 0..R::LANES {
-            if !live.get(lane) {
-                continue;
-            }
-            let (r, c) = (row[lane], column[lane]);
-            for (height, [up, right]) in heights.iter_mut().zip([[0, 0]].iter().chain(&STEPS)) {
-                let (r, c) = (r + up, c + right);
-                if (0..rows).contains(&r) && (0..columns).contains(&c) {
-                    height.set(lane, R::Scalar::from_f64(field.heights[(r * columns + c) as usize]));
-                }
-            }
-            x.set(lane, R::Scalar::from_f64(f64::from(c) * dx - field.half[0]));
-            y.set(lane, R::Scalar::from_f64(f64::from(r) * dy - field.half[1]));
-            let place = (r as usize % PERIOD) * PERIOD + c as usize % PERIOD;
-            number.set(lane, R::Scalar::from_f64((place * FEATURES) as f64));
-        }
-        let mut to = [Vec3::zero(); 6];
-        for (k, [up, right]) in STEPS.iter().enumerate() {
-            let (x, y) = (R::constant(f64::from(*right) * dx), R::constant(f64::from(*up) * dy));
-            to[k] = vec3(x, y, heights[k + 1] - heights[0]);
-        }
-        let exists = R::constant(0.5 * NO_LAND);
-        let has = [exists.lt(heights[1]), exists.lt(heights[2]), exists.lt(heights[3])];
-        Self { at: vec3(x, y, heights[0]), to, has, up: Vec3::unit(2), number }
-    }
-
-    /// The same, where lengths along the axes of an ellipsoid are measured in its half axes.
-    #[cfg_attr(not(test), inline(always))]
-    #[cfg_attr(test, inline(never))]
-    fn measured(&self, measure: Measure<'_, R>) -> Self {
-        let mut to = self.to;
-        for to in &mut to {
-            *to = measured(*to, measure);
-        }
-        Self { at: self.at, to, has: self.has, up: measured(self.up, measure), number: self.number }
-    }
-
-    /// The number of its feature `k`.
-    #[inline(always)]
-    fn feature(&self, k: usize) -> R {
-        self.number + R::constant(k as f64)
-    }
-
-    /// Where no point around stands out beyond the plane across `n` through the point in the middle, and `n` looks up.
-    #[cfg_attr(not(test), inline(always))]
-    #[cfg_attr(test, inline(never))]
-    fn holds(&self, n: Vec3<R>) -> R::Mask {
-        let mut holds = R::zero().lt(n.dot(self.up));
-        for to in self.to {
-            holds = holds.and(R::zero().lt(n.dot(to)).not());
-        }
-        holds
-    }
-
-    /// The two points that make triangles with the edge to point `k`.
-    #[inline(always)]
-    fn beside(&self, k: usize) -> [Vec3<R>; 2] {
-        [self.to[(k + 1) % 6], self.to[(k + 5) % 6]]
-    }
-}
-
-/// The points of the grid that may have to do with a shape, in every lane: first row and column, and how many.
-struct Window {
-    row: [i32; MOST],
-    column: [i32; MOST],
-    rows: [i32; MOST],
-    columns: [i32; MOST],
-}
-
-impl Window {
-    /// All whose own cell, between it and the next row and column, meets the rectangle between two points.
-    #[inline(always)]
-    fn new<R: Pack>(field: &HeightField, low: Vec3<R>, high: Vec3<R>, live: R::Mask) -> Self {
-        let mut window = Self { row: [0; MOST], column: [0; MOST], rows: [0; MOST], columns: [0; MOST] };
-        let [dx, dy] = field.spacing();
-        let [across, along] = field.half;
-        for lane in 0..R::LANES {
-            if live.get(lane) {
-                let x = [low.x.get(lane), high.x.get(lane)];
-                let y = [low.y.get(lane), high.y.get(lane)];
-                [window.column[lane], window.columns[lane]] = cells(x, across, dx, field.columns);
-                [window.row[lane], window.rows[lane]] = cells(y, along, dy, field.rows);
-            }
-        }
-        window
-    }
-    /// Rows and columns of the largest.
-    fn most(&self) -> [i32; 2] {
-        [&self.rows, &self.columns].map(|counts| counts.iter().copied().max().unwrap_or(0))
-    }
-    /// Row and column `i`, `j` of every lane's own, and the lanes that have it.
-    #[inline(always)]
-    fn at(&self, i: i32, j: i32) -> ([i32; MOST], [i32; MOST], u32) {
-        let (mut row, mut column, mut lanes) = ([0; MOST], [0; MOST], 0);
-        for lane in 0..MOST {
-            (row[lane], column[lane]) = (self.row[lane] + i, self.column[lane] + j);
-            lanes |= u32::from(i < self.rows[lane] && j < self.columns[lane]) << lane;
-        }
-        (row, column, lanes)
-    }
-}
-
-/// The first of the cells between two places (m) along an axis of the grid, and how many they are.
-#[inline(always)]
-fn cells<S: Scalar>([low, high]: [S; 2], half: f64, step: f64, count: usize) -> [i32; 2] {
-    let first = ((low.to_f64() + half) / step).floor().max(0.0) as i32;
-    let last = ((high.to_f64() + half) / step).floor().min(count as f64 - 1.0) as i32;
-    [first, last.saturating_sub(first).saturating_add(1).max(0)]
-}
 
 /// `x` if a bit of `k` is not set, else −x.
 #[inline(always)]
@@ -192,15 +50,6 @@ struct Rod<R> {
     outward: Option<[Vec3<R>; 2]>,
 }
 
-/// The axes of an ellipsoid and its half axes, m.
-type Measure<'a, R> = (&'a [Vec3<R>; 3], &'a [R; 3]);
-
-/// A vector (m) in the axes of an ellipsoid, in its half axes.
-#[inline(always)]
-fn measured<R: Real>(v: Vec3<R>, ([x, y, z], [a, b, c]): Measure<'_, R>) -> Vec3<R> {
-    vec3(v.dot(*x) / *a, v.dot(*y) / *b, v.dot(*z) / *c)
-}
-
 /// A ball: its centre and radius, m. An ellipsoid is one of radius 1 in its own measure, in which planes that touch it, and what stands out beyond a plane, are the same.
 struct Ball<'a, R> {
     centre: Vec3<R>,
@@ -219,7 +68,7 @@ fn direction<R: Real>(which: R::Mask, d: Vec3<R>) -> (R::Mask, Vec3<R>, R) {
 
 /// The land of one pair in the lanes at hand.
 pub(super) struct Land<'a, R: Pack> {
-    pub field: &'a HeightField,
+    pub ground: &'a Ground,
     /// What lies on it, and its lengths, m.
     pub solid: &'a Solid,
     pub lengths: [R; 3],
@@ -248,10 +97,16 @@ impl<R: Pack> Task for Land<'_, R> {
         for (axis, column) in axes.iter_mut().zip(&body.rotation.columns) {
             *axis = land.rotation.transpose_mul(*column);
         }
+        let reach = self.reach(&axes);
+        let wide = reach + vec3(self.threshold, self.threshold, self.threshold);
         // what is deeper than the land is thick is not pushed up
-        self.near = self.near.and(R::constant(-self.field.base).lt(centre.z));
-        self.corners(centre, &axes);
-        self.grid(centre, &axes);
+        let near = self.near.and(R::constant(-self.ground.field.base).lt(centre.z));
+        let window = Window::new(self.ground, centre - wide, centre + wide, near);
+        self.near = near.and(R::Mask::from_bits(window.lanes()));
+        if self.near.any() {
+            self.corners(centre, &axes);
+            self.grid(&window, centre, &axes);
+        }
         reduce(&self.found[..], self.threshold, self.size)
     }
 }
@@ -313,21 +168,21 @@ impl<R: Pack> Land<'_, R> {
         Vec3::select(tilted, down, x).mul_add(self.lengths[0], cap)
     }
 
-    /// The cell below a point, where there is one.
+    /// The cell below a point, where there is one that is higher than `low`, m.
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
-    fn below(&self, point: Vec3<R>) -> (Around<R>, R::Mask) {
-        let window = Window::new(self.field, point, point, self.near);
+    fn below(&self, point: Vec3<R>, low: R) -> (Around<R>, R::Mask) {
+        let window = Window::new(self.ground, vec3(point.x, point.y, low), point, self.near);
         let (row, column, lanes) = window.at(0, 0);
         let live = R::Mask::from_bits(lanes).and(self.near);
-        (Around::new(self.field, &row, &column, live), live)
+        (Around::new(&self.ground.field, &row, &column, live), live)
     }
 
     /// The unit normal of the land below a point; up where there is none.
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
     fn normal_below(&self, point: Vec3<R>) -> Vec3<R> {
-        let (around, live) = self.below(point);
+        let (around, live) = self.below(point, R::constant(NO_LAND));
         let p = point - around.at;
         let mut normal = vec3(R::zero(), R::zero(), R::one());
         for k in 0..2 {
@@ -341,7 +196,10 @@ impl<R: Pack> Land<'_, R> {
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
     fn corner(&mut self, point: Vec3<R>, index: usize) {
-        let (around, live) = self.below(point);
+        let (around, live) = self.below(point, point.z - self.threshold);
+        if !live.any() {
+            return;
+        }
         let p = point - around.at;
         let feature = R::constant((PERIOD * PERIOD * FEATURES + index) as f64);
         for k in 0..2 {
@@ -354,12 +212,8 @@ impl<R: Pack> Land<'_, R> {
     /// Everything that asks for points of the grid around the shape.
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
-    fn grid(&mut self, centre: Vec3<R>, axes: &[Vec3<R>; 3]) {
+    fn grid(&mut self, window: &Window<'_>, centre: Vec3<R>, axes: &[Vec3<R>; 3]) {
         let [a, b, c] = self.lengths;
-        let reach = self.reach(axes);
-        let wide = reach + vec3(self.threshold, self.threshold, self.threshold);
-        let (low, high) = (centre - wide, centre + wide);
-        let window = Window::new(self.field, low, high, self.near);
         let [rows, columns] = window.most();
         for i in 0..rows {
             for j in 0..columns {
@@ -368,12 +222,7 @@ impl<R: Pack> Land<'_, R> {
                 if !live.any() {
                     continue;
                 }
-                let around: Around<R> = Around::new(self.field, &row, &column, live);
-                let top = around.to[0].z.max(around.to[1].z).max(around.to[2].z).max(R::zero()) + around.at.z;
-                let live = live.and(low.z.lt(top));
-                if !live.any() {
-                    continue;
-                }
+                let around: Around<R> = Around::new(&self.ground.field, &row, &column, live);
                 match self.solid {
                     Solid::Ball(_) => self.ball(&around, live, &Ball { centre, radius: a, measure: None }, 0),
                     Solid::Ellipsoid(_) => {
@@ -641,39 +490,5 @@ impl<R: Pack> Land<'_, R> {
         let n = -(z.mul_add(outward.z, y.mul_add(outward.y, x.scale(outward.x))));
         let which = live.and(over).and(around.holds(n));
         self.keep(which, n.mul_add(gap, around.at), n, gap, around.feature(FEATURES - 1));
-    }
-}
-
-/// A triangle of the cell of a point.
-struct Face<R: Real> {
-    a: Vec3<R>,
-    b: Vec3<R>,
-    /// a × b
-    area: Vec3<R>,
-    /// Its unit vector.
-    normal: Vec3<R>,
-    exists: R::Mask,
-}
-
-impl<R: Pack> Face<R> {
-    /// Triangle 0 or 1.
-    #[cfg_attr(not(test), inline(always))]
-    #[cfg_attr(test, inline(never))]
-    fn new(around: &Around<R>, k: usize) -> Self {
-        let (a, b) = (around.to[k], around.to[k + 1]);
-        let area = a.cross(b);
-        let exists = around.has[k].and(around.has[k + 1]).and(around.has[1]);
-        Self { a, b, area, normal: area.scale(R::one() / area.norm()), exists }
-    }
-    /// Whether it meets the line through `p` along `way`.
-    #[cfg_attr(not(test), inline(always))]
-    #[cfg_attr(test, inline(never))]
-    fn is_within(&self, way: Vec3<R>, p: Vec3<R>) -> R::Mask {
-        // p = β a + α b + …:  α ~ way·(a × p),  β ~ way·(p × b),  α + β ≤ way·(a × b)
-        let whole = way.dot(self.area);
-        let (alpha, beta) = (way.dot(self.a.cross(p)), way.dot(p.cross(self.b)));
-        let slack = R::constant(BESIDE) * whole;
-        let outside = alpha.lt(-slack).or(beta.lt(-slack)).or((whole + slack).lt(alpha + beta));
-        outside.not()
     }
 }

@@ -10,6 +10,7 @@ mod clip;
 mod convex;
 mod disc;
 mod extent;
+mod grid;
 mod land;
 mod narrow;
 mod patch;
@@ -23,7 +24,7 @@ mod tests;
 pub(crate) use {apart::near as near_bounds, disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
-use crate::model::{HeightField, Hull, Model, Shape};
+use crate::model::{Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Vec3};
 pub(crate) use apart::Bound;
@@ -32,6 +33,7 @@ pub use extent::Geoms;
 #[cfg(feature = "gpu")]
 pub(crate) use extent::LARGER;
 use extent::near;
+use grid::Ground;
 use narrow::{Discs, clear_from, narrow};
 #[cfg(feature = "gpu")]
 pub(crate) use narrow::{points, undecided};
@@ -225,7 +227,7 @@ pub(crate) enum Kind {
     /// In lanes.
     Lanes(Shapes),
     PlaneHull(Arc<Hull>),
-    Land(Arc<HeightField>),
+    Land(Arc<Ground>),
     /// World by world, in f64.
     Convex,
     /// Ground and ground: never.
@@ -333,8 +335,9 @@ impl CollidePlan {
             let kind = match (Shapes::of(a, b), a, b) {
                 (Some(shapes), ..) => Kind::Lanes(shapes),
                 (None, Shape::Plane, Shape::Hull(hull)) => Kind::PlaneHull(Arc::clone(hull)),
-                (None, Shape::HeightField(field), b) if !b.is_ground() => Kind::Land(Arc::clone(field)),
-                (None, Shape::Plane | Shape::HeightField(_), _) => Kind::Nothing,
+                (None, Shape::Plane | Shape::HeightField(_), b) if b.is_ground() => Kind::Nothing,
+                (None, Shape::HeightField(_), _) => of_a.ground.clone().map_or(Kind::Nothing, Kind::Land),
+                (None, Shape::Plane, _) => Kind::Nothing,
                 _ => Kind::Convex,
             };
             let torsion = pair.torsion.is_some() || pair.ellipsoid.is_some();
@@ -372,6 +375,8 @@ struct Form {
     solid: Option<Solid>,
     /// What holds it, and its lengths, m.
     bound: Option<(Bound, [f64; 3])>,
+    /// Of a height field.
+    ground: Option<Arc<Ground>>,
 }
 
 /// The forms of the geoms that have a pair; geoms of one mesh share what is made of it.
@@ -391,6 +396,10 @@ fn forms(model: &Model) -> Vec<Form> {
                 radius: geom.shape.bounding_radius(),
                 solid: Solid::new(&geom.shape),
                 bound: Bound::of(&geom.shape),
+                ground: match &geom.shape {
+                    Shape::HeightField(field) => Some(Arc::new(Ground::new(field))),
+                    _ => None,
+                },
             },
         };
         if let (Shape::Hull(hull), true) = (&geom.shape, has_pair[g]) {

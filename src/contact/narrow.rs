@@ -130,10 +130,10 @@ pub(super) fn narrow<R: Pack>(
             (count, near.and(undecided(*shapes, &found[..count], lengths[0])))
         }
         Kind::PlaneHull(hull) => return put(plane::hull(a, b, hull, threshold, size), found),
-        Kind::Land(field) => {
+        Kind::Land(ground) => {
             let Some(solid) = &pair.on_land else { return 0 };
             let (poses, lengths) = ([a, b], lengths[1]);
-            let land = Land { field, solid, lengths, poses, near, threshold, size, found: on_land };
+            let land = Land { ground, solid, lengths, poses, near, threshold, size, found: on_land };
             return put(R::run(land), found);
         }
         Kind::Convex => (0, may_be_near(pair, [a, b], &extent, near, threshold)),

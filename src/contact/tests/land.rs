@@ -3,6 +3,7 @@
 use super::*;
 use crate::contact::clip::Points;
 use crate::contact::convex::{Solid, convex_convex};
+use crate::model::HeightField;
 
 /// Land of heights h(x, y), 21 × 17 points within 1 m × 0.8 m of its middle.
 fn land(height: impl Fn(f64, f64) -> f64) -> Shape {
