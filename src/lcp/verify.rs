@@ -71,7 +71,7 @@ pub fn exact(problem: &Problem, impulse: &DVector<f64>) -> Result<Verification> 
         let message = format!("it must have {} finite entries", problem.rows());
         return Err(Error::argument("impulse", message));
     }
-    let size = problem.bias.amax().max(f64::MIN_POSITIVE);
+    let size = problem.bias.amax().max(LEAST_SPEED);
     let mut best: Option<Verification> = None;
     for (directions, covering) in STARTS {
         let found = aligned(
@@ -113,6 +113,8 @@ const STARTS: [(usize, Covering); 8] = [
     (4, Covering::Random(3)),
     (16, Covering::Ones),
 ];
+/// Biases, m/s, below which rounding is all that there is: no pivoting comes to a part of them.
+const LEAST_SPEED: f64 = 1e-6;
 /// Contact velocities this near, relative to `|b|_inf`, are the same motion.
 const SAME_MOTION: f64 = 1e-7;
 
@@ -222,6 +224,23 @@ mod tests {
         }
         // friction is not associated: a few problems have more than one motion
         assert!(agreed >= 114, "{agreed} of 120");
+    }
+
+    /// Joints with dry friction that rest but for rounding: no impulse is an answer.
+    #[test]
+    fn what_rests_but_for_rounding_is_confirmed() {
+        for (seed, size) in [1e-6, 1e-12, 1e-17, 0.0].into_iter().enumerate() {
+            let mut problem = random(seed, 4, 20);
+            problem.bias *= size;
+            problem.laws = vec![Law::Interval { lower: -1e-3, upper: 1e-3 }; 12];
+            let impulse = if size < 1e-9 {
+                DVector::zeros(12)
+            } else {
+                solve(&problem, Solver::Auto, &SolveSettings { tolerance: 1e-16, ..Default::default() }, None).impulse
+            };
+            let v = exact(&problem, &impulse).unwrap();
+            assert!(v.confirms(1e-8), "{size}: {v:?}");
+        }
     }
 
     #[test]
