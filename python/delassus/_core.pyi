@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -20,7 +19,7 @@ class Model:
     """A robot, or several, and the things around them, read from MJCF. Constant; all worlds of a batch share it."""
 
     def __init__(
-        self, source: str | PathLike[str], *, lenient: bool = False, heights: Mapping[str, ArrayLike] | None = None
+        self, source: str | PathLike[str], *, lenient: bool = False, heights: dict[str, ArrayLike] | None = None
     ) -> None: ...
     @property
     def source(self) -> str: ...

@@ -155,7 +155,10 @@ def central_velocity(*bodies: Part) -> Quantity:
 
 
 def central_contact(*bodies: Part) -> Quantity:
-    """Moment and force of contacts in the last substep about the centre of mass of the tree, as MuJoCo's ``cfrc_ext``, [6] each."""
+    """Moment and force of contacts in the last substep about the centre of mass of the tree, as MuJoCo's ``cfrc_ext``, [6] each.
+
+    Where constraints are soft and the integrator is Runge-Kutta, those of its last evaluation.
+    """
     return Quantity("central_contact", parts=_world(bodies))
 
 

@@ -621,3 +621,30 @@ def test_what_is_no_task_is_refused():
     for wrong in ("Ant", TASKS["Ant"], None):
         with pytest.raises(ValueError, match="is no Task; give an instance"):
             VectorEnv(wrong)
+
+
+def test_a_class_of_ones_own_may_say_its_noise():
+    still = type("Still", (TASKS["Ant"],), {"position_noise": 0.0})
+    for task, scales in (
+        (TASKS["Ant"](), (0.1, 0.1)),
+        (still(), (0.0, 0.1)),
+        (still(reset_noise_scale=0.2), (0.0, 0.2)),
+    ):
+        envs = VectorEnv(task, 50)
+        envs.reset(seed=0)
+        assert (task.position_noise, task.velocity_noise) == scales
+        assert (abs(envs.worlds.positions() - envs.model.q0).max() > 1e-3) == (scales[0] > 0)
+
+
+def test_what_is_found_once_before_is_of_the_start_too():
+    class Looks(TASKS["Hopper"]):
+        def observe(self, s):
+            height = s.before.once("twice", lambda: 2 * s.before.q[:, :2])
+            assert np.array_equal(height, 2 * s.before.q[:, :2])
+            return np.concatenate([s.q, height], axis=1)
+
+    envs = VectorEnv(Looks(), 5, max_episode_steps=3)
+    envs.reset(seed=0)
+    envs.elapsed[:2] = 1
+    for _ in range(8):
+        envs.step(np.zeros((5, 3), np.float32))

@@ -45,14 +45,17 @@ const CELLS: f64 = 1e3;
 
 impl HullFaces {
     /// Corners in the frame of the mesh, m.
+    #[inline(always)]
     pub fn vertices(&self) -> &[Vector3<f64>] {
         &self.vertices
     }
     /// Largest distance of a corner from the origin, m.
+    #[inline(always)]
     pub fn reach(&self) -> f64 {
         self.reach
     }
     /// Outward unit normals of the faces, and how far their planes are from the origin, m.
+    #[inline(always)]
     pub fn planes(&self) -> impl Iterator<Item = (&Vector3<f64>, f64)> {
         self.normals.iter().zip(&self.corners).map(|(normal, corners)| (normal, normal.dot(&self.vertices[corners[0]])))
     }

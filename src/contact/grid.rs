@@ -18,6 +18,8 @@ pub(super) const FEATURES: usize = 64;
 pub(crate) struct Ground {
     pub(super) field: Arc<HeightField>,
     tops: Vec<f64>,
+    /// What is deeper is not pushed up, m.
+    pub(super) bottom: f64,
 }
 
 impl Ground {
@@ -29,7 +31,9 @@ impl Ground {
             let cells = rows.flat_map(|row| &field.heights[row * field.columns..][column..last(column, field.columns)]);
             cells.copied().fold(f64::NEG_INFINITY, f64::max)
         };
-        Self { field: Arc::clone(field), tops: (0..field.heights.len()).map(top).collect() }
+        let lowest = field.heights.iter().copied().fold(0.0, f64::min);
+        let tops = (0..field.heights.len()).map(top).collect();
+        Self { field: Arc::clone(field), tops, bottom: lowest - field.base }
     }
 }
 
@@ -149,9 +153,16 @@ impl<'a> Window<'a> {
         }
         window
     }
-    /// Rows and columns of the largest.
-    pub fn most(&self) -> [i32; 2] {
-        [&self.rows, &self.columns].map(|counts| counts.iter().copied().max().unwrap_or(0))
+    /// Rows and columns of the largest of some lanes.
+    #[inline(always)]
+    pub fn most(&self, lanes: u32) -> [i32; 2] {
+        let mut most = [0; 2];
+        for lane in 0..MOST {
+            if lanes >> lane & 1 != 0 {
+                most = [most[0].max(self.rows[lane]), most[1].max(self.columns[lane])];
+            }
+        }
+        most
     }
     /// Row and column `i`, `j` of every lane's own, and the lanes that have it.
     #[inline(always)]
@@ -167,6 +178,7 @@ impl<'a> Window<'a> {
         (row, column, lanes)
     }
     /// The lanes that have any.
+    #[inline(always)]
     pub fn lanes(&self) -> u32 {
         let (mut lanes, width) = (0, self.ground.field.columns);
         for lane in 0..MOST {
@@ -174,7 +186,9 @@ impl<'a> Window<'a> {
             let first = self.row[lane] as usize * width + self.column[lane] as usize;
             for row in 0..if columns > 0 { rows } else { 0 } {
                 let tops = &self.ground.tops[first + row * width..][..columns];
-                lanes |= u32::from(tops.iter().any(|top| self.low[lane] < *top)) << lane;
+                for top in tops {
+                    lanes |= u32::from(self.low[lane] < *top) << lane;
+                }
             }
         }
         lanes

@@ -1,4 +1,4 @@
-//! Land against convex shapes, in lanes: spheres, capsules, ellipsoids, cylinders, boxes and meshes over a height field.
+//! Land against convex shapes, in lanes: spheres, capsules, ellipsoids, cylinders, boxes and meshes over a height field. Not looked for are edges of meshes, and of the rims of cylinders what is no tangent where an edge crosses.
 //!
 //! They touch with a point of the shape over a triangle, with its surface at a point of the grid, or with an edge across an edge of two triangles. Each of these has its normal n, from the land to
 //! the shape, which counts where the land around holds it: no point y of the grid that shares a triangle with the place x stands out beyond the plane,
@@ -100,7 +100,7 @@ impl<R: Pack> Task for Land<'_, R> {
         let reach = self.reach(&axes);
         let wide = reach + vec3(self.threshold, self.threshold, self.threshold);
         // what is deeper than the land is thick is not pushed up
-        let near = self.near.and(R::constant(-self.ground.field.base).lt(centre.z));
+        let near = self.near.and(R::constant(self.ground.bottom).lt(centre.z));
         let window = Window::new(self.ground, centre - wide, centre + wide, near);
         self.near = near.and(R::Mask::from_bits(window.lanes()));
         if self.near.any() {
@@ -214,7 +214,7 @@ impl<R: Pack> Land<'_, R> {
     #[cfg_attr(test, inline(never))]
     fn grid(&mut self, window: &Window<'_>, centre: Vec3<R>, axes: &[Vec3<R>; 3]) {
         let [a, b, c] = self.lengths;
-        let [rows, columns] = window.most();
+        let [rows, columns] = window.most(self.near.bits());
         for i in 0..rows {
             for j in 0..columns {
                 let (row, column, lanes) = window.at(i, j);

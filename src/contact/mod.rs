@@ -24,7 +24,7 @@ mod tests;
 pub(crate) use {apart::near as near_bounds, disc::on_plane as disc_on_plane, patch::disc_moved, patch::within};
 
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
-use crate::model::{Hull, Model, Shape};
+use crate::model::{HeightField, Hull, Model, Shape};
 use crate::slots::Slots;
 use crate::spatial::{Motion, Vec3};
 pub(crate) use apart::Bound;
@@ -387,6 +387,7 @@ fn forms(model: &Model) -> Vec<Form> {
     }
     let mut forms: Vec<Form> = Vec::with_capacity(model.geoms.len());
     let mut meshes: HashMap<*const Hull, usize> = HashMap::new();
+    let mut fields: HashMap<*const HeightField, Arc<Ground>> = HashMap::new();
     for (g, geom) in model.geoms.iter().enumerate() {
         let known = if let Shape::Hull(hull) = &geom.shape { meshes.get(&Arc::as_ptr(hull)) } else { None };
         let form = match known {
@@ -397,7 +398,10 @@ fn forms(model: &Model) -> Vec<Form> {
                 solid: Solid::new(&geom.shape),
                 bound: Bound::of(&geom.shape),
                 ground: match &geom.shape {
-                    Shape::HeightField(field) => Some(Arc::new(Ground::new(field))),
+                    Shape::HeightField(field) => {
+                        let ground = fields.entry(Arc::as_ptr(field)).or_insert_with(|| Arc::new(Ground::new(field)));
+                        Some(Arc::clone(ground))
+                    }
                     _ => None,
                 },
             },

@@ -48,8 +48,10 @@ impl Shape {
             Self::Plane => true,
             Self::HeightField(field) => {
                 let HeightField { rows, columns, half, heights, base, .. } = &**field;
-                let is_grid = *rows >= 2 && *columns >= 2 && Some(heights.len()) == rows.checked_mul(*columns);
-                is_grid && positive(half) && positive(&[*base]) && heights.iter().all(|x| x.is_finite())
+                let points = rows.checked_mul(*columns).filter(|count| *count <= HeightField::MOST_POINTS);
+                let is_grid = *rows >= 2 && *columns >= 2 && Some(heights.len()) == points;
+                let within = heights.iter().all(|x| x.abs() < HeightField::HIGHEST);
+                is_grid && positive(half) && positive(&[*base]) && within
             }
             Self::Sphere { radius } => positive(&[*radius]),
             Self::Capsule { radius, half_length } => {

@@ -1,6 +1,6 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
-use super::{Geom, Joint, JointKind, Model};
+use super::{Joint, JointKind, Model};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
 
 /// Whether a body only slides, along its own axes, by itself: it hangs from what cannot move, nothing hangs from it, and the axes of its inertia are its own. MuJoCo counts it as free then, and its mass as what each
@@ -11,13 +11,21 @@ pub(crate) fn only_slides(model: &Model, b: usize) -> bool {
     let slides = !body.joints.is_empty() && model.joints[body.joints.clone()].iter().all(along);
     let carried = model.bodies[body.parent].tree.is_none();
     let mut geoms = model.geoms.iter().filter(|geom| geom.body == b);
-    let turned = |geom: &Geom| geom.orientation.angle() > 1e-9;
     // the inertia of one geom has its axes, whatever its moments are
-    let turned = matches!((geoms.next(), geoms.next()), (Some(geom), None) if turned(geom));
+    let turned = match (geoms.next(), geoms.next()) {
+        (Some(only), None) => only.orientation.angle() > 1e-9,
+        _ => false,
+    };
     let diagonal =
         (body.inertia - Matrix3::from_diagonal(&body.inertia.diagonal())).amax() <= 1e-9 * body.inertia.amax();
     let centred = body.com.amax() < 1e-9;
-    slides && carried && centred && diagonal && !turned && model.bodies.iter().all(|child| child.parent != b)
+    body.mass > 0.0
+        && slides
+        && carried
+        && centred
+        && diagonal
+        && !turned
+        && model.bodies.iter().all(|child| child.parent != b)
 }
 
 /// Inertia that a force along a sum of coordinates of hinges and slides, with coefficients c, feels at rest while everything else of their trees gives way, 1/(c M⁻¹ cᵀ), kg·m² or

@@ -33,24 +33,32 @@ pub struct HeightField {
     pub half: [f64; 2],
     /// Heights of the points, m, shape \[row\]\[column\].
     pub heights: Vec<f64>,
-    /// How thick the land is below z = 0, m: nothing deeper is pushed up.
+    /// How thick the land is below z = 0 and its lowest point, m: nothing deeper is pushed up.
     pub base: f64,
 }
 
 impl HeightField {
+    /// Most points that a height field may have.
+    pub const MOST_POINTS: usize = 1 << 26;
+    /// Heights are less than this, up and down, m.
+    pub(crate) const HIGHEST: f64 = 1e5;
+
     /// Distance of columns and of rows, m.
+    #[inline(always)]
     pub fn spacing(&self) -> [f64; 2] {
-        [2.0 * self.half[0] / (self.columns - 1) as f64, 2.0 * self.half[1] / (self.rows - 1) as f64]
+        let [columns, rows] = [self.columns, self.rows].map(|count| count.saturating_sub(1) as f64);
+        [2.0 * self.half[0] / columns, 2.0 * self.half[1] / rows]
     }
-    /// A point of the grid, m.
+    /// A point of the grid, m; of height 0 where there is none.
     pub fn point(&self, row: usize, column: usize) -> Vector3<f64> {
         let [dx, dy] = self.spacing();
         let (x, y) = (column as f64 * dx - self.half[0], row as f64 * dy - self.half[1]);
-        Vector3::new(x, y, self.heights[row * self.columns + column])
+        Vector3::new(x, y, self.heights.get(row * self.columns + column).copied().unwrap_or_default())
     }
     /// Its triangles as indices of points `row · columns + column`, counter-clockwise seen from above.
     pub fn triangles(&self) -> impl Iterator<Item = [usize; 3]> {
-        let cells = (0..self.rows - 1).flat_map(|row| (0..self.columns - 1).map(move |column| (row, column)));
+        let (rows, columns) = (self.rows.saturating_sub(1), self.columns.saturating_sub(1));
+        let cells = (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)));
         cells.flat_map(|(row, column)| {
             let a = row * self.columns + column;
             let (b, c, d) = (a + 1, a + self.columns + 1, a + self.columns);
@@ -61,33 +69,33 @@ impl HeightField {
 
 impl Model {
     /// The height field of a name, if a geom has it.
-    pub fn height_field(&self, name: &str) -> Option<&HeightField> {
+    pub fn height_field(&self, name: &str) -> Option<&Arc<HeightField>> {
         self.geoms.iter().find_map(|geom| match &geom.shape {
-            Shape::HeightField(field) if field.name == name => Some(&**field),
+            Shape::HeightField(field) if field.name == name => Some(field),
             _ => None,
         })
     }
 
-    /// Gives a height field other heights, m above the origin of its geom, shape \[row\]\[column\]: rows from low y to high y, columns from low x to high x. Worlds that exist keep theirs.
+    /// Gives a height field other heights, m above the origin of its geom, shape \[row\]\[column\]: rows from low y to high y, columns from low x to high x; all geoms that share it have them. Worlds that exist keep theirs.
     ///
     /// # Errors
-    /// [`Error::Argument`] if no geom has a height field of that name, or there are not as many heights as it has points, or one is not finite.
+    /// [`Error::Argument`] if no geom has a height field of that name, or there are not as many heights as it has points, or one is not within 10⁵ m.
     pub fn set_heights(&mut self, name: &str, heights: &[f64]) -> Result<()> {
         let of_field = |message: String| Error::argument("heights", message);
         let missing = || of_field(format!("no geom of the model has a height field called \"{name}\""));
-        let field = self.height_field(name).ok_or_else(missing)?;
+        let field = self.height_field(name).ok_or_else(missing)?.clone();
         let (rows, columns, found) = (field.rows, field.columns, heights.len());
         if found != rows * columns {
             let message =
                 format!("has {found} numbers, the height field \"{name}\" needs {rows} rows × {columns} columns");
             return Err(of_field(message));
         }
-        if let Some(wrong) = heights.iter().find(|height| !height.is_finite()) {
+        if let Some(wrong) = heights.iter().find(|height| height.is_nan() || height.abs() >= HeightField::HIGHEST) {
             return Err(of_field(format!("{wrong} is no height of the height field \"{name}\"")));
         }
-        let changed = Arc::new(HeightField { heights: heights.into(), ..field.clone() });
+        let changed = Arc::new(HeightField { heights: heights.into(), ..(*field).clone() });
         for geom in &mut self.geoms {
-            if matches!(&geom.shape, Shape::HeightField(field) if field.name == name) {
+            if matches!(&geom.shape, Shape::HeightField(own) if Arc::ptr_eq(own, &field)) {
                 geom.shape = Shape::HeightField(changed.clone());
             }
         }

@@ -48,7 +48,7 @@ pub enum Quantity {
     CentralInertia(usize),
     /// Velocity of a body at that point, as MuJoCo's `cvel`: angular (rad/s), then linear (m/s), shape \[6\].
     CentralVelocity(usize),
-    /// Contact force on a body in the last substep about that point, as MuJoCo's `cfrc_ext`: moment (N·m), then force (N), shape \[6\].
+    /// Contact force on a body in the last substep about that point, as MuJoCo's `cfrc_ext`: moment (N·m), then force (N), shape \[6\]. Where each evaluation of Runge-Kutta solves its own contacts (soft constraints), in the last of them.
     CentralContact(usize),
     /// Contact force on a geom, or on the body of another frame, mean over the substeps of the last call: force (N), then moment about the origin of the
     /// frame (N·m), shape \[6\].

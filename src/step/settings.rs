@@ -176,7 +176,8 @@ impl Settings {
         };
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let not_negative = |x: f64| x >= 0.0 && x.is_finite();
-        check(self.threads.is_none_or(|count| (1..=MOST_THREADS).contains(&count)), "threads", "from 1 to 1024")?;
+        let most = format!("from 1 to {MOST_THREADS}");
+        check(self.threads.is_none_or(|count| (1..=MOST_THREADS).contains(&count)), "threads", &most)?;
         check(self.dt.is_none_or(positive), "dt", "a positive number of seconds")?;
         check(positive(self.tolerance()), "tolerance", "a positive speed, m/s")?;
         check(self.iterations > 0, "iterations", "at least 1")?;

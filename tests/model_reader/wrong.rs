@@ -28,6 +28,11 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (world(r#"<geom size="1" type="sdf"/>"#), "not supported"),
         (world(r#"<geom size="1" type="hfield"/>"#), "needs the attribute \"hfield\""),
         (world(r#"<geom type="hfield" hfield="none"/>"#), "no height field called \"none\""),
+        (world(r#"<geom size="1" hfield="none"/>"#), "does not go with a sphere"),
+        (
+            world(r#"<geom type="hfield" hfield="none" fromto="0 0 0 1 1 1"/>"#),
+            "\"fromto\" does not go with a height field",
+        ),
         (world(r#"<geom size="1" class="none"/>"#), "no default class"),
         (world(r#"<geom type="mesh" mesh="none"/>"#), "no mesh"),
         (world("<joint/>"), "world cannot have joints"),

@@ -112,7 +112,7 @@ class VectorEnv(Base[Array, Array, Array]):
         self._seed(seed, mask)
         self._start(mask)
         self._state = State(self._observer(), self.dt)
-        return self._observe(), self._masked(self.task.info(self._state), mask)
+        return self._observe(), self._masked("info", self.task.info(self._state), mask)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Steps all worlds; actions: shape [world, nu], in the order and units of the model's controls."""
@@ -134,7 +134,7 @@ class VectorEnv(Base[Array, Array, Array]):
         failed = report["failed"] & ~started
         if started.any():
             self._start(started)
-        self._state = State(self._observer(), self.dt, State(self._state._values, self.dt), ~started)
+        self._state = State(self._observer(), self.dt, self._state.without_past(), ~started)
         self.elapsed += ~started
 
         terms = self._checked("reward", self.task.reward(self._state, actions), scalar=True)
@@ -144,10 +144,10 @@ class VectorEnv(Base[Array, Array, Array]):
         limit = self.max_episode_steps
         truncated = self.elapsed >= limit if limit is not None else np.zeros(self.num_envs, bool)
         observation = self._observe(failed)
-        info = self._masked(terms, on) | self._masked(self.task.step_info(self._state), ~started)
-        info |= self._masked(self.task.info(self._state), np.ones(self.num_envs, bool))
+        info = self._masked("reward", terms, on) | self._masked("step_info", self.task.step_info(self._state), ~started)
+        info |= self._masked("info", self.task.info(self._state), np.ones(self.num_envs, bool))
         if failed.any():
-            info.update(self._masked({"failed": failed}, failed))
+            info.update(self._masked("failed", {"failed": failed}, failed))
 
         self._ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._ended.any():
@@ -230,10 +230,10 @@ class VectorEnv(Base[Array, Array, Array]):
                 raise ValueError(f"{what}: {name!r} has shape {x.shape}, needs {needs}: one row a world")
         return checked
 
-    def _masked(self, values: dict[str, Array], mask: Array) -> dict[str, Any]:
+    def _masked(self, what: str, values: dict[str, Array], mask: Array) -> dict[str, Any]:
         """As gymnasium's infos: every entry ``name`` with ``_name``, which worlds it is of. Copies: what a caller does to them changes nothing here."""
         info: dict[str, Any] = {}
-        for name, value in self._checked("info", values).items():
+        for name, value in self._checked(what, values).items():
             info[name], info[f"_{name}"] = value.copy(), mask.copy()
         return info
 

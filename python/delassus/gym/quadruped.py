@@ -18,7 +18,7 @@ from delassus.gym.task import State, Task
 Array = NDArray[Any]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Quadruped(Task):
     """Follow a commanded velocity over a flat floor.
 

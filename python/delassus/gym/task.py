@@ -31,16 +31,24 @@ class State:
         self, values: dict[str, Array], dt: float, before: State | None = None, stepped: Array | None = None
     ) -> None:
         self._values = values
+        self._told = tuple(values)
         self.stepped = np.full(len(values["q"]), before is not None) if stepped is None else stepped
         self.dt = dt
         self._before = before
+        self._patched: State | None = None
 
     @property
     def before(self) -> State:
         """The state before the step."""
         if self._before is None:
             return self
-        return _Before(self._before._values, self)
+        if self._patched is None:
+            self._patched = State(_Patched(self._before, self), self.dt)
+        return self._patched
+
+    def without_past(self) -> State:
+        """The same without what was before, which else would keep all that ever was."""
+        return State({name: self._values[name] for name in self._told}, self.dt)
 
     def once(self, name: str, find: Callable[[], Array]) -> Array:
         """The quantity ``name``, found when it is first asked for: for what more than one function of a task needs."""
@@ -52,22 +60,25 @@ class State:
         try:
             return self._values[name]
         except KeyError:
-            raise AttributeError(f"the task has no quantity {name!r}; it has {', '.join(self._values)}") from None
+            raise AttributeError(f"the task has no quantity {name!r}; it has {', '.join(self._told)}") from None
 
 
-class _Before(State):
-    """A state before a step, in which worlds that have just started are as they are after it."""
+class _Patched(dict[str, Array]):
+    """Values of a state before a step, found as they are asked for: worlds that have just started have what they have after it."""
 
-    def __init__(self, values: dict[str, Array], after: State) -> None:
-        super().__init__(values, after.dt)
-        self._after = after
+    def __init__(self, before: State, after: State) -> None:
+        super().__init__()
+        self._before, self._after, self._started = before, after, ~after.stepped
 
-    def __getattr__(self, name: str) -> Array:
-        before, started = super().__getattr__(name), ~self._after.stepped
-        if started.any():
-            before = before.copy()
-            before[started] = getattr(self._after, name)[started]
-        return before
+    def __missing__(self, name: str) -> Array:
+        if name not in self._before._told:
+            raise KeyError(name)
+        value = self._before._values[name]
+        if self._started.any():
+            value = value.copy()
+            value[self._started] = self._after._values[name][self._started]
+        self[name] = value
+        return value
 
 
 RESERVED = ("q", "v", "dt", "before", "stepped", "once")

@@ -1,8 +1,8 @@
 """Gymnasium's MuJoCo tasks of version 5: observations, rewards and terminations as there (https://gymnasium.farama.org/environments/mujoco/).
 
-Options are gymnasium's, by the same names. Copy one to begin a task of your own. Differences, which stem from what steps the worlds: contact forces are those
-of hard contacts (MuJoCo's overlap and give; with ``constraints="soft"`` these are MuJoCo's), and what is computed from poses (centre of mass, ``cinert``,
-``cvel``, fingertips, moments of contact forces) is of the state after the last substep, where MuJoCo's is of the state before it.
+Options are gymnasium's, by the same names, but for ``main_body`` of the Ant. Copy one to begin a task of your own. Differences, which stem from what steps the
+worlds: contact forces are those of hard contacts (MuJoCo's overlap and give; with ``constraints="soft"`` these are MuJoCo's), and what is computed from poses
+(centre of mass, ``cinert``, ``cvel``, fingertips, moments of contact forces) is of the state after the last substep, where MuJoCo's is of the state before it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,30 @@ def velocity(s: State, axis: int) -> Array:
 
 
 @dataclass(kw_only=True)
-class Noisy(Task):
-    """A task whose file may be another, and whose starts differ by as much as ``reset_noise_scale`` says."""
+class FromFile(Task):
+    """A task whose file may be another."""
 
     xml_file: str | None = None
     """File that is read in the place of gymnasium's."""
+
+    def __post_init__(self) -> None:
+        self.model = self.xml_file or self.model
+
+
+@dataclass(kw_only=True)
+class Noisy(FromFile):
+    """A task whose starts differ by as much as ``reset_noise_scale`` says, unless a class of one's own says ``position_noise`` or ``velocity_noise``."""
+
     reset_noise_scale: float = 0.1
     """Start positions are changed by up to ± this, m and rad; start velocities too, or by a normal number times this."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.reset_noise_scale >= 0:
             raise ValueError(f"reset_noise_scale: {self.reset_noise_scale!r} must not be negative")
-        self.position_noise = self.velocity_noise = self.reset_noise_scale
-        self.model = self.xml_file or self.model
+        for name in ("position_noise", "velocity_noise"):
+            if next(base for base in type(self).__mro__ if name in vars(base)) is Task:
+                setattr(self, name, self.reset_noise_scale)
 
 
 @dataclass(kw_only=True)
@@ -237,19 +248,12 @@ class Ant(Mortal):
 
 
 @dataclass(kw_only=True)
-class Humanoid(Mortal):
-    """A humanoid walks forward."""
+class Person(Runner):
+    """What the tasks of humanoids have in common."""
 
-    model = "humanoid.xml"
     places = 2
 
     reset_noise_scale: float = 0.01
-    forward_reward_weight: float = 1.25
-    ctrl_cost_weight: float = 0.1
-    contact_cost_weight: float = 5e-7
-    contact_cost_range: tuple[float, float] = (-np.inf, 10.0)
-    healthy_reward: float = 5.0
-    healthy_z_range: tuple[float, float] = (1.0, 2.0)
     include_cinert_in_observation: bool = True
     include_cvel_in_observation: bool = True
     include_qfrc_actuator_in_observation: bool = True
@@ -275,17 +279,36 @@ class Humanoid(Mortal):
         ]
         return np.concatenate([self.seen(s), s.v, *(part for included, part in parts if included)], axis=1)
 
+    def tendons(self, s: State) -> dict[str, Array]:
+        return {"tendon_length": s.tendon, "tendon_velocity": s.tendon_rate}
+
+
+def contact_cost(s: State, weight: float, limits: tuple[float, float]) -> Array:
+    """What contact forces cost, shape [world]."""
+    return np.clip(weight * square_sum(s.contact), *limits)
+
+
+@dataclass(kw_only=True)
+class Humanoid(Person, Mortal):
+    """A humanoid walks forward."""
+
+    model = "humanoid.xml"
+
+    forward_reward_weight: float = 1.25
+    ctrl_cost_weight: float = 0.1
+    contact_cost_weight: float = 5e-7
+    contact_cost_range: tuple[float, float] = (-np.inf, 10.0)
+    healthy_reward: float = 5.0
+    healthy_z_range: tuple[float, float] = (1.0, 2.0)
+
     def healthy(self, s: State) -> Array:
         return between(s.q[:, 2], self.healthy_z_range)
-
-    def contact_cost(self, s: State) -> Array:
-        return np.clip(self.contact_cost_weight * square_sum(s.contact), *self.contact_cost_range)
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
             "reward_forward": self.forward_reward_weight * self.com_velocity(s)[:, 0],
             "reward_ctrl": -self.ctrl_cost_weight * square_sum(action),
-            "reward_contact": -self.contact_cost(s),
+            "reward_contact": -contact_cost(s, self.contact_cost_weight, self.contact_cost_range),
             "reward_survive": self.healthy_reward * s.once("healthy", lambda: self.healthy(s)),
         }
 
@@ -293,9 +316,6 @@ class Humanoid(Mortal):
         x, y = s.q[:, 0], s.q[:, 1]
         place = {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
         return place | self.tendons(s)
-
-    def tendons(self, s: State) -> dict[str, Array]:
-        return {"tendon_length": s.tendon, "tendon_velocity": s.tendon_rate}
 
     def com_velocity(self, s: State) -> Array:
         return s.once("com_velocity", lambda: (s.com - s.before.com) / s.dt)
@@ -306,12 +326,15 @@ class Humanoid(Mortal):
 
 
 @dataclass(kw_only=True)
-class HumanoidStandup(Humanoid):
+class HumanoidStandup(Person):
     """A humanoid that lies on its back stands up."""
 
     model = "humanoidstandup.xml"
 
-    up_reward_weight: float = 1.0
+    uph_cost_weight: float = 1.0
+    ctrl_cost_weight: float = 0.1
+    impact_cost_weight: float = 5e-7
+    impact_cost_range: tuple[float, float] = (-np.inf, 10.0)
 
     def load(self) -> delassus.Model:
         model = super().load()
@@ -320,22 +343,16 @@ class HumanoidStandup(Humanoid):
 
     def reward(self, s: State, action: Array) -> dict[str, Array]:
         return {
-            "reward_linup": self.up_reward_weight * s.q[:, 2] / self._timestep,
+            "reward_linup": self.uph_cost_weight * s.q[:, 2] / self._timestep,
             "reward_quadctrl": -self.ctrl_cost_weight * square_sum(action),
-            "reward_impact": -self.contact_cost(s),
+            "reward_impact": -contact_cost(s, self.impact_cost_weight, self.impact_cost_range),
             "reward_survive": np.ones(len(s.q)),
         }
-
-    def terminated(self, s: State) -> Array:
-        return np.zeros(len(s.q), bool)
 
     def info(self, s: State) -> dict[str, Array]:
         x, y, z = s.q[:, :3].T
         place = {"x_position": x, "y_position": y, "z_distance_from_origin": z - self._start_height}
         return place | self.tendons(s)
-
-    def step_info(self, s: State) -> dict[str, Array]:
-        return {}
 
 
 @dataclass(kw_only=True)
@@ -384,8 +401,8 @@ class InvertedDoublePendulum(Noisy):
         return s.tip[:, 2] <= 1
 
 
-@dataclass
-class Reacher(Task):
+@dataclass(kw_only=True)
+class Reacher(FromFile):
     """An arm of two links reaches for a point."""
 
     model = "reacher.xml"
@@ -418,8 +435,8 @@ class Reacher(Task):
         }
 
 
-@dataclass
-class Pusher(Task):
+@dataclass(kw_only=True)
+class Pusher(FromFile):
     """An arm pushes a cylinder to a place."""
 
     model = "pusher_v5.xml"

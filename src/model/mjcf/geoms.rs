@@ -87,11 +87,17 @@ impl Reader {
         let kind =
             e.word("type", &["plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "hfield", "sdf"])?;
         let kind = kind.unwrap_or("sphere");
+        if e.attribute("hfield").is_some() && kind != "hfield" {
+            return Err(e.error(format!("\"hfield\" does not go with a {kind}; give type=\"hfield\"")));
+        }
         match kind {
             "sdf" => return Err(e.error("geoms of type sdf are not supported; use boxes or a mesh")),
             "hfield" => {
                 let name = e.attribute("hfield");
                 let name = name.ok_or_else(|| e.error("a geom of type hfield needs the attribute \"hfield\""))?;
+                if let Some(wrong) = ["mesh", "fromto"].into_iter().find(|other| e.attribute(other).is_some()) {
+                    return Err(e.error(format!("\"{wrong}\" does not go with a height field; remove it")));
+                }
                 let shape = Shape::HeightField(self.height_field(e, name)?);
                 return Ok(Solid { shape, pose: self.pose(e)?, content: None });
             }

@@ -76,7 +76,7 @@ impl Reader {
         }
         let count = |name: &str| Ok(e.integer(name)?.map_or(0, |count| count.max(0) as usize));
         let (rows, columns) = (count("nrow")?, count("ncol")?);
-        let wanted = rows.checked_mul(columns).filter(|count| *count <= MOST_POINTS);
+        let wanted = rows.checked_mul(columns).filter(|count| *count <= HeightField::MOST_POINTS);
         let Some(wanted) = wanted else { return Err(e.error(too_many(rows, columns))) };
         let mut numbers = e.list("elevation")?.unwrap_or_else(|| vec![0.0; wanted]);
         if numbers.len() != wanted {
@@ -88,11 +88,9 @@ impl Reader {
     }
 }
 
-/// Most points of a grid.
-const MOST_POINTS: usize = 1 << 26;
-
 fn too_many(rows: usize, columns: usize) -> String {
-    format!("has {rows} × {columns} points, more than {MOST_POINTS}; use fewer rows and columns")
+    let most = HeightField::MOST_POINTS;
+    format!("has {rows} × {columns} points, more than {most}; use fewer rows and columns")
 }
 
 /// Pictures, and numbers that stand in a file, have their first row at the far side.
@@ -111,7 +109,7 @@ fn read_png(bytes: &[u8]) -> std::result::Result<Grid, String> {
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
     let (columns, rows) = (reader.info().width as usize, reader.info().height as usize);
-    if rows.checked_mul(columns).is_none_or(|count| count > MOST_POINTS) {
+    if rows.checked_mul(columns).is_none_or(|count| count > HeightField::MOST_POINTS) {
         return Err(too_many(rows, columns));
     }
     let mut pixels = vec![0; reader.output_buffer_size().ok_or("is too large")?];
@@ -136,6 +134,9 @@ fn read_custom(bytes: &[u8]) -> std::result::Result<Grid, String> {
     let [rows, columns] = counts.map(|count| u32::from_le_bytes(count) as usize);
     if rows.checked_mul(columns) != Some(heights.len()) {
         return Err(broken());
+    }
+    if heights.len() > HeightField::MOST_POINTS {
+        return Err(too_many(rows, columns));
     }
     let numbers = heights.iter().map(|height| f64::from(f32::from_le_bytes(*height))).collect();
     Ok(Grid { rows, columns, numbers })

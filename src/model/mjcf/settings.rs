@@ -164,7 +164,8 @@ impl Reader {
         let damped = |actuator: &Actuator| actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0;
         let tied = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Tendon(_));
         let on_tendons = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
-            || model.actuators.iter().any(|actuator| tied(actuator) && damped(actuator));
+            || model.actuators.iter().any(|actuator| tied(actuator) && damped(actuator))
+            || self.damping_ratios.iter().any(|&(actuator, _)| tied(&model.actuators[actuator]));
         if model.implicit_damping == ImplicitDamping::JointsAndServos && on_tendons {
             self.notes.differs(root, "damping along tendons is explicit, not implicit as in MuJoCo's implicitfast");
         }
