@@ -54,7 +54,7 @@ const UNKNOWN: f64 = ((1 << 24) - 2) as f64;
 
 /// ±1 with the sign of x; +1 for zero.
 #[inline(always)]
-fn sign<R: Real>(x: R) -> R {
+pub(super) fn sign<R: Real>(x: R) -> R {
     R::select(x.lt(R::zero()), -R::one(), R::one())
 }
 

@@ -198,7 +198,8 @@ impl<'a> Window<'a> {
 /// The first of the cells between two places (m) along an axis of the grid, and how many they are.
 #[inline(always)]
 fn cells<S: Scalar>([low, high]: [S; 2], half: f64, step: f64, count: usize) -> [i32; 2] {
-    let first = ((low.to_f64() + half) / step).floor().max(0.0) as i32;
+    // no further than the last, or steps from there would not be numbers of rows and columns any more
+    let first = ((low.to_f64() + half) / step).floor().clamp(0.0, count as f64) as i32;
     let last = ((high.to_f64() + half) / step).floor().min(count as f64 - 1.0) as i32;
     [first, last.saturating_sub(first).saturating_add(1).max(0)]
 }
@@ -220,6 +221,7 @@ pub(super) struct Face<R: Real> {
     pub area: Vec3<R>,
     /// Its unit vector.
     pub normal: Vec3<R>,
+    /// Where the grid has its three corners.
     pub exists: R::Mask,
 }
 

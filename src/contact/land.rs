@@ -10,6 +10,7 @@
 //! So nothing stumbles over an edge between two triangles of one plane, nor over the flanks of a valley's edge. A corner is measured from the triangle straight below it: where another is nearer, its gap is a little less
 //! than the distance, and as much once it touches. All is told in the frame of the height field, relative to the point of the grid at hand.
 
+use super::boxes::sign;
 use super::convex::Solid;
 use super::grid::{Around, BESIDE, FEATURES, Face, Ground, Measure, NO_LAND, PERIOD, Window, measured};
 use super::reduce::{Candidate, Manifold, reduce};
@@ -27,12 +28,6 @@ const CONVEX: f64 = 1e-5;
 #[inline(always)]
 fn signed<R: Real>(k: usize, bit: usize, x: R) -> R {
     if k >> bit & 1 == 0 { x } else { -x }
-}
-
-/// 1 with the sign of x.
-#[inline(always)]
-fn sign<R: Real>(x: R) -> R {
-    R::select(x.lt(R::zero()), -R::one(), R::one())
 }
 
 /// An outward normal and how far a point is beyond what has it, where they replace others, and where any are.
@@ -184,7 +179,7 @@ impl<R: Pack> Land<'_, R> {
     fn normal_below(&self, point: Vec3<R>) -> Vec3<R> {
         let (around, live) = self.below(point, R::constant(NO_LAND));
         let p = point - around.at;
-        let mut normal = vec3(R::zero(), R::zero(), R::one());
+        let mut normal = Vec3::unit(2);
         for k in 0..2 {
             let face = Face::new(&around, k);
             let over = live.and(face.exists).and(face.is_within(around.up, p));
@@ -193,6 +188,7 @@ impl<R: Pack> Land<'_, R> {
         normal
     }
 
+    /// A corner over or under the triangle straight below or above it.
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
     fn corner(&mut self, point: Vec3<R>, index: usize) {

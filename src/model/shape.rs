@@ -196,7 +196,7 @@ impl Shape {
             Self::Hull(hull) => hull.vertices.iter().map(Vector3::norm).fold(0.0, f64::max),
         }
     }
-    /// Those of a shape that is made of triangles: a mesh or a height field.
+    /// Corners, m, in the frame of the geom, and triangles of a shape that is made of such: a mesh or a height field.
     pub fn triangles(&self) -> Option<Triangles> {
         match self {
             Self::Hull(hull) => Some((hull.vertices.clone(), hull.triangles.clone())),
