@@ -68,7 +68,8 @@ class _Patched(dict[str, Array]):
 
     def __init__(self, before: State, after: State) -> None:
         super().__init__()
-        self._before, self._after, self._started = before, after, ~after.stepped
+        # Not the state itself, which holds this: in a circle, arrays of many steps would wait for the garbage collector.
+        self._before, self._after, self._started = before, after._values, ~after.stepped
 
     def __missing__(self, name: str) -> Array:
         if name not in self._before._told:
@@ -76,7 +77,7 @@ class _Patched(dict[str, Array]):
         value = self._before._values[name]
         if self._started.any():
             value = value.copy()
-            value[self._started] = self._after._values[name][self._started]
+            value[self._started] = self._after[name][self._started]
         self[name] = value
         return value
 
