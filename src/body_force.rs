@@ -1,4 +1,4 @@
-//! Forces on bodies that no joint brings up: pushes from outside, and what holds a body up against gravity.
+//! Forces on bodies that no joint brings up: pushes from outside, thrust at sites, and what holds a body up against gravity.
 
 use crate::kinematics::{Kinematics, triple};
 use crate::lane::{Mask, Real};
@@ -16,7 +16,8 @@ pub fn push_force<R: Real>(model: &Model, p: &TileParameters<'_, R>, k: &Kinemat
             pushed = pushed.max(x.abs());
         }
         let pushed = R::zero().lt(pushed);
-        add_force(model, p, k, b, [triple(push, 0), triple(push, 3)], pushed, applied_force);
+        let com = k.body_pose[b].point(triple(p.com, 3 * b));
+        add_wrench(model, k, b, com, [triple(push, 0), triple(push, 3)], pushed, applied_force);
     }
 }
 
@@ -31,24 +32,25 @@ pub fn gravity_compensation<R: Real>(
     for (b, body) in model.bodies.iter().enumerate().filter(|(_, body)| body.gravity_compensation != 0.0) {
         let share = R::constant(-body.gravity_compensation * body.mass) * p.mass_scale[b];
         let force = triple(p.gravity, 0).scale(share);
-        add_force(model, p, k, b, [force, Vec3::zero()], R::Mask::splat(true), applied_force);
+        let com = k.body_pose[b].point(triple(p.com, 3 * b));
+        add_wrench(model, k, b, com, [force, Vec3::zero()], R::Mask::splat(true), applied_force);
     }
 }
 
-/// τ += Sᵀ F of a force at the centre of mass of a body, N, and a moment, N·m, in the worlds of `which`.
+/// τ += Sᵀ F of a force at a point of a body, N, and a moment, N·m, in the worlds of `which`.
 #[inline(always)]
-fn add_force<R: Real>(
+pub(crate) fn add_wrench<R: Real>(
     model: &Model,
-    p: &TileParameters<'_, R>,
     k: &Kinematics<R>,
     b: usize,
+    point: Vec3<R>,
     [force, moment]: [Vec3<R>; 2],
     which: R::Mask,
     applied_force: &mut [R],
 ) {
     let (Some(tree), Some(last)) = (model.bodies[b].tree, model.last_dof(b)) else { return };
-    // from O to the centre of mass
-    let arm = k.body_pose[b].point(triple(p.com, 3 * b)) - k.reference[tree];
+    // from O to the point
+    let arm = point - k.reference[tree];
     let wrench = Force { moment: moment + arm.cross(force), force };
     for &i in &model.dofs[last].ancestors {
         let tau = applied_force[i];

@@ -8,6 +8,7 @@
 //! algorithm and recursive Newton-Euler (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapters 5 and 6), with every spatial quantity in
 //! world axes about the point O of its tree, so that nothing is ever transformed.
 
+use crate::body_force::add_wrench;
 use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
@@ -249,7 +250,7 @@ pub(crate) fn clamp<R: Real>(x: R, range: Option<[f64; 2]>) -> R {
 
 /// x within bounds.
 #[inline(always)]
-fn between<R: Real>(x: R, [lo, hi]: [R; 2]) -> R {
+pub(crate) fn between<R: Real>(x: R, [lo, hi]: [R; 2]) -> R {
     // Not max and min, which drop a NaN: a world with a NaN control must not go on as if it had a good one.
     R::select(hi.lt(x), hi, R::select(x.lt(lo), lo, x))
 }
@@ -269,7 +270,7 @@ pub struct ActuatorForce<R> {
     pub damping: Option<R>,
 }
 
-/// Force of actuator `u` under a control.
+/// Force of actuator `u` whose input is its control within bounds, or its activation.
 #[inline(always)]
 pub fn actuator_force<R: Real>(
     model: &Model,
@@ -277,7 +278,7 @@ pub fn actuator_force<R: Real>(
     p: &TileParameters<'_, R>,
     q: &[R],
     v: &[R],
-    control: R,
+    input: R,
 ) -> ActuatorForce<R> {
     let actuator = &model.actuators[u];
     let gear = R::constant(actuator.gear[0]);
@@ -291,21 +292,16 @@ pub fn actuator_force<R: Real>(
             let joints = &model.tendons[tendon].joints;
             (tendon::length(model, joints, q), tendon::rate(model, joints, v), true)
         }
+        Transmission::Site(_) => (R::zero(), R::zero(), false),
     };
     let (length, rate) = (gear * length, gear * rate);
     let (gain_scale, velocity_scale) = (p.gain_scale[u], p.velocity_gain_scale[u]);
     let rate = rate * velocity_scale;
-    let (lower, upper) = (2 * u, 2 * u + 1);
-    let input = if actuator.control_range.is_some() {
-        between(control, [p.control_range[lower], p.control_range[upper]])
-    } else {
-        control
-    };
     // f = gain u + bias
     let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
     let free_force = (gain * gain_scale).mul_add(input, bias * gain_scale);
     let force = if actuator.force_range.is_some() {
-        between(free_force, [p.force_range[lower], p.force_range[upper]])
+        between(free_force, [p.force_range[2 * u], p.force_range[2 * u + 1]])
     } else {
         free_force
     };
@@ -322,7 +318,13 @@ pub fn actuator_force<R: Real>(
 
 /// Adds the force of an actuator, before its gear, to τ.
 #[inline(always)]
-pub(crate) fn add_actuator_force<R: Real>(model: &Model, actuator: &Actuator, force: R, tau: &mut [R]) {
+pub(crate) fn add_actuator_force<R: Real>(
+    model: &Model,
+    k: &Kinematics<R>,
+    actuator: &Actuator,
+    force: R,
+    tau: &mut [R],
+) {
     match actuator.transmission {
         Transmission::Joint(joint) => {
             let joint = &model.joints[joint];
@@ -333,6 +335,15 @@ pub(crate) fn add_actuator_force<R: Real>(model: &Model, actuator: &Actuator, fo
         }
         Transmission::Tendon(tendon) => {
             tendon::add_along(model, &model.tendons[tendon].joints, R::constant(actuator.gear[0]) * force, tau);
+        }
+        Transmission::Site(site) => {
+            // along the axes of the site
+            let site = &model.sites[site];
+            let (body, turn) = (&k.body_pose[site.body], site.orientation.to_rotation_matrix());
+            let [x, y, z, a, b, c] = actuator.gear;
+            let wrench = [Vector3::new(x, y, z), Vector3::new(a, b, c)].map(|gear| turn * gear);
+            let wrench = wrench.map(|gear| body.rotation.mul_constant(&gear).scale(force));
+            add_wrench(model, k, site.body, body.constant_point(&site.position), wrench, R::Mask::splat(true), tau);
         }
     }
 }
@@ -345,22 +356,22 @@ fn at_bound<R: Real>(force: R, free_force: R) -> R::Mask {
 
 /// The part of stage 4 before the solve: τ from actuators, springs and damping, and the damping D that is treated implicitly.
 ///
-/// `control`: shape \[nu\]; `external`: further generalized force, shape \[nv\].
+/// `inputs`: of actuators, shape \[nu\], see [`actuator_force`]; `external`: further generalized force, shape \[nv\].
 #[inline(always)]
 pub fn applied_force<R: Real>(
     model: &Model,
     p: &TileParameters<'_, R>,
-    q: &[R],
-    v: &[R],
-    control: &[R],
+    [q, v]: [&[R]; 2],
+    k: &Kinematics<R>,
+    inputs: &[R],
     external: &[R],
     d: &mut Dynamics<R>,
 ) {
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
-        let ActuatorForce { force, damping } = actuator_force(model, u, p, q, v, control[u]);
-        add_actuator_force(model, actuator, force, &mut d.applied_force);
+        let ActuatorForce { force, damping } = actuator_force(model, u, p, q, v, inputs[u]);
+        add_actuator_force(model, k, actuator, force, &mut d.applied_force);
         if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
             d.damping[model.joints[joint].v_start] += damping;
         }

@@ -31,6 +31,7 @@ pub mod planar;
 pub mod dynamics;
 pub mod damping;
 pub mod runge_kutta;
+mod activation;
 pub mod query;
 mod quantity;
 pub mod slots;

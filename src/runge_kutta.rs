@@ -39,7 +39,7 @@ pub const EVALUATIONS: usize = 4;
 /// Share of every evaluation in the mean of the step.
 pub const WEIGHT: [f64; EVALUATIONS] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
 /// How far the state of the next evaluation lies ahead, over Δt.
-const AHEAD: [f64; EVALUATIONS] = [0.5, 0.5, 1.0, 0.0];
+pub(crate) const AHEAD: [f64; EVALUATIONS] = [0.5, 0.5, 1.0, 0.0];
 
 /// What the evaluations inside of a step need, for one tile of worlds at a time.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 35] = [
+const MODULES: [&str; 36] = [
     "error",
     "waiting",
     "lane",
@@ -22,6 +22,7 @@ const MODULES: [&str; 35] = [
     "dynamics",
     "damping",
     "runge_kutta",
+    "activation",
     "query",
     "quantity",
     "slots",

@@ -54,7 +54,7 @@ fn stages<R: Pack>(model: &Model, q: &[f64], v: &[f64], force: &DVector<f64>) ->
     kinematics(model, &q, &mut k);
     dynamics::mass_matrix(model, p, &k, &mut d);
     dynamics::bias_force(model, p.gravity, &v, &k, &mut d);
-    dynamics::applied_force(model, p, &q, &v, &[], &force, &mut d);
+    dynamics::applied_force(model, p, [&q, &v], &k, &[], &force, &mut d);
     dynamics::factor(model, R::constant(DT), &mut d);
     // From rest the free velocity is the acceleration times Δt.
     dynamics::free_velocity(model, R::constant(DT), &vec![R::zero(); model.nv()], &mut d);

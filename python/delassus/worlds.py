@@ -255,6 +255,22 @@ class Worlds:
         self._core.velocities(out)
         return out
 
+    def activations(self, out: Array | None = None) -> Array:
+        """Activations of the actuators that have one (``dyntype``, ``timeconst``, ``intvelocity``), shape [world, na]."""
+        out = self._out(out, self.model.na)
+        self._core.activations(out)
+        return out
+
+    def set_activations(self, activations: ArrayLike, worlds: ArrayLike | None = None) -> None:
+        """Replaces the activations of the chosen worlds; ``reset`` makes them those of the keyframe, or 0, and ``set_state`` leaves them.
+
+        Args:
+            activations: shape [row, na].
+            worlds: mask, or list of indices; rows are worlds, or entries of the list.
+        """
+        chosen, rows = self._chosen(worlds)
+        self._core.set_activations(self._rows("activations", activations, rows, self.model.na), chosen)
+
     def time(self) -> NDArray[np.float64]:
         """Time of every world since its start, s, shape [world]."""
         out = np.empty(self.count)
@@ -284,7 +300,7 @@ class Worlds:
         self._core.bring_back(None if observer is None else observer._core)
 
     def set_state(self, q: ArrayLike, v: ArrayLike, worlds: ArrayLike | None = None) -> None:
-        """Replaces positions and velocities of the chosen worlds, and forgets their warm start.
+        """Replaces positions and velocities of the chosen worlds, and forgets their warm start; activations stay.
 
         Args:
             q: shape [row, nq]; quaternions are normalised when they are used.

@@ -159,6 +159,16 @@ impl Model {
     fn nu(&self) -> usize {
         self.model.nu()
     }
+    /// Number of activations: states of actuators that have one.
+    #[getter]
+    fn na(&self) -> usize {
+        self.model.na()
+    }
+    /// Index of the actuator of every activation, shape [na].
+    #[getter]
+    fn activation_actuator(&self) -> Vec<usize> {
+        self.model.activations.iter().map(|a| a.actuator).collect()
+    }
     /// Step that the file asks for, s.
     #[getter]
     fn timestep(&self) -> f64 {
@@ -334,7 +344,7 @@ impl Model {
         find("actuator", name, self.model.actuators.iter().map(|x| &x.name).collect())
     }
 
-    /// A named state: q [nq], v [nv], control [nu] and time (s).
+    /// A named state: q [nq], v [nv], control [nu], activation [na] and time (s).
     fn keyframe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let index = find("keyframe", name, self.model.keyframes.iter().map(|x| &x.name).collect())?;
         let key = &self.model.keyframes[index];
@@ -342,6 +352,7 @@ impl Model {
         values.set_item("q", PyArray1::from_slice(py, &key.q))?;
         values.set_item("v", PyArray1::from_slice(py, &key.v))?;
         values.set_item("control", PyArray1::from_slice(py, &key.control))?;
+        values.set_item("activation", PyArray1::from_slice(py, &key.activation))?;
         values.set_item("time", key.time)?;
         Ok(values)
     }

@@ -252,6 +252,18 @@ impl Worlds {
         let out = out.numbers()?;
         self.with(|w| w.velocities_into(out).map_err(exception))
     }
+    fn activations(&self, mut out: ArrayMut<'_>) -> PyResult<()> {
+        let out = out.numbers()?;
+        self.with(|w| w.activations_into(out).map_err(exception))
+    }
+    #[pyo3(signature = (activations, chosen))]
+    fn set_activations(&self, activations: Array<'_>, chosen: Option<Chosen<'_>>) -> PyResult<()> {
+        let activations = activations.numbers("activations")?;
+        self.with(|w| {
+            check_finite("activations", activations, w.model().na(), w)?;
+            with_mask(chosen, |mask| w.set_activations(mask, activations))
+        })
+    }
     /// Lets the worlds feel what these quantities need; what others need stays.
     fn feel(&self, quantities: &Quantities) -> PyResult<()> {
         let pair = |quantity: &Quantity| match quantity {

@@ -7,7 +7,9 @@ use super::table::{list, short, table};
 use super::{rollout, say, say_json};
 use clap::Args;
 use delassus::Model;
-use delassus::model::{Actuator, Geom, HeightField, Joint, JointKind, Note, PairFriction, Shape, Transmission};
+use delassus::model::{
+    Activation, ActivationLaw, Actuator, Geom, HeightField, Joint, JointKind, Note, PairFriction, Shape, Transmission,
+};
 use delassus::query::{StateQuery, state_query};
 use delassus::worlds::pose_notes;
 use serde::{Deserialize, Serialize};
@@ -172,7 +174,7 @@ fn tables(model: &Model) -> Outcome {
     )?;
     section(
         "actuators",
-        ["#", "name", "acts on", "gear", "control", "force", "gain", "bias"],
+        ["#", "name", "acts on", "gear", "control", "force", "gain", "bias", "activation"],
         &model.actuators,
         |i, a| {
             [
@@ -184,6 +186,7 @@ fn tables(model: &Model) -> Outcome {
                 a.force_range.map(|r| list(&r)).unwrap_or_default(),
                 list(&a.gain),
                 list(&a.bias),
+                activation(model, i).map(describe).unwrap_or_default(),
             ]
         },
     )?;
@@ -225,7 +228,24 @@ fn acts_on(model: &Model, a: &Actuator) -> String {
     match a.transmission {
         Transmission::Joint(j) => named(&model.joints[j].name, j),
         Transmission::Tendon(t) => format!("tendon {}", named(&model.tendons[t].name, t)),
+        Transmission::Site(s) => format!("site {}", named(&model.sites[s].name, s)),
     }
+}
+
+/// The activation of an actuator, if it has one.
+fn activation(model: &Model, actuator: usize) -> Option<&Activation> {
+    model.activations.iter().find(|activation| activation.actuator == actuator)
+}
+
+/// An activation in words.
+fn describe(activation: &Activation) -> String {
+    let law = match activation.law {
+        ActivationLaw::Integrator => "integrator".into(),
+        ActivationLaw::Filter(time) => format!("filter {} s", short(time)),
+        ActivationLaw::FilterExact(time) => format!("exact filter {} s", short(time)),
+    };
+    let range = activation.range.map(|r| format!(" in {}", list(&r))).unwrap_or_default();
+    law + &range + if activation.early { ", early" } else { "" }
 }
 
 fn named(name: &str, index: usize) -> String {
@@ -237,6 +257,7 @@ fn gear<'a>(model: &Model, a: &'a Actuator) -> &'a [f64] {
     let count = match a.transmission {
         Transmission::Joint(joint) => model.joints[joint].kind.nv(),
         Transmission::Tendon(_) => 1,
+        Transmission::Site(_) => 6,
     };
     &a.gear[..count]
 }
@@ -332,14 +353,23 @@ fn object(model: &Model) -> Outcome<Value> {
             "slack": t.slack, "damping": t.damping, "friction_loss": t.friction_loss,
         })
     });
-    let actuators = model.actuators.iter().map(|a| {
-        let (joint, tendon) = match a.transmission {
-            Transmission::Joint(joint) => (Some(joint), None),
-            Transmission::Tendon(tendon) => (None, Some(tendon)),
+    let actuators = model.actuators.iter().enumerate().map(|(i, a)| {
+        let (joint, tendon, site) = match a.transmission {
+            Transmission::Joint(joint) => (Some(joint), None, None),
+            Transmission::Tendon(tendon) => (None, Some(tendon), None),
+            Transmission::Site(site) => (None, None, Some(site)),
         };
+        let activation = activation(model, i).map(|activation| {
+            let (law, time) = match activation.law {
+                ActivationLaw::Integrator => ("integrator", None),
+                ActivationLaw::Filter(time) => ("filter", Some(time)),
+                ActivationLaw::FilterExact(time) => ("filterexact", Some(time)),
+            };
+            json!({ "law": law, "time": time, "range": activation.range, "early": activation.early })
+        });
         json!({
-            "name": a.name, "joint": joint, "tendon": tendon, "gear": gear(model, a), "control_range": a.control_range,
-            "force_range": a.force_range, "gain": a.gain, "bias": a.bias,
+            "name": a.name, "joint": joint, "tendon": tendon, "site": site, "gear": gear(model, a), "control_range": a.control_range,
+            "force_range": a.force_range, "gain": a.gain, "bias": a.bias, "activation": activation,
         })
     });
     let pairs = model.pairs.iter().map(|p| {
@@ -355,12 +385,12 @@ fn object(model: &Model) -> Outcome<Value> {
     let keyframes = model
         .keyframes
         .iter()
-        .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control }));
+        .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control, "activation": k.activation }));
     let notes = [model.notes.clone(), poses(model)?].concat();
     Ok(json!({
         "name": model.name, "timestep": model.timestep,
         "integrator": name_of(INTEGRATORS, &model.integrator), "gravity": model.gravity.as_slice(),
-        "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "moving_mass": model.moving_mass(), "q0": model.q0,
+        "nq": model.nq(), "nv": model.nv(), "nu": model.nu(), "na": model.na(), "moving_mass": model.moving_mass(), "q0": model.q0,
         "bodies": bodies.collect::<Vec<_>>(), "joints": joints.collect::<Vec<_>>(), "geoms": geoms.collect::<Vec<_>>(),
         "tendons": tendons.collect::<Vec<_>>(), "actuators": actuators.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
         "keyframes": keyframes.collect::<Vec<_>>(), "notes": notes,

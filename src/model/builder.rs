@@ -1,9 +1,9 @@
 //! Making a [`Model`] part by part, with all checks at the end.
 
 use super::{
-    Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, ImplicitDamping, Integrator,
-    Joint, JointKind, Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission, Tree, check,
-    pairs,
+    Activation, Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, ImplicitDamping,
+    Integrator, Joint, JointKind, Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission,
+    Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -123,6 +123,7 @@ impl ModelBuilder {
                 sites: Vec::new(),
                 tendons: Vec::new(),
                 actuators: Vec::new(),
+                activations: Vec::new(),
                 equalities: Vec::new(),
                 pairs: Vec::new(),
                 keyframes: Vec::new(),
@@ -219,6 +220,11 @@ impl ModelBuilder {
     pub fn add_actuator(&mut self, actuator: Actuator) -> usize {
         self.model.actuators.push(actuator);
         self.model.actuators.len() - 1
+    }
+    /// Gives an actuator a state of its own, after those of the actuators before it.
+    pub fn add_activation(&mut self, activation: Activation) -> &mut Self {
+        self.model.activations.push(activation);
+        self
     }
     /// Adds an equality constraint and returns its index.
     pub fn add_equality(&mut self, equality: Equality) -> usize {

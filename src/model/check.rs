@@ -1,7 +1,9 @@
 //! Everything that must hold for a model before it can be simulated.
 
 use super::rest::is_massive;
-use super::{EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission};
+use super::{
+    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission,
+};
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -155,6 +157,10 @@ pub(super) fn parts(m: &Model) -> Result<()> {
                 check(tendon < m.tendons.len(), &el, "acts on a tendon that does not exist")?;
                 true
             }
+            Transmission::Site(site) => {
+                check(site < m.sites.len(), &el, "acts at a site that does not exist")?;
+                false
+            }
         };
         let numbers = a.gear.iter().chain(&a.gain).chain(&a.bias);
         check(numbers.into_iter().all(|x| x.is_finite()), &el, "gear, gain and bias must be finite")?;
@@ -169,6 +175,16 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             &el,
             "a range must be two numbers, the lower first",
         )?;
+    }
+    for (k, a) in m.activations.iter().enumerate() {
+        let el = || label("activation", k, "");
+        check(a.actuator < m.actuators.len(), &el, "is of an actuator that does not exist")?;
+        let in_order = k == 0 || m.activations[k - 1].actuator < a.actuator;
+        check(in_order, &el, "must come after those of the actuators before its own, and be the only one of it")?;
+        check(range_ok(a.range), &el, "its range must be two numbers, the lower first")?;
+        if let ActivationLaw::Filter(time) | ActivationLaw::FilterExact(time) = a.law {
+            check(time > 0.0 && time.is_finite(), &el, "its time constant must be positive and finite")?;
+        }
     }
     for (i, e) in m.equalities.iter().enumerate() {
         let el = || label("equality", i, &e.name);
@@ -375,7 +391,12 @@ pub(super) fn moving_parts(m: &Model) -> Result<()> {
 /// Sizes and values of keyframes.
 pub(super) fn states(m: &Model) -> Result<()> {
     for (i, k) in m.keyframes.iter().enumerate() {
-        let sizes = [("qpos", k.q.len(), m.nq()), ("qvel", k.v.len(), m.nv()), ("ctrl", k.control.len(), m.nu())];
+        let sizes = [
+            ("qpos", k.q.len(), m.nq()),
+            ("qvel", k.v.len(), m.nv()),
+            ("ctrl", k.control.len(), m.nu()),
+            ("act", k.activation.len(), m.na()),
+        ];
         for (what, found, wanted) in sizes {
             if found != wanted {
                 return Err(Error::model(
@@ -384,7 +405,7 @@ pub(super) fn states(m: &Model) -> Result<()> {
                 ));
             }
         }
-        let others_ok = k.v.iter().chain(&k.control).all(|x| x.is_finite()) && k.time.is_finite();
+        let others_ok = k.v.iter().chain(&k.control).chain(&k.activation).all(|x| x.is_finite()) && k.time.is_finite();
         let wrong = if others_ok { coordinates(m, &k.q) } else { Some("every number must be finite".into()) };
         if let Some(message) = wrong {
             return Err(Error::model(label("keyframe", i, &k.name), message));

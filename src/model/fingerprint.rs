@@ -1,8 +1,8 @@
 //! A number that tells models apart by what enters their motion.
 
 use super::{
-    CollisionPair, ContactSoftness, EqualityKind, ImplicitDamping, Integrator, JointKind, Model, PairFriction, Shape,
-    Softness, Transmission,
+    ActivationLaw, CollisionPair, ContactSoftness, EqualityKind, ImplicitDamping, Integrator, JointKind, Model,
+    PairFriction, Shape, Softness, Transmission,
 };
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -231,16 +231,33 @@ impl Model {
                 hash.index(self.pairs.len());
                 self.pairs.iter().for_each(|pair| hash.pair(pair));
             }
-            ModelPart::Actuators => self.actuators.iter().for_each(|a| {
-                match a.transmission {
-                    Transmission::Joint(joint) => hash.index(joint),
-                    Transmission::Tendon(tendon) => hash.word(u64::MAX - tendon as u64),
+            ModelPart::Actuators => {
+                self.actuators.iter().for_each(|a| {
+                    match a.transmission {
+                        Transmission::Joint(joint) => hash.index(joint),
+                        Transmission::Tendon(tendon) => hash.word(u64::MAX - tendon as u64),
+                        Transmission::Site(site) => {
+                            let site = &self.sites[site];
+                            hash.indices(&[usize::MAX / 2, site.body]);
+                            hash.pose(&site.position, &site.orientation);
+                        }
+                    }
+                    hash.numbers(&a.gear);
+                    hash.optional(a.control_range.as_ref().map(|r| &r[..]));
+                    hash.optional(a.force_range.as_ref().map(|r| &r[..]));
+                    hash.numbers(a.gain.iter().chain(&a.bias));
+                });
+                for a in &self.activations {
+                    hash.index(a.actuator);
+                    match a.law {
+                        ActivationLaw::Integrator => hash.index(0),
+                        ActivationLaw::Filter(time) => hash.numbers(&[1.0, time]),
+                        ActivationLaw::FilterExact(time) => hash.numbers(&[2.0, time]),
+                    }
+                    hash.optional(a.range.as_ref().map(|r| &r[..]));
+                    hash.word(u64::from(a.early));
                 }
-                hash.numbers(&a.gear);
-                hash.optional(a.control_range.as_ref().map(|r| &r[..]));
-                hash.optional(a.force_range.as_ref().map(|r| &r[..]));
-                hash.numbers(a.gain.iter().chain(&a.bias));
-            }),
+            }
             ModelPart::Equalities => {
                 for e in &self.equalities {
                     hash.word(u64::from(e.active));

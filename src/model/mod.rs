@@ -65,6 +65,8 @@ pub struct Model {
     pub tendons: Vec<Tendon>,
     /// Actuators, shape nu.
     pub actuators: Vec<Actuator>,
+    /// Activations of actuators that have one, in the order of these, shape na.
+    pub activations: Vec<Activation>,
     /// Equality constraints (connect, weld, joint, tendon).
     pub equalities: Vec<Equality>,
     /// Geom pairs that are tested for contact, in a fixed order.
@@ -317,15 +319,15 @@ pub struct Site {
     pub shape: Shape,
 }
 
-/// A force on a joint: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and
-/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q.
+/// A force on a joint, tendon or site: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and
+/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q. In the place of clamp(u) stands its activation, if it has one ([`Model::activations`]).
 #[derive(Debug, Clone)]
 pub struct Actuator {
     /// Name; empty if it has none.
     pub name: String,
     /// What it acts on.
     pub transmission: Transmission,
-    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint.
+    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint, and for a site: force and moment in its axes.
     pub gear: [f64; 6],
     /// Bounds of the control, if bounded.
     pub control_range: Option<[f64; 2]>,
@@ -344,6 +346,32 @@ pub enum Transmission {
     Joint(usize),
     /// A fixed tendon: its force acts on each of its joints, times that one's coefficient.
     Tendon(usize),
+    /// A site: its force is one on the body, at the origin and along the axes of the site, as that of a rotor or a thruster.
+    Site(usize),
+}
+
+/// The state a of an actuator between its control u and its force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Activation {
+    /// The actuator.
+    pub actuator: usize,
+    /// How a follows u, which is within its range.
+    pub law: ActivationLaw,
+    /// Bounds of a, if bounded.
+    pub range: Option<[f64; 2]>,
+    /// Whether the force of a step is that of a at its end.
+    pub early: bool,
+}
+
+/// How an activation a follows its control u.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ActivationLaw {
+    /// ȧ = u
+    Integrator,
+    /// ȧ = (u − a)/τ, integrated as the state is; τ in s.
+    Filter(f64),
+    /// The same; with Euler exactly, for u that is constant over a step. With Runge-Kutta as MuJoCo 4.0 has it: the exact step along the mean of the rates, which is of first order.
+    FilterExact(f64),
 }
 
 /// A constraint that holds with equality.
@@ -451,6 +479,8 @@ pub struct Keyframe {
     pub v: Vec<f64>,
     /// Control, shape nu.
     pub control: Vec<f64>,
+    /// Activation, shape na.
+    pub activation: Vec<f64>,
 }
 
 impl Model {
@@ -465,6 +495,14 @@ impl Model {
     /// Number of actuators.
     pub fn nu(&self) -> usize {
         self.actuators.len()
+    }
+    /// Number of activations.
+    pub fn na(&self) -> usize {
+        self.activations.len()
+    }
+    /// Numbers that drive the actuators: control, and then activation.
+    pub(crate) fn drive_len(&self) -> usize {
+        self.nu() + self.na()
     }
     /// Number of entries of the packed mass matrix: one for each degree of freedom and each of its ancestors.
     pub fn packed_len(&self) -> usize {

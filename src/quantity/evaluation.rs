@@ -1,5 +1,6 @@
 //! What is needed to evaluate quantities, and what several of them ask for.
 
+use crate::activation::actuator_inputs;
 use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, mocap_poses, orientation, triple};
 use crate::lane::{Compiled, Real, Task, copies};
@@ -8,7 +9,7 @@ use crate::parameters::TileParameters;
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
-/// State, parameters and control of worlds as they are now.
+/// State, parameters, control and activation of worlds as they are now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now<'a, R> {
     pub model: &'a Model,
@@ -17,8 +18,10 @@ pub(crate) struct Now<'a, R> {
     /// Shape \[nv\].
     pub v: &'a [R],
     pub parameters: TileParameters<'a, R>,
-    /// Shape \[nu\].
-    pub control: &'a [R],
+    /// Control, and then activation, shape \[nu + na\].
+    pub drive: &'a [R],
+    /// Step Δt, s.
+    pub dt: f64,
 }
 
 /// What quantities are evaluated with.
@@ -33,6 +36,8 @@ pub(crate) struct Evaluation<R> {
     pub root: Vec<usize>,
     /// The numbers, one quantity after the other.
     pub row: Vec<R>,
+    /// Of actuators, shape \[nu\].
+    inputs: Vec<R>,
 }
 
 impl<R: Real> Evaluation<R> {
@@ -49,6 +54,7 @@ impl<R: Real> Evaluation<R> {
             subtree: copies((R::zero(), Vec3::zero(), Vec3::zero()), model.bodies.len()),
             root,
             row: Vec::new(),
+            inputs: copies(R::zero(), model.nu()),
         }
     }
 
@@ -223,13 +229,14 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
     let model = now.model;
     let (start, nu) = (e.row.len(), model.nu());
     e.row.resize(start + if joints { model.nv() } else { nu }, R::zero());
+    actuator_inputs(model, &now.parameters, now.dt, 0, now.drive, &mut e.inputs);
     for u in 0..nu {
-        let force = actuator_force(model, u, &now.parameters, now.q, now.v, now.control[u]).force;
+        let force = actuator_force(model, u, &now.parameters, now.q, now.v, e.inputs[u]).force;
         if !joints {
             e.row[start + u] = force;
             continue;
         }
-        add_actuator_force(model, &model.actuators[u], force, &mut e.row[start..]);
+        add_actuator_force(model, &e.k, &model.actuators[u], force, &mut e.row[start..]);
     }
     if joints && nu > 0 {
         for joint in &model.joints {

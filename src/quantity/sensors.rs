@@ -41,6 +41,7 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             let length = match actuator.transmission {
                 Transmission::Joint(joint) => now.q[model.joints[joint].q_start],
                 Transmission::Tendon(tendon) => tendon::length(model, &model.tendons[tendon].joints, now.q),
+                Transmission::Site(_) => R::zero(),
             };
             e.row.push(R::constant(actuator.gear[0]) * length);
         }
@@ -49,6 +50,7 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             let rate = match actuator.transmission {
                 Transmission::Joint(joint) => now.v[model.joints[joint].v_start],
                 Transmission::Tendon(tendon) => tendon::rate(model, &model.tendons[tendon].joints, now.v),
+                Transmission::Site(_) => R::zero(),
             };
             e.row.push(R::constant(actuator.gear[0]) * rate);
         }

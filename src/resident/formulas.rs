@@ -114,10 +114,11 @@ pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     let [q, v, control, external, gravity, mass_scale, gain_scale] = parts(x, layout.input_lengths());
     let shared = SharedParameters::new(model);
     let (mut scratch, mut posed) = (Scratch::<R>::new(model), Posed::<R>::new(model));
-    let (mut own_q, mut own_v, mut memory) = (q.to_vec(), v.to_vec(), Memory::default());
+    let (mut own_q, mut own_v, mut drive, mut memory) = (q.to_vec(), v.to_vec(), control.to_vec(), Memory::default());
     // worlds with others of their own are stepped by the CPU
     let parameters = TileParameters { gravity, mass_scale, gain_scale, ..shared.tile() };
-    let tile = Tile { lane_count: 1, q: &mut own_q, v: &mut own_v, control, external, parameters, memory: &mut memory };
+    let (q, v, drive, memory) = (&mut *own_q, &mut *own_v, &mut *drive, &mut memory);
+    let tile = Tile { lane_count: 1, q, v, drive, evaluation: 0, external, parameters, memory };
     free_motion(plan, &tile, &mut scratch, &mut posed);
     drift(plan, &[], &mut scratch);
     let mut out = Vec::new();

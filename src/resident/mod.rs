@@ -165,6 +165,9 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     if plan.collide.has_land() {
         return says("contacts on height fields are found on the CPU only; use backend cpu");
     }
+    if model.na() > 0 {
+        return says("actuators with activation run on the CPU only; use backend cpu");
+    }
     let pairs = plan.collide.pairs.len();
     if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));

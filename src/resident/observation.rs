@@ -7,7 +7,6 @@ use super::{DRAW, MOTION, Resident, stride};
 use crate::error::{Error, Result};
 use crate::gpu::Kernel;
 use crate::lane::{Program, Real, record};
-use crate::model::Model;
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::quantity::{Evaluation, Now, Quantity, evaluate};
 use crate::step::Plan;
@@ -31,12 +30,13 @@ impl Observation {
 }
 
 /// State and inputs, as [`Layout::input_lengths`] has them → quantities.
-pub(super) fn observation<R: Real>(model: &Model, layout: &Layout, quantities: &[Quantity], x: &[R]) -> Vec<R> {
+pub(super) fn observation<R: Real>(plan: &Plan, layout: &Layout, quantities: &[Quantity], x: &[R]) -> Vec<R> {
+    let (model, dt) = (&*plan.model, plan.dt);
     let [q, v, control, _, gravity, mass_scale, gain_scale] = parts(x, layout.input_lengths());
     // worlds with others of their own are stepped by the CPU
     let shared = SharedParameters::new(model);
     let parameters = TileParameters { gravity, mass_scale, gain_scale, ..shared.tile() };
-    let now = Now { model, q, v, parameters, control };
+    let now = Now { model, q, v, parameters, drive: control, dt };
     let mut evaluation = Evaluation::new(model);
     evaluation.begin(&now);
     for quantity in quantities {
@@ -47,7 +47,7 @@ pub(super) fn observation<R: Real>(model: &Model, layout: &Layout, quantities: &
 
 /// The formula of quantities.
 pub(super) fn recorded(plan: &Plan, layout: &Layout, quantities: &[Quantity]) -> Program {
-    record(layout.inputs(), |x| observation(&plan.model, layout, quantities, x))
+    record(layout.inputs(), |x| observation(plan, layout, quantities, x))
 }
 
 /// The shaders of quantities of `len` numbers, and how many values pass between them.

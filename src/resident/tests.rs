@@ -142,7 +142,7 @@ fn the_recorded_quantities_give_the_bits_of_the_functions() {
         let mut random = 7u32;
         for _ in 0..20 {
             let x = samples(&mut random, layout.inputs());
-            let (told, done) = (program.evaluate(&x), observation::observation(&plan.model, &layout, &all, &x));
+            let (told, done) = (program.evaluate(&x), observation::observation(&plan, &layout, &all, &x));
             assert_eq!([told.len(), done.len()], [len; 2], "{name}");
             for (k, (a, b)) in told.iter().zip(&done).enumerate() {
                 assert!(a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(), "{name}, number {k}: {a:e} {b:e}");

@@ -17,8 +17,8 @@ pub struct Chunk<'a, R: Pack> {
     pub q: &'a mut [R],
     /// Velocity, shape `[tile][nv][lane]`.
     pub v: &'a mut [R],
-    /// Control, shape `[tile][nu][lane]`.
-    pub control: &'a mut [R],
+    /// Control, and then activation, shape `[tile][nu + na][lane]`.
+    pub drive: &'a mut [R],
     /// Generalized force from outside, N or N·m, shape `[tile][nv][lane]`.
     pub external: &'a mut [R],
     /// Parameters of a tile of the whole batch.
@@ -42,10 +42,10 @@ impl<R: Pack> Chunk<'_, R> {
     /// Reads control and outside force, shapes `[world][nu]` and `[world][nv]`, of all worlds of the batch.
     pub fn load(&mut self, model: &Model, control: &[f64], external: &[f64]) {
         let worlds = self.first_world..self.first_world + self.reports.len();
-        for (from, to, len) in [(control, &mut *self.control, model.nu()), (external, &mut *self.external, model.nv())]
-        {
+        let control = (control, &mut *self.drive, model.nu(), model.drive_len());
+        for (from, to, len, room) in [control, (external, &mut *self.external, model.nv(), model.nv())] {
             for (i, world) in worlds.clone().enumerate() {
-                let tile = &mut to[i / R::LANES * len..(i / R::LANES + 1) * len];
+                let tile = &mut to[i / R::LANES * room..][..len];
                 for (entry, x) in tile.iter_mut().zip(&from[world * len..(world + 1) * len]) {
                     entry.set(i % R::LANES, R::Scalar::from_f64(*x));
                 }
@@ -56,7 +56,7 @@ impl<R: Pack> Chunk<'_, R> {
     /// Whether the state and the inputs of a world are finite.
     pub(super) fn is_finite(&mut self, model: &Model, world: usize) -> bool {
         let (tile, lane) = (self.tile(model, world / R::LANES), world % R::LANES);
-        [&*tile.q, &*tile.v, tile.control, tile.external]
+        [&*tile.q, &*tile.v, &*tile.drive, tile.external]
             .iter()
             .all(|numbers| numbers.iter().all(|x| x.get(lane).is_finite()))
     }
@@ -68,12 +68,13 @@ impl<R: Pack> Chunk<'_, R> {
 
     /// Tile `t` of the chunk.
     pub fn tile(&mut self, model: &Model, t: usize) -> Tile<'_, R> {
-        let (nq, nv, nu, lanes) = (model.nq(), model.nv(), model.nu(), R::LANES);
+        let (nq, nv, nd, lanes) = (model.nq(), model.nv(), model.drive_len(), R::LANES);
         Tile {
             lane_count: self.lane_count(t),
             q: &mut self.q[t * nq..(t + 1) * nq],
             v: &mut self.v[t * nv..(t + 1) * nv],
-            control: &self.control[t * nu..(t + 1) * nu],
+            drive: &mut self.drive[t * nd..(t + 1) * nd],
+            evaluation: self.felt.evaluation,
             external: &self.external[t * nv..(t + 1) * nv],
             parameters: (self.parameters)(self.first_world / lanes + t),
             memory: &mut self.memory[t],

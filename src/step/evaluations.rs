@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::posed::Tile;
 use super::records::BlockRecord;
 use super::worker::{Evaluations, Worker, stage_task};
+use crate::activation::activate;
 use crate::dynamics::integrate;
 use crate::lane::{Compiled, Pack, Scalar, Task};
 use crate::report::{WorldReport, WorldStatus};
@@ -42,7 +43,7 @@ impl<R: Pack> Evaluations<R> {
             first_world: chunk.first_world,
             q: &mut self.q,
             v: &mut self.v,
-            control: &mut *chunk.control,
+            drive: &mut *chunk.drive,
             external: &mut *chunk.external,
             parameters: &|tile| parameters(tile),
             memory: &mut *chunk.memory,
@@ -88,6 +89,7 @@ stage_task!(GoOn { plan: &'a Plan, j: usize, tile: &'a mut Tile<'b, R>, path: &'
     } else {
         tile.v.copy_from_slice(&path.free_velocity);
         integrate(model, dt, &path.mean_velocity, tile.q);
+        activate(model, &tile.parameters, plan.dt, EVALUATIONS, tile.drive);
         *speed = largest_speed(tile.q, tile.v);
     }
 });

@@ -51,6 +51,7 @@ pub use settings::{Backend, Constraints, Impacts, Precision, Settings};
 pub(crate) use targets::{Approach, Pace, equality_target, targets};
 pub use worker::Worker;
 
+use crate::activation::{activate, actuator_inputs};
 use crate::body_force::{gravity_compensation, push_force};
 use crate::contact::{Drift, Geoms, collide};
 use crate::damping::{center_damping, damp, later_damping, no_damping};
@@ -63,7 +64,7 @@ use crate::lane::{Compiled, Pack, PackMask, Real, Task};
 use crate::limit::limits;
 use crate::model::Integrator;
 use crate::planar::mass_and_bias;
-use crate::runge_kutta::{self, RungeKutta};
+use crate::runge_kutta::{self, EVALUATIONS, RungeKutta};
 use crate::slots::first_lanes;
 #[cfg(feature = "gpu")]
 use crate::solver::Which;
@@ -186,7 +187,7 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
     if runge_kutta {
         runge_kutta::start(tile.q, tile.v, path);
     }
-    for j in 0..if runge_kutta { runge_kutta::EVALUATIONS } else { 1 } {
+    for j in 0..if runge_kutta { EVALUATIONS } else { 1 } {
         let (q, v, k, d) = match j {
             0 => (&*tile.q, &*tile.v, &mut scratch.kinematics, &mut scratch.dynamics),
             _ => (&*path.q, &*path.v, &mut *kinematics, &mut *dynamics),
@@ -205,7 +206,8 @@ pub(crate) fn free_motion<R: Real>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mu
             mass_matrix(model, p, k, d);
             bias_force(model, p.gravity, v, k, d);
         }
-        applied_force(model, p, q, tile.v, tile.control, tile.external, d);
+        actuator_inputs(model, p, plan.dt, j.max(tile.evaluation), tile.drive, &mut scratch.inputs);
+        applied_force(model, p, [q, tile.v], k, &scratch.inputs, tile.external, d);
         fluid_force(model, &d.drags, p.com, k, &d.body_velocity, &mut d.applied_force);
         gravity_compensation(model, p, k, &mut d.applied_force);
         push_force(model, p, k, &mut d.applied_force);
@@ -295,6 +297,8 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
     if plan.evaluations == 1 {
         scratch.free_position.copy_from_slice(tile.q);
         integrate(model, R::constant(plan.dt), &scratch.position_velocity, tile.q);
+        let evaluations = if plan.integrator == Integrator::Rk4 { EVALUATIONS } else { 1 };
+        activate(model, &tile.parameters, plan.dt, evaluations, tile.drive);
     }
     if plan.integrator == Integrator::Rk4 {
         keep_momentum(plan, tile, scratch, w);

@@ -26,8 +26,10 @@ pub struct Tile<'a, R: Real> {
     pub q: &'a mut [R],
     /// Velocity, shape \[nv\].
     pub v: &'a mut [R],
-    /// Control, shape \[nu\].
-    pub control: &'a [R],
+    /// Control, and then activation, shape \[nu + na\].
+    pub drive: &'a mut [R],
+    /// Which evaluation of the step this is, where each solves its own.
+    pub evaluation: usize,
     /// Generalized force from outside, N or N·m, shape \[nv\].
     pub external: &'a [R],
     /// Parameters that may differ from world to world.
@@ -44,6 +46,8 @@ pub struct Scratch<R> {
     /// For what Runge-Kutta evaluates inside of the step.
     pub(super) inside: RungeKutta<R>,
     pub(crate) drift: Vec<Drift<R>>,
+    /// Of actuators, shape \[nu\].
+    pub(super) inputs: Vec<R>,
     /// The points that may be contacts.
     pub(super) candidates: Vec<Near<R>>,
     /// Velocity that moves q, shape \[nv\].
@@ -64,6 +68,7 @@ impl<R: Real> Scratch<R> {
             dynamics: Dynamics::new(model),
             inside: RungeKutta::new(model),
             drift: copies(Drift::none(), model.geoms.len()),
+            inputs: copies(R::zero(), model.nu()),
             candidates: Vec::new(),
             position_velocity: copies(R::zero(), model.nv()),
             change: copies(R::zero(), model.nv()),

@@ -20,7 +20,7 @@ impl<E: Pack> Redo<E> {
             worker: Worker::new(plan, 1, false),
             q: Vec::new(),
             v: Vec::new(),
-            control: Vec::new(),
+            drive: Vec::new(),
             external: Vec::new(),
             parameters: Default::default(),
             memory: Memory::default(),
@@ -45,7 +45,7 @@ impl<E: Pack> Redo<E> {
         };
         carry(tile.q, &mut self.q);
         carry(tile.v, &mut self.v);
-        carry(tile.control, &mut self.control);
+        carry(tile.drive, &mut self.drive);
         carry(tile.external, &mut self.external);
         for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
             carry(tile.parameters.of(parameter), to);
@@ -81,7 +81,7 @@ impl<E: Pack> Redo<E> {
             first_world: first_world + index,
             q: &mut self.q,
             v: &mut self.v,
-            control: &mut self.control,
+            drive: &mut self.drive,
             external: &mut self.external,
             parameters: &|_| parameters,
             memory: std::slice::from_mut(&mut self.memory),

@@ -26,7 +26,7 @@ pub(super) struct Sorted<R: Pack> {
     /// As in [`Chunk`].
     q: Vec<R>,
     v: Vec<R>,
-    control: Vec<R>,
+    drive: Vec<R>,
     external: Vec<R>,
     /// In the order of [`Parameter::ALL`], shape `[tile][len]`; empty where all worlds share it.
     parameters: [Vec<R>; PARAMETERS],
@@ -79,7 +79,7 @@ impl<R: Pack> Sorted<R> {
         };
         sort(chunk.q, &mut self.q);
         sort(chunk.v, &mut self.v);
-        sort(&chunk.control[..tiles * model.nu()], &mut self.control);
+        sort(&chunk.drive[..tiles * model.drive_len()], &mut self.drive);
         sort(chunk.external, &mut self.external);
         sort(chunk.felt.sums, &mut self.felt);
         let first = chunk.first_world / R::LANES;
@@ -117,7 +117,7 @@ impl<R: Pack> Sorted<R> {
             first_world: 0,
             q: &mut self.q,
             v: &mut self.v,
-            control: &mut self.control,
+            drive: &mut self.drive,
             external: &mut self.external,
             parameters: &parameters,
             memory: &mut self.memory,
@@ -129,10 +129,14 @@ impl<R: Pack> Sorted<R> {
 
     /// Gives back what became of them.
     pub fn give(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
-        let tiles = chunk.tile_count();
+        let (model, tiles) = (&*plan.model, chunk.tile_count());
         let Self { places, strips, rows, .. } = self;
-        for (from, to) in [(&self.q, &mut *chunk.q), (&self.v, &mut *chunk.v), (&self.felt, &mut *chunk.felt.sums)] {
-            plan.level.run(Move { tiles, from, to, which: places, strips });
+        let mut give = |from: &[R], to: &mut [R]| plan.level.run(Move { tiles, from, to, which: places, strips });
+        give(&self.q, chunk.q);
+        give(&self.v, chunk.v);
+        give(&self.felt, chunk.felt.sums);
+        if model.na() > 0 {
+            give(&self.drive, &mut chunk.drive[..tiles * model.drive_len()]);
         }
         carry_memory(plan, &mut self.memory, chunk.memory, places, (strips, rows));
         for (world, place) in places.iter().enumerate() {

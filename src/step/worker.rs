@@ -71,7 +71,7 @@ pub(super) struct Redo<E: Pack> {
     pub(super) worker: Worker<E>,
     pub(super) q: Vec<E>,
     pub(super) v: Vec<E>,
-    pub(super) control: Vec<E>,
+    pub(super) drive: Vec<E>,
     pub(super) external: Vec<E>,
     /// In the order of [`Parameter::ALL`], shapes as in [`TileParameters`].
     pub(super) parameters: [Vec<E>; PARAMETERS],

@@ -28,9 +28,6 @@ use crate::step::{Chunk, Memory, Plan, Remembered, StageTimes, Worker};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Worlds whose state a thread writes, at least: fewer do not pay for waking another.
-const WRITTEN_AT_ONCE: usize = 256;
-
 /// The worlds in one number type.
 pub(super) struct Core<R: Pack> {
     pub plan: Plan,
@@ -40,8 +37,8 @@ pub(super) struct Core<R: Pack> {
     pub q: Vec<R>,
     /// Velocity, shape `[tile][nv][lane]`.
     pub v: Vec<R>,
-    /// Control, shape `[tile][nu][lane]`, not empty even without actuators.
-    control: Vec<R>,
+    /// Control, and then activation, shape `[tile][nu + na][lane]`, not empty even without actuators.
+    pub drive: Vec<R>,
     /// Generalized force from outside, shape `[tile][nv][lane]`.
     external: Vec<R>,
     /// Parameters, in the order of [`Parameter::ALL`].
@@ -70,7 +67,7 @@ impl<R: Pack> Core<R> {
         Ok(Self {
             q: rest.repeat(tile_count),
             v: vec![R::zero(); tile_count * model.nv()],
-            control: vec![R::zero(); tile_count * model.nu().max(1)],
+            drive: vec![R::zero(); tile_count * model.drive_len().max(1)],
             external: vec![R::zero(); tile_count * model.nv()],
             fields: Parameter::ALL.map(|p| Field::new(&p.completed(model, &p.shared(model, surface)))),
             memory: vec![Memory::default(); tile_count],
@@ -101,7 +98,7 @@ impl<R: Pack> Core<R> {
 
     /// Does `work` with the device that steps the worlds.
     #[cfg(feature = "gpu")]
-    fn with_device(&mut self, work: impl FnOnce(&mut Self, &mut OnDevice<R>) -> Result<()>) -> Result<()> {
+    pub(super) fn with_device(&mut self, work: impl FnOnce(&mut Self, &mut OnDevice<R>) -> Result<()>) -> Result<()> {
         let mut solver = std::mem::replace(&mut self.solver, Solver::cpu());
         let done = if let Solver::Gpu(on) = &mut solver { work(self, on) } else { Ok(()) };
         self.solver = solver;
@@ -116,22 +113,6 @@ impl<R: Pack> Core<R> {
 /// Whether a model has touch sensors.
 fn touches(model: &Model) -> bool {
     model.sensors.iter().any(|sensor| matches!(sensor.reading, Some(Reading::Touch(_))))
-}
-
-/// Writes `from`, shape `[tile][len][lane]`, to `out`, shape `[world][len]`.
-fn read<R: Pack>(from: &[R], len: usize, out: NumbersMut<'_>) {
-    fn copy<R: Pack, T>(from: &[R], len: usize, out: &mut [T], number: impl Fn(R::Scalar) -> T) {
-        for (world, row) in out.chunks_exact_mut(len).enumerate() {
-            let tile = &from[world / R::LANES * len..][..len];
-            for (x, pack) in row.iter_mut().zip(tile) {
-                *x = number(pack.get(world % R::LANES));
-            }
-        }
-    }
-    match out {
-        NumbersMut::F32(out) => copy(from, len, out, |x| x.to_f64() as f32),
-        NumbersMut::F64(out) => copy(from, len, out, Scalar::to_f64),
-    }
 }
 
 impl<R: Pack> Engine for Core<R> {
@@ -155,12 +136,12 @@ impl<R: Pack> Engine for Core<R> {
             #[cfg(feature = "gpu")]
             Solver::Gpu(_) => return Ok(()),
         };
-        let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
+        let (nq, nv, nd) = (model.nq(), model.nv(), model.drive_len());
         let worlds = tiles_per_chunk * R::LANES;
         let state = (
             self.q.par_chunks_mut(tiles_per_chunk * nq),
             self.v.par_chunks_mut(tiles_per_chunk * nv),
-            self.control.par_chunks_mut(tiles_per_chunk * nu.max(1)),
+            self.drive.par_chunks_mut(tiles_per_chunk * nd.max(1)),
             self.external.par_chunks_mut(tiles_per_chunk * nv),
             self.memory.par_chunks_mut(tiles_per_chunk),
             self.reports.par_chunks_mut(worlds),
@@ -168,11 +149,11 @@ impl<R: Pack> Engine for Core<R> {
             self.past.parts(model, tiles_per_chunk),
         );
         let chunks = state.into_par_iter().enumerate().map(
-            |(c, (q, v, control, external, memory, reports, watched, (past, mut felt)))| {
+            |(c, (q, v, drive, external, memory, reports, watched, (past, mut felt)))| {
                 let (first_world, parameters) = (c * worlds, &parameters);
                 felt.clear(model, q);
                 let mut chunk =
-                    Chunk { first_world, q, v, control, external, parameters, memory, reports, watched, felt };
+                    Chunk { first_world, q, v, drive, external, parameters, memory, reports, watched, felt };
                 chunk.load(model, call.control.given(), call.external);
                 (chunk, past)
             },
@@ -257,13 +238,19 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn positions(&self, out: NumbersMut<'_>) -> Result<()> {
-        read(self.state()?[0], self.plan.model.nq(), out);
-        Ok(())
+        self.read_positions(out)
     }
 
     fn velocities(&self, out: NumbersMut<'_>) -> Result<()> {
-        read(self.state()?[1], self.plan.model.nv(), out);
-        Ok(())
+        self.read_velocities(out)
+    }
+
+    fn activations(&self, out: NumbersMut<'_>) {
+        self.read_activations(out);
+    }
+
+    fn set_activation(&mut self, world: usize, activation: &[f64]) {
+        self.write_activation(world, activation);
     }
 
     #[cfg(feature = "gpu")]
@@ -285,49 +272,7 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn write(&mut self, mask: Mask<'_>, state: &State<'_>) -> Result<()> {
-        // what was read before is not to stand over what is written now; of what cannot be read the next step tells
-        #[cfg(feature = "gpu")]
-        self.with_device(|core, on| {
-            let _ = core.take_late(on);
-            Ok(())
-        })?;
-        #[cfg(feature = "gpu")]
-        if let Solver::Gpu(on) = &mut self.solver {
-            for (_, world) in mask.rows(self.world_count) {
-                on.state_changed(world);
-                on.forget(world);
-            }
-        }
-        let (nq, nv) = (self.plan.model.nq(), self.plan.model.nv());
-        let parts = (mask.row_count(self.world_count) / WRITTEN_AT_ONCE).clamp(1, self.threads.count());
-        let tiles = self.tile_count.div_ceil(parts);
-        let worlds = tiles * R::LANES;
-        mask.rows(self.world_count).for_each(|(_, world)| self.watched[world].iter_mut().for_each(Vec::clear));
-        let chunks = (
-            self.q.par_chunks_mut(tiles * nq),
-            self.v.par_chunks_mut(tiles * nv),
-            self.memory.par_chunks_mut(tiles),
-            self.reports.par_chunks_mut(worlds),
-            self.past.parts(&self.plan.model, tiles),
-        );
-        self.threads.each(chunks.into_par_iter().enumerate(), |(c, (q, v, memory, reports, (mut past, mut felt)))| {
-            let first = c * worlds;
-            let (mut own_q, mut own_v) = (vec![0.0; nq], vec![0.0; nv]);
-            for (row, world) in mask.rows_of(first..first + reports.len()) {
-                state(row, world, &mut own_q, &mut own_v);
-                let index = world - first;
-                let (tile, lane) = (index / R::LANES, index % R::LANES);
-                for (from, to) in [(&own_q, &mut *q), (&own_v, &mut *v)] {
-                    for (x, pack) in from.iter().zip(&mut to[tile * from.len()..]) {
-                        pack.set(lane, R::Scalar::from_f64(*x));
-                    }
-                }
-                reports[index].unsolved_in_a_row = 0;
-                memory[tile].forget(lane);
-                past.forget(index);
-                felt.forget(index);
-            }
-        })
+        self.write_states(mask, state)
     }
 
     fn parameter(&self, parameter: Parameter, world: usize, out: &mut [f64]) {
@@ -474,7 +419,7 @@ impl<R: Pack> Engine for Core<R> {
     }
 
     fn bytes(&self) -> usize {
-        let state = [&self.q, &self.v, &self.control, &self.external].map(Vec::len);
+        let state = [&self.q, &self.v, &self.drive, &self.external].map(Vec::len);
         let fields = self.fields.iter().map(Field::pack_count);
         #[cfg(feature = "gpu")]
         let there = if let Solver::Gpu(on) = &self.solver { on.bytes() } else { 0 };
@@ -549,7 +494,7 @@ mod tests {
             let (nq, nv, nu) = (model.nq(), model.nv(), model.nu());
             let mut noise = Noise::new(7);
             let q0 = &model.keyframes[0].q;
-            let start = |_: usize, world: usize, q: &mut [f64], v: &mut [f64]| {
+            let start = |_: usize, world: usize, [q, v, _]: [&mut [f64]; 3]| {
                 q.copy_from_slice(q0);
                 Noise::of_world(7, world).uniform(-1.0, 1.0, v);
             };

@@ -27,7 +27,7 @@ pub(super) struct Gathered<R: Pack> {
     done: u32,
     /// Which worlds they are.
     pub worlds: Vec<usize>,
-    /// Of these in their order: q, v, control and force from outside, shapes `[tile][nq]`, `[tile][nv]`, `[tile][nu]` and `[tile][nv]`.
+    /// Of these in their order: q, v, control (no activation is on a device) and force from outside, shapes `[tile][nq]`, `[tile][nv]`, `[tile][nu]` and `[tile][nv]`.
     q: Vec<R>,
     v: Vec<R>,
     control: Vec<R>,
@@ -148,7 +148,7 @@ impl<R: Pack> Gathered<R> {
             first_world,
             q: &mut self.q,
             v: &mut self.v,
-            control: &mut self.control,
+            drive: &mut self.control,
             external: &mut self.external,
             parameters: &parameters,
             memory: &mut self.memory,

@@ -60,7 +60,7 @@ impl<R: Pack> Loads<R> {
         self.stepped = stepped;
         mocap_poses(p.mocap_pose, &mut self.k);
         body_poses(model, q, &mut self.k);
-        let rate = R::constant(1.0 / seen.dt);
+        let rate = R::constant(1.0 / seen.now.dt);
         for i in 0..model.nv() {
             // v̇ = (v⁺ − v⁻)/Δt
             self.v_dot[i] = (seen.now.v[i] - v[i]) * rate;
@@ -178,7 +178,7 @@ impl<R: Pack> Loads<R> {
             let Pose { position, rotation } = pose.get(world);
             let pose = (vector(position), Matrix3::from_columns(&rotation.columns.map(vector)));
             let felt = contacts.iter().flatten().map(|c| touched(seen.now.model, site, &pose, c)).sum::<f64>();
-            sum.set(world, R::Scalar::from_f64(felt / seen.dt));
+            sum.set(world, R::Scalar::from_f64(felt / seen.now.dt));
         }
         R::select(self.stepped, sum, R::zero())
     }

@@ -31,6 +31,7 @@ mod seen;
 mod sensors;
 mod snapshot;
 mod start;
+mod states;
 mod stepping;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
@@ -78,8 +79,8 @@ use crate::model::{Integrator, Model};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Fills in q and v of a row of a mask and its world.
-type State<'a> = dyn Fn(usize, usize, &mut [f64], &mut [f64]) + Sync + 'a;
+/// Fills in q, v and activation of a row of a mask and its world; activation is what it was.
+type State<'a> = dyn Fn(usize, usize, [&mut [f64]; 3]) + Sync + 'a;
 
 /// The end of a call, which is awaited.
 type Waiting<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
@@ -97,6 +98,8 @@ trait Engine: Send + Sync {
     /// Positions and velocities; an error where a device has been lost with them.
     fn positions(&self, out: NumbersMut<'_>) -> Result<()>;
     fn velocities(&self, out: NumbersMut<'_>) -> Result<()>;
+    fn activations(&self, out: NumbersMut<'_>);
+    fn set_activation(&mut self, world: usize, activation: &[f64]);
     /// See [`Worlds::bring_back`].
     #[cfg(feature = "gpu")]
     fn bring_back(&mut self, quantities: Option<&[Quantity]>) -> Result<()>;
@@ -280,7 +283,7 @@ impl Worlds {
             return Err(Error::argument("world_count", "must be at least 1"));
         }
         // State, reports and inputs: what surely is needed, before anything is allocated.
-        let numbers = 2 * (model.nq() + 2 * model.nv() + model.nu()) + 32;
+        let numbers = 2 * (model.nq() + 2 * model.nv() + model.drive_len()) + 32;
         let bytes = world_count.checked_mul(8 * numbers);
         if bytes.is_none_or(|b| b > available_memory() / 2) {
             return Err(Error::argument(
@@ -449,8 +452,8 @@ impl Worlds {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         q.chunks(nq).zip(v.chunks(nv)).flat_map(|(q, v)| q.iter().chain(v)).copied().collect()
     }
-    /// Replaces the state of the worlds of `mask` by their rows of `q`, shape `[row][nq]`, and `v`, shape `[row][nv]`, and forgets their
-    /// warm start. A row is a world, or an entry of [`Mask::List`]. Quaternions are normalised when they are used.
+    /// Replaces position and velocity of the worlds of `mask` by their rows of `q`, shape `[row][nq]`, and `v`, shape `[row][nv]`, and forgets their
+    /// warm start; for activations see [`Worlds::set_activations`]. A row is a world, or an entry of [`Mask::List`]. Quaternions are normalised when they are used.
     ///
     /// # Errors
     /// [`Error::Argument`] if a shape is wrong.
@@ -465,7 +468,7 @@ impl Worlds {
         let (nq, nv, row_count) = (self.model.nq(), self.model.nv(), mask.row_count(self.world_count));
         q.check("q", row_count * nq)?;
         v.check("v", row_count * nv)?;
-        self.engine.write(mask, &|row, _, own_q, own_v| {
+        self.engine.write(mask, &|row, _, [own_q, own_v, _]| {
             q.copy_to(row * nq, own_q);
             v.copy_to(row * nv, own_v);
         })

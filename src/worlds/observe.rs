@@ -13,8 +13,8 @@ use crate::spatial::Vec3;
 #[derive(Debug)]
 pub(super) struct Observer<R: Pack> {
     pub evaluation: Evaluation<R>,
-    /// Room for the control of a tile, shape \[nu\].
-    pub control: Vec<R>,
+    /// Room for control and activation of a tile, shape \[nu + na\].
+    pub drive: Vec<R>,
     joint_rows: Vec<(JointRow, Vec<JointEntry>)>,
     /// What the last substep did, if a quantity asks.
     pub loads: Loads<R>,
@@ -24,7 +24,7 @@ impl<R: Pack> Observer<R> {
     pub fn new(model: &Model) -> Self {
         let rows = joint_rows(model).into_iter().map(|row| (row, row.jacobian(model)));
         let (evaluation, joint_rows, loads) = (Evaluation::new(model), rows.collect(), Loads::new(model));
-        Self { evaluation, control: Vec::new(), joint_rows, loads }
+        Self { evaluation, drive: Vec::new(), joint_rows, loads }
     }
 }
 
@@ -92,7 +92,7 @@ fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
     let (model, row) = (seen.now.model, &mut o.evaluation.row);
     let start = row.len();
     row.resize(start + model.nv(), R::zero());
-    let inverse = R::constant(1.0 / seen.dt);
+    let inverse = R::constant(1.0 / seen.now.dt);
     // A snapshot may bring rows that no joint has.
     for (k, (joint_row, jacobian)) in o.joint_rows.iter().enumerate() {
         let impulse = seen.memory.joint_row(k);

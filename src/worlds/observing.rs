@@ -126,7 +126,8 @@ impl<R: Pack> Core<R> {
         number: impl Fn(R::Scalar) -> T + Sync,
     ) -> Result<()> {
         let model = &*self.plan.model;
-        let (nq, nv, nu, size) = (model.nq(), model.nv(), model.nu(), out.len() / self.world_count);
+        let (nq, nv, nu, nd) = (model.nq(), model.nv(), model.nu(), model.drive_len());
+        let size = out.len() / self.world_count;
         let memory = &self.memory;
         #[cfg(feature = "gpu")]
         let remembered = |quantity: &Quantity| *quantity == Quantity::LimitForce || quantity.looks_back(model);
@@ -148,8 +149,8 @@ impl<R: Pack> Core<R> {
         self.threads.each(chunks, |(c, out)| {
             let pooled = self.observers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut observer = pooled.unwrap_or_else(|| Observer::new(model));
-            let mut own_control = std::mem::take(&mut observer.control);
-            own_control.resize(nu, R::zero());
+            let mut drive = std::mem::take(&mut observer.drive);
+            drive.resize(nd, R::zero());
             for (i, rows) in out.chunks_mut(R::LANES * size).enumerate() {
                 let tile = c * tiles + i;
                 let worlds = tile * R::LANES..((tile + 1) * R::LANES).min(self.world_count);
@@ -168,17 +169,18 @@ impl<R: Pack> Core<R> {
                 #[cfg(not(feature = "gpu"))]
                 let is_told = |_: usize| false;
                 for (i, x) in control[worlds.start * nu..worlds.end * nu].iter().enumerate() {
-                    own_control[i % nu].set(i / nu, R::Scalar::from_f64(*x));
+                    drive[i % nu].set(i / nu, R::Scalar::from_f64(*x));
                 }
+                drive[nu..].copy_from_slice(&self.drive[tile * nd + nu..(tile + 1) * nd]);
                 let seen = Seen {
                     now: Now {
                         model,
                         q: &q[tile * nq..(tile + 1) * nq],
                         v: &v[tile * nv..(tile + 1) * nv],
                         parameters: parameters_of(&self.fields, tile),
-                        control: &own_control,
+                        drive: &drive,
+                        dt: self.plan.dt,
                     },
-                    dt: self.plan.dt,
                     memory: &memory[tile],
                     equalities: &self.plan.equalities,
                     past: self.past.seen(tile, &self.watched[worlds.clone()]),
@@ -189,7 +191,7 @@ impl<R: Pack> Core<R> {
                     row.iter_mut().zip(&observer.evaluation.row).for_each(|(x, pack)| *x = number(pack.get(lane)));
                 }
             }
-            observer.control = own_control;
+            observer.drive = drive;
             self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
         })
     }

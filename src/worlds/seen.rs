@@ -11,8 +11,6 @@ use crate::step::Memory;
 /// All that quantities need of a tile of worlds.
 pub(super) struct Seen<'a, R: Pack> {
     pub now: Now<'a, R>,
-    /// Step Δt, s.
-    pub dt: f64,
     pub memory: &'a Memory<R>,
     pub equalities: &'a EqualityPlan,
     /// What the worlds have kept of the last call of `step`; none if nobody asked.
@@ -29,7 +27,7 @@ pub(super) fn felt<R: Pack>(seen: &Seen<'_, R>, whose: Whose, p: Vec3<R>) -> (Ve
     for (lane, report) in seen.reports.iter().enumerate() {
         let substeps =
             if matches!(whose, Whose::LastOf(_) | Whose::LastEvaluationOf(_)) { 1 } else { report.steps.max(1) };
-        rate.set(lane, R::Scalar::from_f64(1.0 / (seen.dt * f64::from(substeps))));
+        rate.set(lane, R::Scalar::from_f64(1.0 / (seen.now.dt * f64::from(substeps))));
     }
     let (moment, impulse) = past.felt(seen.now.model, whose, p);
     (moment.scale(rate), impulse.scale(rate))

@@ -21,6 +21,9 @@ pub struct Snapshot {
     v: Vec<f64>,
     #[serde(with = "any_number")]
     control: Vec<f64>,
+    /// Those before there were activations have none.
+    #[serde(with = "any_number", default)]
+    activation: Vec<f64>,
     #[serde(with = "any_number")]
     external: Vec<f64>,
     delay: Option<Delay>,
@@ -82,6 +85,7 @@ pub(super) fn save(worlds: &Worlds) -> Snapshot {
         q,
         v,
         control: worlds.control.numbers().into_owned(),
+        activation: worlds.activations(),
         external: worlds.external.clone(),
         delay: worlds.delay.clone(),
         time: worlds.time.clone(),
@@ -96,10 +100,11 @@ pub(super) fn load(worlds: &mut Worlds, s: &Snapshot) -> Result<()> {
     if !wrong.is_empty() {
         return Err(Error::argument("snapshot", wrong.join("; ")));
     }
-    let (nq, nv) = (worlds.model.nq(), worlds.model.nv());
-    worlds.engine.write(Mask::All, &|_, world, q, v| {
+    let (nq, nv, na) = (worlds.model.nq(), worlds.model.nv(), worlds.model.na());
+    worlds.engine.write(Mask::All, &|_, world, [q, v, activation]| {
         q.copy_from_slice(&s.q[world * nq..(world + 1) * nq]);
         v.copy_from_slice(&s.v[world * nv..(world + 1) * nv]);
+        activation.copy_from_slice(&s.activation[world * na..(world + 1) * na]);
     })?;
     for (world, memory) in s.memory.iter().enumerate().filter(|(_, memory)| !memory.is_empty()) {
         worlds.engine.set_memory(world, memory);
@@ -138,7 +143,12 @@ fn differences(worlds: &Worlds, s: &Snapshot) -> Vec<String> {
         let parts: Vec<&str> = ModelPart::ALL.iter().enumerate().filter_map(other).collect();
         found.push(format!("its model has other {}", parts.join(", ")));
     }
-    let sizes = [("q", s.q.len(), model.nq()), ("v", s.v.len(), model.nv()), ("control", s.control.len(), model.nu())];
+    let sizes = [
+        ("q", s.q.len(), model.nq()),
+        ("v", s.v.len(), model.nv()),
+        ("control", s.control.len(), model.nu()),
+        ("activation", s.activation.len(), model.na()),
+    ];
     for (name, len, wanted) in sizes {
         let wanted = s.world_count.saturating_mul(wanted);
         if len != wanted {

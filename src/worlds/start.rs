@@ -116,7 +116,7 @@ impl Worlds {
         pose_notes(&self.model, q, &pose).unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, outside force, pushes, poses of mocap bodies and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, activation, outside force, pushes, poses of mocap bodies and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
@@ -151,10 +151,14 @@ impl Worlds {
     /// Starts the worlds of `mask` anew. `of`: the keyframe (none: the rest position) of a row and its world, and the stream that displaces it.
     fn begin(&mut self, mask: Mask<'_>, of: impl Fn(usize, usize) -> (Option<usize>, Noise) + Sync) -> Result<()> {
         let (model, spread) = (&*self.model, &self.spread);
-        self.engine.write(mask, &|row, world, q, v| {
+        self.engine.write(mask, &|row, world, [q, v, activation]| {
             let (keyframe, mut noise) = of(row, world);
             let keyframe = keyframe.map(|k| &model.keyframes[k]);
             q.copy_from_slice(keyframe.map_or(&model.q0, |key| &key.q));
+            match keyframe {
+                Some(key) => activation.copy_from_slice(&key.activation),
+                None => activation.fill(0.0),
+            }
             // v holds the displacement before it holds the velocity
             spread.draw(&spread.position, &mut noise, v);
             integrate(model, 1.0, v, q);

@@ -71,7 +71,7 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<default class="other"/>"#), "main"),
         (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
-        (with_ball("<actuator><motor/></actuator>"), "joints and fixed tendons only"),
+        (with_ball("<actuator><motor/></actuator>"), "joints, fixed tendons and at sites only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
         (with_ball(r#"<actuator><motor jointinparent="j"/></actuator>"#), "jointinparent"),
         (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "not supported"),

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 
 #[path = "../common/mod.rs"]
 mod common;
+mod activations;
 mod arrays;
 mod meaning;
 mod mocap;

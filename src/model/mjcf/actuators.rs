@@ -6,7 +6,8 @@ use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::rest::rest_inertia;
-use crate::model::{Actuator, Model, Transmission};
+use crate::model::{Activation, ActivationLaw, Actuator, Model, Transmission};
+use std::f64::consts::PI;
 
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
@@ -19,6 +20,9 @@ struct State {
     /// A positive third coefficient of a position servo is a damping ratio.
     bias: [f64; 10],
     inherit_range: f64,
+    law: Option<ActivationLaw>,
+    /// What its activation law has a time constant from, s.
+    time: f64,
     /// Attributes that are read at the end, when they are all known.
     attributes: Element,
     /// What is asked for and not done.
@@ -37,6 +41,8 @@ impl State {
             gain,
             bias: [0.0; 10],
             inherit_range: 0.0,
+            law: None,
+            time: 1.0,
             attributes,
             refused: None,
         }
@@ -58,12 +64,13 @@ impl State {
         Ok(Self { attributes, ..law })
     }
 
-    /// What an actuator is before anything is said of its gain and bias.
+    /// What an actuator is before anything is said of its gain, bias and activation.
     fn reset(&mut self) {
         self.gain = [0.0; 10];
         self.gain[0] = 1.0;
         self.bias = [0.0; 10];
         (self.fixed_gain, self.has_bias, self.inherit_range) = (true, false, 0.0);
+        (self.law, self.time) = (None, 1.0);
     }
 
     /// Applies the settings of one element.
@@ -80,10 +87,11 @@ impl State {
             }
         }
         // what stands last of a range and what to inherit for it counts
-        match (e.attribute("ctrlrange"), e.magnitude("inheritrange")?.filter(|stretch| *stretch > 0.0)) {
-            (Some(_), Some(_)) => return Err(e.error("give ctrlrange or inheritrange, not both")),
+        let own_range = if e.tag == "intvelocity" { "actrange" } else { "ctrlrange" };
+        match (e.attribute(own_range), e.magnitude("inheritrange")?.filter(|stretch| *stretch > 0.0)) {
+            (Some(_), Some(_)) => return Err(e.error(format!("give {own_range} or inheritrange, not both"))),
             (Some(_), None) => self.inherit_range = 0.0,
-            (None, Some(_)) => self.attributes.attributes.retain(|(name, _)| name != "ctrlrange"),
+            (None, Some(_)) => self.attributes.attributes.retain(|(name, _)| name != own_range),
             (None, None) => {}
         }
         let tag = e.tag.as_str();
@@ -100,12 +108,18 @@ impl State {
                 self.apply_general(e)
             }
             "position" => self.apply_position(e),
+            "intvelocity" => {
+                self.apply_position(e)?;
+                self.law = Some(ActivationLaw::Integrator);
+                Ok(())
+            }
+            "cylinder" => self.apply_cylinder(e),
             "velocity" => {
                 let kv = e.magnitude("kv")?.unwrap_or(self.gain[0]);
                 self.gain[0] = kv;
                 self.bias = [0.0; 10];
                 self.bias[2] = -kv;
-                (self.fixed_gain, self.has_bias) = (true, true);
+                (self.fixed_gain, self.has_bias, self.law) = (true, true, None);
                 Ok(())
             }
             "damper" => {
@@ -142,12 +156,16 @@ impl State {
             None => {}
         }
         match e.attribute("dyntype").map(str::trim) {
-            Some("none") => self.refused = None,
-            Some(_) => {
-                self.refused = Some("actuators with activation dynamics are not supported; set dyntype=\"none\"");
-            }
+            Some("none") => (self.law, self.refused) = (None, None),
+            Some("integrator") => self.law = Some(ActivationLaw::Integrator),
+            Some("filter") => self.law = Some(ActivationLaw::Filter(1.0)),
+            Some("filterexact") => self.law = Some(ActivationLaw::FilterExact(1.0)),
+            Some(_) => self.refused = Some("only dyntype none, integrator, filter and filterexact are supported"),
             None => {}
         }
+        let mut numbers = [0.0; 10];
+        numbers[0] = self.time;
+        self.time = e.leading_numbers("dynprm", numbers)?[0];
         self.gain = e.leading_numbers("gainprm", self.gain)?;
         self.bias = e.leading_numbers("biasprm", self.bias)?;
         Ok(())
@@ -167,11 +185,32 @@ impl State {
             self.inherit_range = inherit;
         }
         match e.magnitude("timeconst")? {
-            Some(t) if t > 0.0 => self.refused = Some("filtered position servos are not supported; remove timeconst"),
-            Some(_) => self.refused = None,
+            Some(time) if time > 0.0 => (self.law, self.time) = (Some(ActivationLaw::FilterExact(time)), time),
+            Some(_) => self.law = None,
             None => {}
         }
         Ok(())
+    }
+
+    fn apply_cylinder(&mut self, e: &Element) -> Result<()> {
+        self.time = e.magnitude("timeconst")?.unwrap_or(self.time);
+        self.gain[0] = e.number("area")?.unwrap_or(self.gain[0]);
+        if let Some(diameter) = e.magnitude("diameter")? {
+            self.gain[0] = PI / 4.0 * diameter * diameter;
+        }
+        self.bias = e.leading_numbers("bias", self.bias)?;
+        (self.fixed_gain, self.has_bias, self.law) = (true, true, Some(ActivationLaw::Filter(self.time)));
+        Ok(())
+    }
+
+    /// The law of the activation, with its time constant; as in MuJoCo, one of nothing is one of next to nothing.
+    fn activation_law(&self) -> Option<ActivationLaw> {
+        let time = self.time.max(1e-15);
+        self.law.map(|law| match law {
+            ActivationLaw::Integrator => law,
+            ActivationLaw::Filter(_) => ActivationLaw::Filter(time),
+            ActivationLaw::FilterExact(_) => ActivationLaw::FilterExact(time),
+        })
     }
 
     /// MuJoCo's sign of a servo whose third bias coefficient is a damping ratio.
@@ -189,17 +228,7 @@ impl Reader {
         if let Some(advice) = state.refused {
             return self.notes.refuse(e, advice);
         }
-        let transmission = match (self.find(e, "joint", "joint")?, self.find_tendon(e, "tendon")?) {
-            (Some(joint), Found::Nothing) => Transmission::Joint(joint),
-            (None, Found::Fixed(tendon)) => Transmission::Tendon(tendon),
-            (None, Found::Other) => return self.notes.refuse(e, "of tendons, actuators act on fixed ones only"),
-            (None, Found::Nothing) => {
-                let advice =
-                    "needs the attribute \"joint\" or \"tendon\": actuators act on joints and fixed tendons only";
-                return self.notes.refuse(e, advice);
-            }
-            (Some(_), _) => return Err(e.error("acts on a joint or a tendon, not on both")),
-        };
+        let Some(transmission) = self.transmission(e)? else { return Ok(()) };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
         let automatic = self.compiler.automatic_limits;
         let mut actuator = Actuator {
@@ -212,26 +241,81 @@ impl Reader {
             gain: if state.fixed_gain { [state.gain[0], 0.0, 0.0] } else { three(&state.gain) },
             bias: if state.has_bias { three(&state.bias) } else { [0.0; 3] },
         };
+        // a velocity that is integrated has bounds, or it would wind up
+        let integrates = e.tag == "intvelocity";
+        let mut activation_range = e.limit("actrange", "actlimited", automatic || integrates)?;
         if state.inherit_range > 0.0 {
             let model = &self.builder.model;
             let range = match transmission {
                 Transmission::Joint(joint) => model.joints[joint].range,
                 Transmission::Tendon(tendon) => model.tendons[tendon].range,
+                Transmission::Site(_) => None,
             };
-            let range = inherited_range(e, state.inherit_range, range)?;
-            actuator.control_range = Some(range).filter(|_| !matches!(e.switch("ctrllimited"), Ok(Some(Switch::Off))));
+            let range = Some(inherited_range(e, state.inherit_range, range)?);
+            if integrates {
+                activation_range = range;
+            } else {
+                actuator.control_range = range.filter(|_| !matches!(e.switch("ctrllimited"), Ok(Some(Switch::Off))));
+            }
+        }
+        if integrates && activation_range.is_none() {
+            return Err(e.error("needs an actrange, or inheritrange and a joint or tendon with a range"));
         }
         let index = self.builder.model.actuators.len();
         if let Some(ratio) = state.damping_ratio() {
             let joints = &self.builder.model.joints;
-            if matches!(transmission, Transmission::Joint(joint) if joints[joint].kind.nv() != 1) {
+            let scalar = match transmission {
+                Transmission::Joint(joint) => joints[joint].kind.nv() == 1,
+                Transmission::Tendon(_) => true,
+                Transmission::Site(_) => false,
+            };
+            if !scalar {
                 return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
             }
             actuator.bias[2] = 0.0;
             self.damping_ratios.push((index, ratio));
         }
         self.builder.add_actuator(actuator);
+        match state.activation_law() {
+            Some(law) => {
+                let early = e.boolean("actearly")?.unwrap_or(false);
+                self.builder.add_activation(Activation { actuator: index, law, range: activation_range, early });
+            }
+            None if activation_range.is_some() => return Err(e.error("has an actrange, but no activation")),
+            None => {}
+        }
         self.register("actuator", index, e)
+    }
+}
+
+impl Reader {
+    /// What an actuator acts on; none where that is not supported, and left out.
+    fn transmission(&mut self, e: &Element) -> Result<Option<Transmission>> {
+        let (joint, parents) = (self.find(e, "joint", "joint")?, self.find(e, "jointinparent", "joint")?);
+        let (tendon, site) = (self.find_tendon(e, "tendon")?, self.find(e, "site", "site")?);
+        let given = [joint.is_some(), parents.is_some(), tendon != Found::Nothing, site.is_some()];
+        if given.iter().filter(|given| **given).count() > 1 {
+            return Err(e.error("acts on a joint, a tendon or at a site, not on several"));
+        }
+        if let Some(site) = site {
+            return Ok(Some(Transmission::Site(site)));
+        }
+        if let Some(joint) = parents
+            && self.builder.model.joints[joint].kind.nv() != 1
+        {
+            let advice =
+                "along the axes of the parent, actuators act on hinges and slides only; use the attribute \"joint\"";
+            return self.notes.refuse(e, advice).map(|()| None);
+        }
+        match (joint.or(parents), tendon) {
+            (Some(joint), _) => Ok(Some(Transmission::Joint(joint))),
+            (None, Found::Fixed(tendon)) => Ok(Some(Transmission::Tendon(tendon))),
+            (None, Found::Other) => self.notes.refuse(e, "of tendons, actuators act on fixed ones only").map(|()| None),
+            (None, Found::Nothing) => {
+                let advice = "needs the attribute \"joint\", \"tendon\" or \"site\": actuators act on joints, fixed tendons and at sites only";
+                self.notes.refuse(e, advice).map(|()| None)
+            }
+        }
     }
 }
 
@@ -252,6 +336,7 @@ pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) 
     let inertia = match servo.transmission {
         Transmission::Joint(joint) => rest_inertia(model, &[(joint, 1.0)]),
         Transmission::Tendon(tendon) => rest_inertia(model, &model.tendons[tendon].joints),
+        Transmission::Site(_) => return,
     } / (gear * gear);
     let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
     model.actuators[actuator].bias[2] = -damping;

@@ -44,6 +44,7 @@ impl Reader {
                 let scalar = match model.actuators[u].transmission {
                     Transmission::Joint(joint) => model.joints[joint].kind.nv() == 1,
                     Transmission::Tendon(_) => true,
+                    Transmission::Site(_) => false,
                 };
                 match e.tag.as_str() {
                     "actuatorfrc" => Reading::ActuatorForce(u),

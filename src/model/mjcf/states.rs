@@ -73,9 +73,6 @@ impl Reader {
 
     /// A named state of the finished model; what it does not give is as at rest.
     pub fn read_key(&mut self, e: &Element, model: &Model) -> Result<Keyframe> {
-        if e.list("act")?.is_some_and(|values| !values.is_empty()) {
-            self.notes.refuse(e, "\"act\" has no meaning here: there are no activations")?;
-        }
         self.check_mocap(e, model)?;
         let values = |name: &str, rest: Vec<f64>| -> Result<Vec<f64>> {
             match e.list(name)? {
@@ -102,6 +99,7 @@ impl Reader {
             q,
             v: values("qvel", vec![0.0; model.nv()])?,
             control: values("ctrl", vec![0.0; model.nu()])?,
+            activation: values("act", vec![0.0; model.na()])?,
         })
     }
 }

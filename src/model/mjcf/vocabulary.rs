@@ -58,10 +58,9 @@ struct Attributes {
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
-const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange gear joint tendon";
-const ACTUATOR_SKIPPED: &str = "group user lengthrange actlimited actrange nsample interp delay";
-const ACTUATOR_REFUSED: &str =
-    "jointinparent cranksite slidersite cranklength site refsite body actdim actearly plugin";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site";
+const ACTUATOR_SKIPPED: &str = "group user lengthrange nsample interp delay";
+const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body actdim plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
 
@@ -200,8 +199,6 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
         // An actuator of another kind begins anew, so that these matter to those only that are refused.
-        (Place::Defaults, "intvelocity") => actuator("ACTUATOR kp kv dampratio inheritrange"),
-        (Place::Defaults, "cylinder") => actuator("ACTUATOR timeconst area diameter bias"),
         (Place::Defaults, "muscle") => {
             actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
         }
@@ -312,9 +309,11 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Actuators, "general") => actuator("ACTUATOR gaintype biastype gainprm biasprm dyntype dynprm"),
         (Place::Actuators, "position") => actuator("ACTUATOR kp kv dampratio timeconst inheritrange"),
         (Place::Actuators, "velocity" | "damper") => actuator("ACTUATOR kv"),
-        (Place::Actuators, "intvelocity" | "cylinder" | "muscle" | "adhesion" | "dcmotor") => {
-            Use::Refuse("this kind of actuator is not supported; use motor, position, velocity, damper or general")
-        }
+        (Place::Actuators, "intvelocity") => actuator("ACTUATOR kp kv dampratio inheritrange"),
+        (Place::Actuators, "cylinder") => actuator("ACTUATOR timeconst area diameter bias"),
+        (Place::Actuators, "muscle" | "adhesion" | "dcmotor") => Use::Refuse(
+            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder or general",
+        ),
 
         (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,
         (Place::Sensors, _) => Use::Read(
