@@ -276,8 +276,8 @@ pub fn actuator_force<R: Real>(
     model: &Model,
     u: usize,
     p: &TileParameters<'_, R>,
-    q: &[R],
-    v: &[R],
+    [q, v]: [&[R]; 2],
+    k: &Kinematics<R>,
     input: R,
 ) -> ActuatorForce<R> {
     let actuator = &model.actuators[u];
@@ -288,10 +288,7 @@ pub fn actuator_force<R: Real>(
             let scalar = joint.kind.nv() == 1;
             if scalar { (q[joint.q_start], v[joint.v_start], true) } else { (R::zero(), R::zero(), false) }
         }
-        Transmission::Tendon(tendon) => {
-            let joints = &model.tendons[tendon].joints;
-            (tendon::length(model, joints, q), tendon::rate(model, joints, v), true)
-        }
+        Transmission::Tendon(tendon) => (tendon::length(model, k, tendon, q), tendon::rate(model, k, tendon, v), true),
         Transmission::Site(_) => (R::zero(), R::zero(), false),
     };
     let (length, rate) = (gear * length, gear * rate);
@@ -334,7 +331,7 @@ pub(crate) fn add_actuator_force<R: Real>(
             }
         }
         Transmission::Tendon(tendon) => {
-            tendon::add_along(model, &model.tendons[tendon].joints, R::constant(actuator.gear[0]) * force, tau);
+            tendon::add_along(model, k, tendon, R::constant(actuator.gear[0]) * force, tau);
         }
         Transmission::Site(site) => {
             // along the axes of the site
@@ -370,7 +367,7 @@ pub fn applied_force<R: Real>(
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
-        let ActuatorForce { force, damping } = actuator_force(model, u, p, q, v, inputs[u]);
+        let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, inputs[u]);
         add_actuator_force(model, k, actuator, force, &mut d.applied_force);
         if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
             d.damping[model.joints[joint].v_start] += damping;
@@ -415,15 +412,15 @@ pub fn applied_force<R: Real>(
             d.damping[i] += damping;
         }
     }
-    for tendon in &model.tendons {
+    for (t, tendon) in model.tendons.iter().enumerate() {
         if tendon.stiffness == 0.0 && tendon.damping == 0.0 {
             continue;
         }
-        let length = tendon::length(model, &tendon.joints, q);
+        let length = tendon::length(model, k, t, q);
         let stretch = length - between(length, [R::constant(tendon.slack[0]), R::constant(tendon.slack[1])]);
         let spring = R::constant(-tendon.stiffness) * stretch;
-        let force = R::constant(-tendon.damping).mul_add(tendon::rate(model, &tendon.joints, v), spring);
-        tendon::add_along(model, &tendon.joints, force, &mut d.applied_force);
+        let force = R::constant(-tendon.damping).mul_add(tendon::rate(model, k, t, v), spring);
+        tendon::add_along(model, k, t, force, &mut d.applied_force);
     }
 }
 

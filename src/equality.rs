@@ -42,25 +42,57 @@ pub enum EqualityRow {
     },
 }
 
-/// L = Σ c q, the coordinate of a hinge or a slide or the length of a tendon, and what it is at rest.
+/// The coordinate of a hinge or a slide, or the length of a tendon, and what it is at rest.
 #[derive(Debug, Clone)]
 pub struct Length {
-    /// Joints and their coefficients c.
-    pub joints: Vec<(usize, f64)>,
+    /// What it is of.
+    pub of: Coordinate,
     /// L₀, rad or m.
     pub rest: f64,
 }
 
-impl Length {
-    fn new(model: &Model, joints: Vec<(usize, f64)>) -> Self {
-        let rest = joints.iter().map(|&(joint, c)| c * model.joints[joint].reference).sum();
-        Self { joints, rest }
+/// What has a length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coordinate {
+    /// A hinge or a slide.
+    Joint(usize),
+    /// A tendon.
+    Tendon(usize),
+}
+
+impl Coordinate {
+    /// L.
+    #[inline(always)]
+    fn length<R: Real>(self, model: &Model, k: &Kinematics<R>, q: &[R]) -> R {
+        match self {
+            Self::Joint(joint) => q[model.joints[joint].q_start],
+            Self::Tendon(tendon) => tendon::length(model, k, tendon, q),
+        }
     }
 
+    /// x ← x + ∂L/∂q `by`, of a row of J, shape \[nv\].
+    #[inline(always)]
+    fn add_along<R: Real>(self, model: &Model, k: &Kinematics<R>, by: R, x: &mut [R]) {
+        match self {
+            Self::Joint(joint) => x[model.joints[joint].v_start] += by,
+            Self::Tendon(tendon) => tendon::add_along(model, k, tendon, by, x),
+        }
+    }
+
+    /// The degrees of freedom that it depends on.
+    fn dofs(self, model: &Model) -> Vec<usize> {
+        match self {
+            Self::Joint(joint) => vec![model.joints[joint].v_start],
+            Self::Tendon(tendon) => model.tendons[tendon].dofs(model),
+        }
+    }
+}
+
+impl Length {
     /// L − L₀.
     #[inline(always)]
-    fn offset<R: Real>(&self, model: &Model, q: &[R]) -> R {
-        tendon::length(model, &self.joints, q) - R::constant(self.rest)
+    fn offset<R: Real>(&self, model: &Model, k: &Kinematics<R>, q: &[R]) -> R {
+        self.of.length(model, k, q) - R::constant(self.rest)
     }
 }
 
@@ -85,16 +117,17 @@ impl EqualityPlan {
             let quaternion = nalgebra::Quaternion::new(q.w, q.v.x, q.v.y, q.v.z);
             (Vector3::new(p.x, p.y, p.z), UnitQuaternion::from_quaternion(quaternion))
         };
+        let length = |of: Coordinate| Length { of, rest: of.length(model, &rest, &model.q0) };
         let mut rows = Vec::new();
         for equality in model.equalities.iter().filter(|e| e.active) {
             match &equality.kind {
                 EqualityKind::Joint { joint_a, joint_b, polynomial } => {
-                    let of = |joint: usize| Length::new(model, vec![(joint, 1.0)]);
+                    let of = |joint: usize| length(Coordinate::Joint(joint));
                     let (first, second) = (of(*joint_a), joint_b.map(of));
                     rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
                 EqualityKind::Tendon { tendon_a, tendon_b, polynomial } => {
-                    let of = |tendon: usize| Length::new(model, model.tendons[tendon].joints.clone());
+                    let of = |tendon: usize| length(Coordinate::Tendon(tendon));
                     let (first, second) = (of(*tendon_a), tendon_b.map(of));
                     rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
@@ -118,7 +151,7 @@ impl EqualityPlan {
             .map(|row| match row {
                 EqualityRow::Length { first, second, .. } => {
                     let lengths = std::iter::once(first).chain(second);
-                    lengths.flat_map(|of| &of.joints).map(|&(joint, _)| model.joints[joint].v_start).collect()
+                    lengths.flat_map(|length| length.of.dofs(model)).collect()
                 }
                 EqualityRow::Point { bodies, .. } | EqualityRow::Rotation { bodies, .. } => {
                     bodies.iter().filter_map(|&b| model.last_dof(b)).collect()
@@ -153,16 +186,16 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
                 let (mut value, mut slope) = (R::constant(polynomial[0]), R::zero());
                 if let Some(second) = second {
                     // Horner: p and p'
-                    let x = second.offset(model, q);
+                    let x = second.offset(model, k, q);
                     value = R::zero();
                     for c in polynomial.iter().rev() {
                         slope = slope.mul_add(x, value);
                         value = value.mul_add(x, R::constant(*c));
                     }
-                    tendon::add_along(model, &second.joints, -slope, jacobian);
+                    second.of.add_along(model, k, -slope, jacobian);
                 }
-                tendon::add_along(model, &first.joints, R::one(), jacobian);
-                first.offset(model, q) - value
+                first.of.add_along(model, k, R::one(), jacobian);
+                first.offset(model, k, q) - value
             }
             EqualityRow::Point { bodies, points, axis } => {
                 let world = [0, 1].map(|s| k.body_pose[bodies[s]].point(Vec3::constant(&points[s])));

@@ -4,7 +4,7 @@
 
 use crate::lane::{Compiled, Real, Task, copies};
 use crate::mocap::{Mocap, placed};
-use crate::model::{JointKind, Model};
+use crate::model::{JointKind, Model, Stretch, Tendon, stretches};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
@@ -31,6 +31,12 @@ pub struct Kinematics<R> {
     axis: Vec<Vec3<R>>,
     /// What is where it is said from outside.
     mocap: Mocap<R>,
+    /// Length of every tendon that is spatial, m, and 0 of the others, shape \[tendon\]; nothing where none is.
+    pub(crate) tendon_length: Vec<R>,
+    /// How these lengths change with v, shape \[tendon\]\[nv\]; nothing where none is spatial.
+    pub(crate) tendon_moment: Vec<R>,
+    /// The straight parts of a path.
+    stretches: Vec<Stretch<R>>,
 }
 
 impl<R: Real> Kinematics<R> {
@@ -48,7 +54,14 @@ impl<R: Real> Kinematics<R> {
             anchor: copies(Vec3::zero(), model.joints.len()),
             axis: copies(Vec3::zero(), model.joints.len()),
             mocap: Mocap::new(model),
+            tendon_length: Vec::new(),
+            tendon_moment: Vec::new(),
+            stretches: Vec::new(),
         };
+        if model.tendons.iter().any(Tendon::is_spatial) {
+            k.tendon_length = copies(R::zero(), model.tendons.len());
+            k.tendon_moment = copies(R::zero(), model.tendons.len() * model.nv());
+        }
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
         let pose = |(p, r): (Vector3<f64>, UnitQuaternion<f64>)| Pose {
@@ -165,6 +178,38 @@ impl<R: Real> Task for BodyPoses<'_, R> {
             }
             motion_subspace(model, b, k.reference[tree], k);
         }
+        if !k.tendon_length.is_empty() {
+            spatial_tendons(model, k);
+        }
+    }
+}
+
+/// Lengths of spatial tendons, and how they change with v.
+#[inline(always)]
+fn spatial_tendons<R: Real>(model: &Model, k: &mut Kinematics<R>) {
+    k.tendon_moment.fill(R::zero());
+    for (t, tendon) in model.tendons.iter().enumerate().filter(|(_, tendon)| tendon.is_spatial()) {
+        let mut length = stretches(model, &tendon.path, &k.body_pose, &mut k.stretches);
+        let moment = &mut k.tendon_moment[t * model.nv()..(t + 1) * model.nv()];
+        for Stretch { bodies, ends, share } in &k.stretches {
+            let way = ends[1] - ends[0];
+            let distance = way.norm();
+            length = share.mul_add(distance, length);
+            if bodies[0] == bodies[1] {
+                continue;
+            }
+            // L̇ = e · (v_b − v_a)
+            let along = way.scale(*share / distance.max(R::constant(1e-15)));
+            for side in [0, 1] {
+                let Some(last) = model.last_dof(bodies[side]) else { continue };
+                let arm = ends[side] - k.reference[model.dofs[last].tree];
+                for &dof in &model.dofs[last].ancestors {
+                    let change = along.dot(k.motion_subspace[dof].at(arm));
+                    moment[dof] = if side == 0 { moment[dof] - change } else { moment[dof] + change };
+                }
+            }
+        }
+        k.tendon_length[t] = length;
     }
 }
 

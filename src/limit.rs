@@ -2,7 +2,7 @@
 //!
 //! Like contacts, the active rows of one world fill slots in a fixed order: see [`crate::slots`].
 
-use crate::kinematics::{quaternion, rotation_vector, triple};
+use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Pack, PackMask, Real};
 use crate::model::{JointKind, Model};
 use crate::slots::{Slots, first_lanes};
@@ -35,15 +35,32 @@ pub struct JointEntry {
     pub dof: usize,
     /// Component of [`Limits::direction`] that its velocity counts along.
     pub component: usize,
-    /// How much it counts: 1, or the coefficient of a tendon.
-    pub factor: f64,
+    /// How much it counts.
+    pub factor: Factor,
+}
+
+/// How much the velocity of a degree of freedom counts in a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Factor {
+    /// 1, or the coefficient of a fixed tendon.
+    Constant(f64),
+    /// As much as the length of a spatial tendon changes with it: its place in [`Kinematics::tendon_moment`].
+    Moment(usize),
 }
 
 impl JointEntry {
+    /// How much the velocity of its degree of freedom counts.
+    #[inline(always)]
+    pub fn factor<R: Real>(self, k: &Kinematics<R>) -> R {
+        match self.factor {
+            Factor::Constant(c) => R::constant(c),
+            Factor::Moment(place) => k.tendon_moment[place],
+        }
+    }
     /// The entry.
     #[inline(always)]
-    pub fn along<R: Real>(self, direction: Vec3<R>) -> R {
-        R::constant(self.factor) * [direction.x, direction.y, direction.z][self.component]
+    pub fn along<R: Real>(self, k: &Kinematics<R>, direction: Vec3<R>) -> R {
+        self.factor(k) * [direction.x, direction.y, direction.z][self.component]
     }
 }
 
@@ -59,14 +76,18 @@ impl JointRow {
 
     /// Where J of the row is not zero.
     pub fn jacobian(self, model: &Model) -> Vec<JointEntry> {
-        let entry = |dof, component, factor| JointEntry { dof, component, factor };
+        let entry = |dof, component, c| JointEntry { dof, component, factor: Factor::Constant(c) };
         match self {
             Self::Lower(j) | Self::Upper(j) => vec![entry(model.joints[j].v_start, 0, 1.0)],
             Self::Ball(j) => (0..3).map(|i| entry(model.joints[j].v_start + i, i, 1.0)).collect(),
             Self::DryFriction(dof) => vec![entry(dof, 0, 1.0)],
             Self::TendonLower(t) | Self::TendonUpper(t) | Self::TendonFriction(t) => {
-                let joints = model.tendons[t].joints.iter();
-                joints.map(|&(joint, c)| entry(model.joints[joint].v_start, 0, c)).collect()
+                let tendon = &model.tendons[t];
+                let moment = |dof| JointEntry { dof, component: 0, factor: Factor::Moment(t * model.nv() + dof) };
+                if tendon.is_spatial() {
+                    return tendon.dofs(model).into_iter().map(moment).collect();
+                }
+                tendon.joints.iter().map(|&(joint, c)| entry(model.joints[joint].v_start, 0, c)).collect()
             }
         }
     }
@@ -168,7 +189,12 @@ impl<R: Real> Approach<R> {
 
 /// How the joint or tendon of `row` stands to it at q, v and the free velocity.
 #[inline(always)]
-pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], free_velocity: &[R]) -> Approach<R> {
+pub(crate) fn approach<R: Real>(
+    model: &Model,
+    row: JointRow,
+    k: &Kinematics<R>,
+    [q, v, free_velocity]: [&[R]; 3],
+) -> Approach<R> {
     let one = vec3(R::one(), R::zero(), R::zero());
     match row {
         JointRow::Lower(j) | JointRow::Upper(j) => {
@@ -199,14 +225,14 @@ pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], 
         JointRow::TendonLower(t) | JointRow::TendonUpper(t) | JointRow::TendonFriction(t) => {
             let tendon = &model.tendons[t];
             let [lower, upper] = tendon.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-            let (length, margin) = (tendon::length(model, &tendon.joints, q), tendon.limit_margin);
+            let (length, margin) = (tendon::length(model, k, t, q), tendon.limit_margin);
             let (gap, direction) = match row {
                 JointRow::TendonLower(_) => (length - R::constant(lower + margin), one),
                 JointRow::TendonUpper(_) => (R::constant(upper - margin) - length, -one),
                 _ => (R::zero(), one),
             };
-            let closing = direction.x * tendon::rate(model, &tendon.joints, free_velocity);
-            Approach { gap, direction, closing, speed: tendon::rate(model, &tendon.joints, v).abs() }
+            let closing = direction.x * tendon::rate(model, k, t, free_velocity);
+            Approach { gap, direction, closing, speed: tendon::rate(model, k, t, v).abs() }
         }
     }
 }
@@ -215,17 +241,16 @@ pub(crate) fn approach<R: Real>(model: &Model, row: JointRow, q: &[R], v: &[R], 
 ///
 /// A limit is near when its gap after the free motion towards it is less than Δt (|v| + `slack`), `slack` in rad/s or m/s:
 /// impulses may turn the motion around.
+///
+/// `state`: q, v and the free velocity.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inputs of a stage stand one by one")]
 pub fn limits<R: Pack>(
     model: &Model,
     rows: &[JointRow],
     lane_count: usize,
-    dt: R,
-    slack: f64,
-    q: &[R],
-    v: &[R],
-    free_velocity: &[R],
+    (dt, slack): (R, f64),
+    k: &Kinematics<R>,
+    state: [&[R]; 3],
     out: &mut Limits<R>,
 ) {
     out.slots.clear();
@@ -239,7 +264,7 @@ pub fn limits<R: Pack>(
             out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
             continue;
         }
-        let near = approach(model, *row, q, v, free_velocity);
+        let near = approach(model, *row, k, state);
         let lanes = near.acts(dt, slack).bits() & worlds;
         if lanes != 0 {
             out.near.push(Near { row: index, lanes, gap: near.gap, direction: near.direction });

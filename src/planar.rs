@@ -13,7 +13,7 @@
 
 use crate::kinematics::{Kinematics, triple};
 use crate::lane::Real;
-use crate::model::{Actuator, Joint, JointKind, Model, Transmission};
+use crate::model::{Actuator, Joint, JointKind, Model, Tendon, Transmission};
 use crate::parameters::TileParameters;
 use crate::spatial::Vec3;
 use nalgebra::{UnitQuaternion, Vector3};
@@ -101,12 +101,12 @@ struct Force<R> {
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 impl<R: Real> Planar<R> {
-    /// Room for `model`, if every tree of it moves in a plane, which no mocap body may turn, and neither a medium, nor a force against gravity, nor an actuator at a site acts on its bodies.
+    /// Room for `model`, if every tree of it moves in a plane, which no mocap body may turn, and neither a medium, nor a force against gravity, nor an actuator at a site, nor a tendon along a path acts on its bodies.
     pub fn new(model: &Model) -> Option<Self> {
         let medium = &model.medium;
         let in_space = model.bodies.iter().any(|body| body.mocap || body.gravity_compensation != 0.0);
         let at_site = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Site(_));
-        let in_space = in_space || model.actuators.iter().any(at_site);
+        let in_space = in_space || model.actuators.iter().any(at_site) || model.tendons.iter().any(Tendon::is_spatial);
         if in_space || model.trees.is_empty() || medium.density != 0.0 || medium.viscosity != 0.0 {
             return None;
         }

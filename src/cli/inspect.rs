@@ -8,7 +8,8 @@ use super::{rollout, say, say_json};
 use clap::Args;
 use delassus::Model;
 use delassus::model::{
-    Activation, ActivationLaw, Actuator, Geom, HeightField, Joint, JointKind, Note, PairFriction, Shape, Transmission,
+    Activation, ActivationLaw, Actuator, Geom, HeightField, Joint, JointKind, Note, PairFriction, Shape, Tendon,
+    Transmission, Waypoint,
 };
 use delassus::query::{StateQuery, state_query};
 use delassus::worlds::pose_notes;
@@ -160,11 +161,10 @@ fn tables(model: &Model) -> Outcome {
         ["#", "name", "length", "limits", "stiffness", "damping", "friction"],
         &model.tendons,
         |i, t| {
-            let term = |&(j, c): &(usize, f64)| format!("{} {}", short(c), named(&model.joints[j].name, j));
             [
                 i.to_string(),
                 t.name.clone(),
-                t.joints.iter().map(term).collect::<Vec<_>>().join(" + "),
+                length_of(model, t),
                 t.range.map(|r| list(&r)).unwrap_or_default(),
                 short(t.stiffness),
                 short(t.damping),
@@ -229,6 +229,34 @@ fn acts_on(model: &Model, a: &Actuator) -> String {
         Transmission::Joint(j) => named(&model.joints[j].name, j),
         Transmission::Tendon(t) => format!("tendon {}", named(&model.tendons[t].name, t)),
         Transmission::Site(s) => format!("site {}", named(&model.sites[s].name, s)),
+    }
+}
+
+/// A point of the path of a tendon, for machines.
+fn waypoint(part: &Waypoint) -> Value {
+    match *part {
+        Waypoint::Site(site) => json!({ "site": site }),
+        Waypoint::Around { geom, side } => json!({ "geom": geom, "sidesite": side }),
+        Waypoint::Pulley(divisor) => json!({ "divisor": divisor }),
+    }
+}
+
+/// What a tendon is made of: c q of its joints, or the points of its path.
+fn length_of(model: &Model, t: &Tendon) -> String {
+    let site = |s: usize| named(&model.sites[s].name, s);
+    let term = |&(j, c): &(usize, f64)| format!("{} {}", short(c), named(&model.joints[j].name, j));
+    let part = |part: &Waypoint| match *part {
+        Waypoint::Site(s) => site(s),
+        Waypoint::Around { geom, side } => {
+            let by = side.map(|s| format!(" by {}", site(s))).unwrap_or_default();
+            format!("({}{by})", named(&model.geoms[geom].name, geom))
+        }
+        Waypoint::Pulley(divisor) => format!("/{}", short(divisor)),
+    };
+    if t.path.is_empty() {
+        t.joints.iter().map(term).collect::<Vec<_>>().join(" + ")
+    } else {
+        t.path.iter().map(part).collect::<Vec<_>>().join(" – ")
     }
 }
 
@@ -349,7 +377,7 @@ fn object(model: &Model) -> Outcome<Value> {
     });
     let tendons = model.tendons.iter().map(|t| {
         json!({
-            "name": t.name, "joints": t.joints, "range": t.range, "margin": t.limit_margin, "stiffness": t.stiffness,
+            "name": t.name, "joints": t.joints, "path": t.path.iter().map(waypoint).collect::<Vec<_>>(), "range": t.range, "margin": t.limit_margin, "stiffness": t.stiffness,
             "slack": t.slack, "damping": t.damping, "friction_loss": t.friction_loss,
         })
     });

@@ -3,6 +3,7 @@
 use super::rest::is_massive;
 use super::{
     ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission,
+    Waypoint,
 };
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -220,7 +221,11 @@ fn is_scalar(m: &Model, joint: usize) -> bool {
 fn tendon(m: &Model, t: &Tendon, el: &dyn Fn() -> String) -> Result<()> {
     let check = |ok: bool, message: &str| if ok { Ok(()) } else { Err(Error::model(el(), message)) };
     let scalar = t.joints.iter().all(|&(joint, c)| is_scalar(m, joint) && c.is_finite());
-    check(scalar && !t.joints.is_empty(), "needs hinges or slides, with finite coefficients")?;
+    check(
+        scalar && t.joints.is_empty() == t.is_spatial(),
+        "needs hinges or slides, with finite coefficients, or a path",
+    )?;
+    path(m, &t.path, &check)?;
     let twice =
         t.joints.iter().enumerate().any(|(i, (joint, _))| t.joints[..i].iter().any(|(other, _)| other == joint));
     check(!twice, "has a joint twice; add the coefficients up")?;
@@ -231,9 +236,38 @@ fn tendon(m: &Model, t: &Tendon, el: &dyn Fn() -> String) -> Result<()> {
         "stiffness, damping, friction loss and margin must be finite and not negative",
     )?;
     let has_rows = t.range.is_some() || t.friction_loss > 0.0;
-    let pulls = t.joints.iter().any(|(_, c)| *c != 0.0);
+    let pulls = t.joints.iter().any(|(_, c)| *c != 0.0) || t.is_spatial();
     check(pulls || !has_rows, "limits and dry friction need a coefficient that is not zero")?;
     check(t.limit_softness.is_finite() && t.friction_softness.is_finite(), "solref and solimp must be finite")
+}
+
+/// The path of a spatial tendon: branches from site to site, between pulleys, with sites on both sides of what they go around.
+fn path(m: &Model, path: &[Waypoint], check: &dyn Fn(bool, &str) -> Result<()>) -> Result<()> {
+    let site = |i: usize| matches!(path.get(i), Some(Waypoint::Site(_)));
+    for (i, part) in path.iter().enumerate() {
+        match *part {
+            Waypoint::Site(through) => {
+                check(through < m.sites.len(), "goes through a site that does not exist")?;
+                let first = i == 0 || matches!(path[i - 1], Waypoint::Pulley(_));
+                let last = matches!(path.get(i + 1), None | Some(Waypoint::Pulley(_)));
+                check(!(first && last), "a branch of its path needs at least two sites")?;
+            }
+            Waypoint::Around { geom, side } => {
+                let round = |geom: usize| matches!(m.geoms[geom].shape, Shape::Sphere { .. } | Shape::Cylinder { .. });
+                check(geom < m.geoms.len() && round(geom), "goes around a geom that is no sphere and no cylinder")?;
+                check(side.is_none_or(|side| side < m.sites.len()), "passes by a site that does not exist")?;
+                check(
+                    i > 0 && site(i - 1) && site(i + 1),
+                    "what its path goes around needs a site before and after it",
+                )?;
+            }
+            Waypoint::Pulley(divisor) => {
+                check(divisor > 0.0 && divisor.is_finite(), "the divisor of a pulley must be positive and finite")?;
+                check(site(i + 1), "a pulley needs a branch after it, which begins with a site")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn joint(m: &Model, j: &Joint, joint_counts: &[usize], el: &dyn Fn() -> String) -> Result<()> {

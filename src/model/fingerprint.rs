@@ -2,7 +2,7 @@
 
 use super::{
     ActivationLaw, CollisionPair, ContactSoftness, EqualityKind, ImplicitDamping, Integrator, JointKind, Model,
-    PairFriction, Shape, Softness, Transmission,
+    PairFriction, Shape, Softness, Transmission, Waypoint,
 };
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -116,6 +116,28 @@ impl Hash {
             }
         }
     }
+    fn waypoint(&mut self, model: &Model, part: &Waypoint) {
+        let through = |site: usize| (model.sites[site].body, &model.sites[site].position);
+        match *part {
+            Waypoint::Site(site) => {
+                let (body, position) = through(site);
+                self.index(body);
+                self.numbers(position.iter());
+            }
+            Waypoint::Around { geom, side } => {
+                let geom = &model.geoms[geom];
+                // whatever else it is, it is part of the path
+                self.indices(&[usize::MAX / 3, geom.body]);
+                self.shape(&geom.shape);
+                self.pose(&geom.position, &geom.orientation);
+                if let Some((body, position)) = side.map(through) {
+                    self.index(body);
+                    self.numbers(position.iter());
+                }
+            }
+            Waypoint::Pulley(divisor) => self.number(divisor),
+        }
+    }
     fn pair(&mut self, pair: &CollisionPair) {
         self.index(pair.geom_a);
         self.index(pair.geom_b);
@@ -214,6 +236,7 @@ impl Model {
                         hash.index(*joint);
                         hash.number(*c);
                     }
+                    t.path.iter().for_each(|part| hash.waypoint(self, part));
                     hash.optional(t.range.as_ref().map(|r| &r[..]));
                     hash.numbers([&t.limit_margin, &t.stiffness, &t.damping, &t.friction_loss]);
                     hash.numbers(&t.slack);

@@ -13,6 +13,7 @@ mod check;
 mod fingerprint;
 mod mjcf;
 mod pairs;
+mod path;
 mod rest;
 mod sensor;
 mod shape;
@@ -23,6 +24,8 @@ pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
+pub use path::Waypoint;
+pub(crate) use path::{Stretch, stretches};
 pub(crate) use rest::only_slides;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
 pub use shape::{HeightField, Hull, Shape, Triangles};
@@ -61,7 +64,7 @@ pub struct Model {
     pub geoms: Vec<Geom>,
     /// Named points.
     pub sites: Vec<Site>,
-    /// Fixed tendons.
+    /// Tendons.
     pub tendons: Vec<Tendon>,
     /// Actuators, shape nu.
     pub actuators: Vec<Actuator>,
@@ -344,7 +347,7 @@ pub struct Actuator {
 pub enum Transmission {
     /// A joint.
     Joint(usize),
-    /// A fixed tendon: its force acts on each of its joints, times that one's coefficient.
+    /// A tendon: its force shortens it, on each of its joints times that one's coefficient, or along its path.
     Tendon(usize),
     /// A site: its force is one on the body, at the origin and along the axes of the site, as that of a rotor or a thruster.
     Site(usize),
@@ -419,7 +422,7 @@ pub enum EqualityKind {
         /// Coefficients, constant first.
         polynomial: [f64; 5],
     },
-    /// The same of the lengths of fixed tendons: L₁ − L₁₀ is a polynomial of L₂ − L₂₀, with the lengths at rest L₁₀, L₂₀.
+    /// The same of the lengths of tendons: L₁ − L₁₀ is a polynomial of L₂ − L₂₀, with the lengths at rest L₁₀, L₂₀.
     Tendon {
         /// First tendon.
         tendon_a: usize,

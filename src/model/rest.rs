@@ -1,6 +1,8 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
+use super::path::stretches;
 use super::{Joint, JointKind, Model};
+use crate::spatial::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
 
 /// Whether a body only slides, along its own axes, by itself: it hangs from what cannot move, nothing hangs from it, and the axes of its inertia are its own. MuJoCo counts it as free then, and its mass as what each
@@ -69,11 +71,7 @@ fn root(model: &Model, mut body: usize) -> usize {
 fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
     let members: Vec<usize> = (1..model.bodies.len()).filter(|&body| root(model, body) == tree).collect();
     let joints: Vec<&Joint> = model.joints.iter().filter(|j| root(model, j.body) == tree).collect();
-    let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
-    for &b in &members {
-        let (body, (p, q)) = (&model.bodies[b], poses[model.bodies[b].parent]);
-        poses[b] = (p + q * body.position, q * body.orientation);
-    }
+    let poses = poses(model, |_| 0.0);
     // M = Σ J_vᵀ m J_v + J_wᵀ I J_w
     let (first, nv) = (joints[0].v_start, joints.iter().map(|j| j.kind.nv()).sum());
     let mut mass = DMatrix::zeros(nv, nv);
@@ -113,6 +111,39 @@ fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
         }
     }
     (first, mass)
+}
+
+/// World poses of bodies, shape \[body\], with every hinge and slide as far from its reference as `displaced` says.
+fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>, UnitQuaternion<f64>)> {
+    let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
+    for (b, body) in model.bodies.iter().enumerate().skip(1) {
+        let (p, q) = poses[body.parent];
+        let (mut position, mut orientation) = (p + q * body.position, q * body.orientation);
+        for joint in model.joints.iter().filter(|joint| joint.body == b) {
+            let (axis, way) = (orientation * joint.axis, displaced(joint));
+            match joint.kind {
+                JointKind::Slide => position += axis * way,
+                JointKind::Hinge => {
+                    let anchor = position + orientation * joint.anchor;
+                    orientation = UnitQuaternion::from_scaled_axis(axis * way) * orientation;
+                    position = anchor - orientation * joint.anchor;
+                }
+                JointKind::Ball | JointKind::Free => {}
+            }
+        }
+        poses[b] = (position, orientation);
+    }
+    poses
+}
+
+/// Length of a spatial tendon where the springs of hinges and slides are at rest, and all other joints, m.
+pub(super) fn spring_length(model: &Model, tendon: usize) -> f64 {
+    let poses = poses(model, |joint| joint.spring_reference - joint.reference)
+        .into_iter()
+        .map(|(p, q)| Pose { position: Vec3::constant(&p), rotation: Mat3::constant(q.to_rotation_matrix().matrix()) });
+    let (poses, mut straight) = (poses.collect::<Vec<Pose<f64>>>(), Vec::new());
+    let arcs = stretches(model, &model.tendons[tendon].path, &poses, &mut straight);
+    arcs + straight.iter().map(|part| part.share * (part.ends[1] - part.ends[0]).norm()).sum::<f64>()
 }
 
 /// Whether `body` is `mover`, or hangs from it.

@@ -68,13 +68,13 @@ pub(crate) fn evaluate<R: Real>(quantity: Quantity, now: &Now<'_, R>, e: &mut Ev
             actuator_forces(quantity == Quantity::JointActuatorForce, now, e);
         }
         Quantity::TendonLength => {
-            for tendon in &now.model.tendons {
-                e.row.push(tendon::length(now.model, &tendon.joints, now.q));
+            for t in 0..now.model.tendons.len() {
+                e.row.push(tendon::length(now.model, &e.k, t, now.q));
             }
         }
         Quantity::TendonVelocity => {
-            for tendon in &now.model.tendons {
-                e.row.push(tendon::rate(now.model, &tendon.joints, now.v));
+            for t in 0..now.model.tendons.len() {
+                e.row.push(tendon::rate(now.model, &e.k, t, now.v));
             }
         }
         Quantity::Sensor(i) => sensors::read(i, now, e),

@@ -27,7 +27,7 @@ pub(crate) struct Now<'a, R> {
 /// What quantities are evaluated with.
 #[derive(Debug)]
 pub(crate) struct Evaluation<R> {
-    pub(super) k: Kinematics<R>,
+    pub k: Kinematics<R>,
     /// Spatial velocity of every body about O of its tree, shape \[body\].
     pub(super) velocity: Vec<Motion<R>>,
     /// Mass, first moment and momentum of every body and what hangs from it, shape \[body\].
@@ -231,7 +231,7 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
     e.row.resize(start + if joints { model.nv() } else { nu }, R::zero());
     actuator_inputs(model, &now.parameters, now.dt, 0, now.drive, &mut e.inputs);
     for u in 0..nu {
-        let force = actuator_force(model, u, &now.parameters, now.q, now.v, e.inputs[u]).force;
+        let force = actuator_force(model, u, &now.parameters, [now.q, now.v], &e.k, e.inputs[u]).force;
         if !joints {
             e.row[start + u] = force;
             continue;

@@ -32,15 +32,15 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
     match reading {
         Reading::JointPosition(j) => e.row.push(now.q[model.joints[j].q_start]),
         Reading::JointVelocity(j) => e.row.push(now.v[model.joints[j].v_start]),
-        Reading::TendonPosition(t) => e.row.push(tendon::length(model, &model.tendons[t].joints, now.q)),
-        Reading::TendonVelocity(t) => e.row.push(tendon::rate(model, &model.tendons[t].joints, now.v)),
+        Reading::TendonPosition(t) => e.row.push(tendon::length(model, &e.k, t, now.q)),
+        Reading::TendonVelocity(t) => e.row.push(tendon::rate(model, &e.k, t, now.v)),
         Reading::BallOrientation(j) => push_quat(&mut e.row, quaternion(now.q, model.joints[j].q_start)),
         Reading::BallVelocity(j) => push(&mut e.row, triple(now.v, model.joints[j].v_start)),
         Reading::ActuatorPosition(u) => {
             let actuator = &model.actuators[u];
             let length = match actuator.transmission {
                 Transmission::Joint(joint) => now.q[model.joints[joint].q_start],
-                Transmission::Tendon(tendon) => tendon::length(model, &model.tendons[tendon].joints, now.q),
+                Transmission::Tendon(tendon) => tendon::length(model, &e.k, tendon, now.q),
                 Transmission::Site(_) => R::zero(),
             };
             e.row.push(R::constant(actuator.gear[0]) * length);
@@ -49,7 +49,7 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             let actuator = &model.actuators[u];
             let rate = match actuator.transmission {
                 Transmission::Joint(joint) => now.v[model.joints[joint].v_start],
-                Transmission::Tendon(tendon) => tendon::rate(model, &model.tendons[tendon].joints, now.v),
+                Transmission::Tendon(tendon) => tendon::rate(model, &e.k, tendon, now.v),
                 Transmission::Site(_) => R::zero(),
             };
             e.row.push(R::constant(actuator.gear[0]) * rate);

@@ -146,23 +146,30 @@ pub(super) fn motion<R: Real>(plan: &Plan, layout: &Layout, x: &[R]) -> Vec<R> {
     if layout.centered {
         out.extend(&response.mean_velocity);
     }
-    joint_rows(plan, layout, [q, v], response, &mut out);
+    joint_rows(plan, layout, [q, v], &scratch.kinematics, response, &mut out);
     equality_rows(plan, layout, q, &scratch, response, &mut out);
     out
 }
 
 /// Joint rows: whether each acts, W, both biases, and Y.
-fn joint_rows<R: Real>(plan: &Plan, layout: &Layout, [q, v]: [&[R]; 2], response: &Response<R>, out: &mut Vec<R>) {
+fn joint_rows<R: Real>(
+    plan: &Plan,
+    layout: &Layout,
+    [q, v]: [&[R]; 2],
+    k: &Kinematics<R>,
+    response: &Response<R>,
+    out: &mut Vec<R>,
+) {
     let (model, dt) = (&*plan.model, R::constant(plan.dt));
     for row in &plan.joint_rows {
-        let near = approach(model, *row, q, v, moving(layout, response));
+        let near = approach(model, *row, k, [q, v, moving(layout, response)]);
         let acts = match row.friction_loss(model) {
             Some(_) => R::one(),
             None => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
         };
         let mut y = vec![R::zero(); layout.nv];
         for entry in row.jacobian(model) {
-            y[entry.dof] = entry.along(near.direction);
+            y[entry.dof] = entry.along(k, near.direction);
         }
         scalar_row(plan, layout, response, acts, targets(&plan.settings, dt, near.gap), y, out);
     }

@@ -261,7 +261,8 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
     let slack = plan.settings.contact_speed;
     let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
     let moving = mean.unwrap_or(&w.response.free_velocity);
-    limits(model, &plan.joint_rows, tile.lane_count, dt, slack, tile.q, tile.v, moving, &mut w.limits);
+    let state = [&*tile.q, &*tile.v, moving];
+    limits(model, &plan.joint_rows, tile.lane_count, (dt, slack), k, state, &mut w.limits);
     equalities(model, &plan.equalities, tile.q, k, &mut w.equalities);
     find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
     constraint_rows(plan, tile.v, k, w);

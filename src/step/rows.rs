@@ -129,7 +129,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
         let (row, direction) = (2 * contact_slots + limit_start + slot, limits.direction[slot]);
         for entry in &plan.joint_jacobian[part.origin as usize] {
             let y = &mut rows.y[row * nv + entry.dof];
-            *y = R::select(lanes, entry.along(direction), *y);
+            *y = R::select(lanes, entry.along(k, direction), *y);
         }
     }
     for i in 0..equality_slots {

@@ -18,7 +18,8 @@ use crate::limit::JointRow;
 use crate::model::{ContactSoftness, EqualityKind, Model, Softness, only_slides};
 use crate::query::state_query;
 use crate::spatial::Vec3;
-use nalgebra::DMatrix;
+use crate::tendon;
+use nalgebra::{DMatrix, DVector};
 
 /// Inverse masses (1/kg) of bodies that a contact cannot push: of a wheel on a fixed axle, which only turns.
 const HELD: f64 = 1e-12;
@@ -182,7 +183,7 @@ struct Mobility {
     body: Vec<[f64; 2]>,
     /// Against the force of a degree of freedom, the mean of those that turn (or shift) one joint, shape \[nv\].
     dof: Vec<f64>,
-    /// Against a force along a tendon, c M⁻¹ cᵀ, shape \[tendon\].
+    /// Against a force along a tendon, (∂L/∂q) M⁻¹ (∂L/∂q)ᵀ, shape \[tendon\].
     tendon: Vec<f64>,
 }
 
@@ -223,12 +224,12 @@ impl Mobility {
                 three.fill(three.iter().sum::<f64>() / 3.0);
             }
         }
-        let along = |&(joint, c): &(usize, f64)| (model.joints[joint].v_start, c);
-        let mobility = |joints: &[(usize, f64)]| -> f64 {
-            let pairs = joints.iter().flat_map(|a| joints.iter().map(move |b| (along(a), along(b))));
-            pairs.map(|((i, a), (j, b))| a * b * inverse[(i, j)]).sum()
+        let mobility = |tendon: usize| {
+            let mut along = DVector::zeros(nv);
+            tendon::add_along(model, &k, tendon, 1.0, along.as_mut_slice());
+            along.dot(&(&inverse * &along))
         };
-        let tendon = model.tendons.iter().map(|tendon| mobility(&tendon.joints)).collect();
+        let tendon = (0..model.tendons.len()).map(mobility).collect();
         Self { body, dof, tendon }
     }
 }

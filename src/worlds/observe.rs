@@ -103,7 +103,7 @@ fn limit_force<R: Pack>(seen: &Seen<'_, R>, o: &mut Observer<R>) {
         };
         let force = R::constant(sign) * impulse * inverse;
         for entry in jacobian {
-            row[start + entry.dof] = R::constant(entry.factor).mul_add(force, row[start + entry.dof]);
+            row[start + entry.dof] = entry.factor(&o.evaluation.k).mul_add(force, row[start + entry.dof]);
         }
     }
 }

@@ -65,7 +65,9 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     let (rows, at_rest) = (joint_rows(model), vec![0.0; model.nv()]);
     let mut found = Limits::default();
     // Within no time, at no speed: only what is violated already.
-    limits(model, &rows, 1, 0.0, 0.0, q, &at_rest, &at_rest, &mut found);
+    let mut k = Kinematics::<f64>::new(model);
+    kinematics(model, q, &mut k);
+    limits(model, &rows, 1, (0.0, 0.0), &k, [q, &at_rest, &at_rest], &mut found);
     let sentence = |(part, &gap): (&SlotPart, &f64)| {
         let unit = |joint: usize| if model.joints[joint].kind == JointKind::Slide { "m" } else { "rad" };
         let (of, unit, margin) = match rows[part.origin as usize] {
@@ -75,7 +77,8 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
             }
             JointRow::TendonLower(t) | JointRow::TendonUpper(t) => {
                 let tendon = &model.tendons[t];
-                (label("tendon", t, &tendon.name), unit(tendon.joints[0].0), tendon.limit_margin)
+                let unit = tendon.joints.first().map_or("m", |(joint, _)| unit(*joint));
+                (label("tendon", t, &tendon.name), unit, tendon.limit_margin)
             }
             JointRow::DryFriction(_) | JointRow::TendonFriction(_) => return None,
         };

@@ -1,4 +1,4 @@
-//! Fixed tendons: what pulls along them, and what holds their length.
+//! Tendons: what pulls along them, and what holds their length.
 
 use super::*;
 use delassus::Constraints;
@@ -200,4 +200,111 @@ fn a_limit_across_trees_carries_what_lies_on_them() {
     }
     let sum: f64 = model.joints.iter().filter(|j| !j.name.is_empty()).map(|j| w.positions()[j.q_start]).sum();
     assert!(sum.abs() < 1e-9, "{sum}");
+}
+
+/// A ball on a string, and a weight over a drum by a pulley.
+const ON_STRINGS: &str = r#"<site name="hook" pos="0 0 2"/><geom name="drum" type="cylinder" size="0.1 0.2" pos="1 0 2" euler="1.5707963267948966 0 0" contype="0" conaffinity="0"/>
+    <site name="over" pos="1 0 2.15"/>
+    <body pos="0.2 0 1.9"><freejoint/><geom size="0.05" mass="0.5"/><site name="ball" pos="0 0 0.05"/></body>
+    <body pos="0.85 0 1"><joint name="left" type="slide" axis="0 0 1"/><geom size="0.05" mass="1"/><site name="left"/></body>
+    <body pos="1.15 0 1"><joint name="right" type="slide" axis="0 0 1"/><geom size="0.05" mass="3"/><site name="right"/></body>"#;
+const STRINGS: &str = r#"<tendon><spatial name="string" range="0 0.5"><site site="hook"/><site site="ball"/></spatial>
+    <spatial name="rope" range="0 2.4"><site site="left"/><geom geom="drum" sidesite="over"/><site site="right"/></spatial></tendon>"#;
+
+/// What hangs on a string comes to rest below its hook and pulls with its weight; two weights over a drum go up and down alike, as Atwood says.
+#[test]
+fn strings_hold_what_hangs_on_them() {
+    for precision in [Precision::F64, Precision::F32] {
+        let model = model(ON_STRINGS, STRINGS);
+        let settings = Settings { precision, ..f64_settings() };
+        let mut worlds = worlds(&model, 3, settings);
+        let lengths = |worlds: &Worlds| read(worlds, &[Quantity::TendonLength], 6);
+        let (mut longest, mut acceleration) = ([0.0f64; 2], 0.0);
+        for step in 0..200 {
+            assert!(worlds.step(1).expect("a step").iter().all(WorldReport::solved));
+            let now = lengths(&worlds);
+            assert!(now.chunks(2).all(|row| row == &now[..2]), "all worlds do alike");
+            longest = [0, 1].map(|i| longest[i].max(now[i]));
+            if step == 120 {
+                let before = worlds.velocities()[7];
+                worlds.step(1).expect("a step");
+                acceleration = (worlds.velocities()[7] - before) / 0.002;
+            }
+        }
+        assert!(longest[0] < 0.5 + 1e-3 && longest[1] < 2.4 + 1e-3, "{longest:?}");
+        let now = lengths(&worlds);
+        // Atwood: a = g (m₂ − m₁)/(m₁ + m₂); the ways to the drum are all but vertical, and no longer than they are
+        assert!((now[1] - 2.4).abs() < 1e-3, "{now:?}");
+        assert!((acceleration + 9.81 * 2.0 / 4.0).abs() < 0.05, "{acceleration}");
+    }
+}
+
+/// Lengths of paths in f32 are those in f64 to its rounding, whatever is in their way.
+#[test]
+fn paths_are_the_same_in_either_precision() {
+    let model = model(
+        &ON_STRINGS.replace(r#"<site name="hook" pos="0 0 2"/>"#, r#"<site name="hook" pos="0 0 2"/><geom name="bead" size="0.06" pos="0.03 0.02 1.8" contype="0" conaffinity="0"/><site name="in" pos="0.03 0.02 1.81"/><site name="by" pos="0.2 0 1.8"/>"#),
+        r#"<tendon><spatial><site site="hook"/><geom geom="bead"/><site site="ball"/></spatial>
+             <spatial><site site="hook"/><geom geom="bead" sidesite="by"/><site site="ball"/></spatial>
+             <spatial><site site="hook"/><geom geom="bead" sidesite="in"/><site site="ball"/></spatial>
+             <spatial><site site="ball"/><geom geom="drum"/><site site="right"/><pulley divisor="2"/><site site="left"/><site site="hook"/></spatial></tendon>"#,
+    );
+    let count = 200;
+    let mut both = [Precision::F64, Precision::F32]
+        .map(|precision| worlds(&model, count, Settings { precision, ..f64_settings() }));
+    let mut q = vec![0.0; count * model.nq()];
+    for (world, row) in q.chunks_mut(model.nq()).enumerate() {
+        row.copy_from_slice(&model.q0);
+        let mut noise = [0.0; 5];
+        Noise::of_world(3, world).uniform(-0.35, 0.35, &mut noise);
+        (row[0], row[1], row[2]) = (noise[0], noise[1], 1.7 + noise[2]);
+        (row[7], row[8]) = (noise[3], noise[4]);
+    }
+    let v = vec![0.3; count * model.nv()];
+    let quantities = [Quantity::TendonLength, Quantity::TendonVelocity];
+    let [exact, rounded] = both.each_mut().map(|worlds| {
+        worlds.set_state(Mask::All, &q[..], &v[..]).expect("a state");
+        read(worlds, &quantities, 8 * count)
+    });
+    let mut far = 0;
+    for (exact, rounded) in exact.chunks(8).zip(rounded.chunks(8)) {
+        assert!(exact.iter().chain(rounded).all(|x| x.is_finite()));
+        // what just touches may wrap in one and pass in the other, to the same length
+        let off = |range: std::ops::Range<usize>| range.map(|k| (exact[k] - rounded[k]).abs()).fold(0.0, f64::max);
+        assert!(off(0..4) < 2e-5, "{exact:?} {rounded:?}");
+        far += usize::from(off(4..8) > 1e-3);
+    }
+    assert!(far <= 2, "{far} of {count} velocities are off");
+    // a path is no shorter than the straight way, and longer where it goes around
+    let longer = exact.chunks(8).filter(|row| row[1] > row[0] + 1e-6).count();
+    assert!(exact.chunks(8).all(|row| row[1] >= row[0] - 1e-12) && longer > 10, "{longer}");
+}
+
+#[test]
+fn paths_that_cannot_be_are_refused() {
+    let of = |tendon: &str| {
+        let text = format!(
+            r#"<mujoco><worldbody><site name="a"/><geom name="box" type="box" size="1 1 1"/><geom name="ball" size="1"/>
+                 <body><joint name="x" type="slide"/><geom size="0.1"/><site name="b"/></body></worldbody><tendon><spatial name="t">{tendon}</spatial></tendon></mujoco>"#
+        );
+        Model::from_mjcf_str(&text)
+    };
+    let (a, b) = (r#"<site site="a"/>"#, r#"<site site="b"/>"#);
+    assert!(of(&format!("{a}{b}")).is_ok());
+    for (path, says) in [
+        (String::new(), "needs a path"),
+        (a.into(), "at least two sites"),
+        (format!("{a}<geom geom='ball'/>"), "site before and after"),
+        (format!("<geom geom='ball'/>{a}{b}"), "site before and after"),
+        (format!("{a}<geom geom='box'/>{b}"), "no sphere and no cylinder"),
+        (format!("{a}<geom geom='ball' sidesite='c'/>{b}"), "no site called"),
+        (format!("{a}{b}<pulley divisor='2'/>"), "branch after it"),
+        (format!("{a}{b}<pulley divisor='2'/>{a}"), "at least two sites"),
+        (format!("{a}{b}<pulley divisor='0'/>{a}{b}"), "positive"),
+        (format!("{a}{b}<pulley/>{a}{b}"), "divisor"),
+        (format!("{a}<joint joint='x' coef='1'/>{b}"), "part of a path"),
+    ] {
+        let error = of(&path).expect_err(&path).to_string();
+        assert!(error.contains(says), "{path}: {error}");
+    }
 }

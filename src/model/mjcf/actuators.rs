@@ -266,11 +266,11 @@ impl Reader {
             let joints = &self.builder.model.joints;
             let scalar = match transmission {
                 Transmission::Joint(joint) => joints[joint].kind.nv() == 1,
-                Transmission::Tendon(_) => true,
+                Transmission::Tendon(tendon) => !self.builder.model.tendons[tendon].is_spatial(),
                 Transmission::Site(_) => false,
             };
             if !scalar {
-                return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
+                return Err(e.error("a damping ratio needs a hinge, a slide or a fixed tendon; give kv"));
             }
             actuator.bias[2] = 0.0;
             self.damping_ratios.push((index, ratio));
@@ -309,10 +309,10 @@ impl Reader {
         }
         match (joint.or(parents), tendon) {
             (Some(joint), _) => Ok(Some(Transmission::Joint(joint))),
-            (None, Found::Fixed(tendon)) => Ok(Some(Transmission::Tendon(tendon))),
-            (None, Found::Other) => self.notes.refuse(e, "of tendons, actuators act on fixed ones only").map(|()| None),
+            (None, Found::Tendon(tendon)) => Ok(Some(Transmission::Tendon(tendon))),
+            (None, Found::Other) => self.notes.refuse(e, "its tendon is not supported").map(|()| None),
             (None, Found::Nothing) => {
-                let advice = "needs the attribute \"joint\", \"tendon\" or \"site\": actuators act on joints, fixed tendons and at sites only";
+                let advice = "needs the attribute \"joint\", \"tendon\" or \"site\": actuators act on joints, tendons and at sites only";
                 self.notes.refuse(e, advice).map(|()| None)
             }
         }

@@ -58,11 +58,11 @@ impl Reader {
                 let polynomial = e.leading_numbers("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;
                 let tendon_b = self.find_tendon(e, "tendon2")?;
                 match self.find_tendon(e, "tendon1")? {
-                    Found::Fixed(tendon_a) if !matches!(tendon_b, Found::Other) => {
-                        EqualityKind::Tendon { tendon_a, tendon_b: tendon_b.fixed(), polynomial }
+                    Found::Tendon(tendon_a) if !matches!(tendon_b, Found::Other) => {
+                        EqualityKind::Tendon { tendon_a, tendon_b: tendon_b.tendon(), polynomial }
                     }
                     Found::Nothing => return Err(e.error("needs the attribute \"tendon1\", the name of a tendon")),
-                    _ => return self.notes.refuse(e, "only fixed tendons are supported"),
+                    _ => return self.notes.refuse(e, "names a tendon that is not supported"),
                 }
             }
             tag => {

@@ -28,6 +28,7 @@ mod values;
 mod vocabulary;
 mod xml;
 
+use super::rest::spring_length;
 use super::{Model, ModelBuilder, check, pairs};
 use crate::error::{Error, Result};
 use defaults::Defaults;
@@ -120,6 +121,8 @@ struct Reader {
     mocap: Vec<usize>,
     /// Joints whose spring and damping follow from a time constant.
     springs: Vec<bodies::Spring>,
+    /// Spatial tendons whose springs are slack at the length that they have with the springs of the joints at rest.
+    slack_at_rest: Vec<usize>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -143,6 +146,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         places: HashMap::new(),
         mocap: Vec::new(),
         springs: Vec::new(),
+        slack_at_rest: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -220,7 +224,7 @@ impl Reader {
 
     /// Builds the model and does what needs a finished one.
     fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
-        let Self { builder, places, springs, damping_ratios, flags, .. } = &mut self;
+        let Self { builder, places, springs, slack_at_rest, damping_ratios, flags, .. } = &mut self;
         let traced = |error: Error| match error {
             Error::Model { element, message } => match places.get(&element) {
                 Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
@@ -233,6 +237,9 @@ impl Reader {
         let mut model = builder.build().map_err(traced)?;
         for spring in springs {
             spring.set(&mut model, [!flags.spring, !flags.damper]);
+        }
+        for &mut tendon in slack_at_rest {
+            model.tendons[tendon].slack = [spring_length(&model, tendon); 2];
         }
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);

@@ -23,8 +23,8 @@ impl Reader {
             "ballquat" => Reading::BallOrientation(of("joint", "joint")?),
             "ballangvel" => Reading::BallVelocity(of("joint", "joint")?),
             "tendonpos" | "tendonvel" => match self.find_tendon(e, "tendon")? {
-                Found::Fixed(tendon) if e.tag == "tendonpos" => Reading::TendonPosition(tendon),
-                Found::Fixed(tendon) => Reading::TendonVelocity(tendon),
+                Found::Tendon(tendon) if e.tag == "tendonpos" => Reading::TendonPosition(tendon),
+                Found::Tendon(tendon) => Reading::TendonVelocity(tendon),
                 Found::Other => return Ok(None),
                 Found::Nothing => return Err(e.error("needs the attribute \"tendon\", the name of a tendon")),
             },

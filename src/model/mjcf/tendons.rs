@@ -1,25 +1,25 @@
-//! `<tendon>`: fixed ones are read; spatial ones are checked to have no effect.
+//! `<tendon>`: fixed and spatial ones.
 
 use super::Reader;
 use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::Tendon;
+use crate::model::{Tendon, Waypoint};
 
 /// What an attribute that names a tendon refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// There is no such attribute.
     Nothing,
-    /// A fixed tendon.
-    Fixed(usize),
-    /// A spatial tendon, or one that was left out.
+    /// A tendon.
+    Tendon(usize),
+    /// One that was left out.
     Other,
 }
 
 impl Found {
-    pub fn fixed(self) -> Option<usize> {
-        if let Self::Fixed(tendon) = self { Some(tendon) } else { None }
+    pub fn tendon(self) -> Option<usize> {
+        if let Self::Tendon(tendon) = self { Some(tendon) } else { None }
     }
 }
 
@@ -41,43 +41,33 @@ impl Reader {
         let range = e.limit("range", "limited", automatic)?;
         let bounded = e.switch("actuatorfrclimited")? == Some(Switch::On)
             || e.limit("actuatorfrcrange", "actuatorfrclimited", automatic)?.is_some();
-        let fixed = e.tag == "fixed";
         let acts = [
             ("armature", e.magnitude("armature")?.unwrap_or(0.0) > 0.0),
             ("actuatorfrcrange", bounded),
             ("a polynomial of stiffness", stiffens),
             ("a polynomial of damping", dampens),
-            ("stiffness", !fixed && stiffness > 0.0),
-            ("damping", !fixed && damping > 0.0),
-            ("frictionloss", !fixed && friction_loss > 0.0),
-            ("range", !fixed && range.is_some()),
         ];
         let acting: Vec<&str> = acts.iter().filter(|(_, acts)| *acts).map(|(name, _)| *name).collect();
-        if !acting.is_empty() || !fixed {
+        if !acting.is_empty() {
             self.register("other tendon", 0, e)?;
-            if acting.is_empty() {
-                self.notes.add(e, "a spatial tendon without effect is not used");
-                return Ok(());
-            }
             let (kind, what) = (&e.tag, acting.join(", "));
             return self.notes.refuse(e, format!("{kind} tendons with {what} are not supported; use joint parameters"));
         }
-        let mut joints: Vec<(usize, f64)> = Vec::with_capacity(path.len());
-        for part in path {
-            let (joint, c) = (self.find_required(part, "joint", "joint")?, part.number("coef")?);
-            let c = c.ok_or_else(|| part.error("needs the attribute \"coef\""))?;
-            // as in MuJoCo, what stands there twice counts twice
-            match joints.iter_mut().find(|(other, _)| *other == joint) {
-                Some((_, sum)) => *sum += c,
-                None => joints.push((joint, c)),
-            }
-        }
+        let tendon = if e.tag == "spatial" {
+            Tendon::along(self.read_path(e, path)?)
+        } else {
+            Tendon::new(self.read_coefficients(path)?)
+        };
         let slack = match e.list("springlength")?.as_deref() {
             None | Some([-1.0] | [-1.0, -1.0]) => {
                 let at_rest = |&(joint, c): &(usize, f64)| {
                     self.builder.model.joints.get(joint).map_or(0.0, |joint| c * joint.spring_reference)
                 };
-                [joints.iter().map(at_rest).sum(); 2]
+                // that of a path is found when the model is whole
+                if tendon.joints.is_empty() {
+                    self.slack_at_rest.push(self.builder.model.tendons.len());
+                }
+                [tendon.joints.iter().map(at_rest).sum(); 2]
             }
             Some(&[length]) => [length; 2],
             Some(&[low, high]) => [low, high],
@@ -93,10 +83,47 @@ impl Reader {
             damping,
             friction_loss,
             friction_softness: e.softness("solreffriction", "solimpfriction")?,
-            ..Tendon::new(joints)
+            ..tendon
         };
         let index = self.builder.add_tendon(tendon);
         self.register("tendon", index, e)
+    }
+
+    /// The joints of a fixed tendon, with their coefficients.
+    fn read_coefficients(&self, path: &[Element]) -> Result<Vec<(usize, f64)>> {
+        let mut joints: Vec<(usize, f64)> = Vec::with_capacity(path.len());
+        for part in path {
+            let (joint, c) = (self.find_required(part, "joint", "joint")?, part.number("coef")?);
+            let c = c.ok_or_else(|| part.error("needs the attribute \"coef\""))?;
+            // as in MuJoCo, what stands there twice counts twice
+            match joints.iter_mut().find(|(other, _)| *other == joint) {
+                Some((_, sum)) => *sum += c,
+                None => joints.push((joint, c)),
+            }
+        }
+        Ok(joints)
+    }
+
+    /// The path of a spatial tendon.
+    fn read_path(&self, e: &Element, path: &[Element]) -> Result<Vec<Waypoint>> {
+        if path.is_empty() {
+            return Err(e.error("needs a path of sites, of geoms to go around, and of pulleys"));
+        }
+        let part = |part: &Element| {
+            Ok(match part.tag.as_str() {
+                "site" => Waypoint::Site(self.find_required(part, "site", "site")?),
+                "geom" => Waypoint::Around {
+                    geom: self.find_required(part, "geom", "geom")?,
+                    side: self.find(part, "sidesite", "site")?,
+                },
+                "pulley" => {
+                    let divisor = part.number("divisor")?;
+                    Waypoint::Pulley(divisor.ok_or_else(|| part.error("needs the attribute \"divisor\""))?)
+                }
+                _ => return Err(part.error("is not part of a path")),
+            })
+        };
+        path.iter().map(part).collect()
     }
 
     /// The tendon that an attribute names.
@@ -104,7 +131,7 @@ impl Reader {
         let other = |name: &str| self.names.contains_key(&("other tendon", name.to_owned()));
         Ok(match e.attribute(attribute) {
             Some(name) if other(name) => Found::Other,
-            _ => self.find(e, attribute, "tendon")?.map_or(Found::Nothing, Found::Fixed),
+            _ => self.find(e, attribute, "tendon")?.map_or(Found::Nothing, Found::Tendon),
         })
     }
 }

@@ -303,7 +303,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             },
         ),
         (Place::TendonPath, "joint") => Use::Read(Place::Leaf, read("joint coef")),
-        (Place::TendonPath, "site" | "geom" | "pulley") => Use::Skip,
+        (Place::TendonPath, "site") => Use::Read(Place::Leaf, read("site")),
+        (Place::TendonPath, "geom") => Use::Read(Place::Leaf, read("geom sidesite")),
+        (Place::TendonPath, "pulley") => Use::Read(Place::Leaf, read("divisor")),
 
         (Place::Actuators, "motor") => actuator("ACTUATOR"),
         (Place::Actuators, "general") => actuator("ACTUATOR gaintype biastype gainprm biasprm dyntype dynprm"),
