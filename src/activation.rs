@@ -4,7 +4,7 @@
 
 use crate::dynamics::between;
 use crate::lane::Real;
-use crate::model::{Activation, ActivationLaw, Model};
+use crate::model::{Activation, ActivationLaw, Model, MuscleTimes};
 use crate::parameters::TileParameters;
 use crate::runge_kutta::{AHEAD, EVALUATIONS, WEIGHT};
 
@@ -68,7 +68,26 @@ fn rate<R: Real>(law: ActivationLaw, input: R, a: R) -> R {
     match law {
         ActivationLaw::Integrator => input,
         ActivationLaw::Filter(time) | ActivationLaw::FilterExact(time) => (input - a) * R::constant(1.0 / time),
+        ActivationLaw::Muscle(times) => muscle_rate(times, input, a),
     }
+}
+
+/// ȧ of a muscle.
+#[inline(always)]
+fn muscle_rate<R: Real>(times: MuscleTimes, input: R, a: R) -> R {
+    let (zero, one) = (R::zero(), R::one());
+    let ahead = between(input, [zero, one]) - a;
+    let slow = R::constant(1.5).mul_add(between(a, [zero, one]), R::constant(0.5));
+    let (rise, fall) = (R::constant(times.rise) * slow, R::constant(times.fall) / slow);
+    let time = if times.blend < 1e-15 {
+        R::select(zero.lt(ahead), rise, fall)
+    } else {
+        // x³ (6 x² − 15 x + 10) between 0 and 1
+        let x = R::constant(1.0 / times.blend).mul_add(ahead, R::constant(0.5)).max(zero).min(one);
+        let step = R::constant(6.0).mul_add(x, R::constant(-15.0)).mul_add(x, R::constant(10.0)) * (x * x * x);
+        (rise - fall).mul_add(step, fall)
+    };
+    ahead / time
 }
 
 /// `a_j`, as [`crate::runge_kutta`] has the states of its evaluations.
@@ -85,7 +104,7 @@ fn at_evaluation<R: Real>(law: ActivationLaw, dt: f64, j: usize, input: R, start
 #[inline(always)]
 fn after<R: Real>(activation: &Activation, dt: f64, rate: R, a: R) -> R {
     let time = match activation.law {
-        ActivationLaw::Integrator | ActivationLaw::Filter(_) => dt,
+        ActivationLaw::Integrator | ActivationLaw::Filter(_) | ActivationLaw::Muscle(_) => dt,
         ActivationLaw::FilterExact(time) => -time * (-dt / time).exp_m1(),
     };
     let a = R::constant(time).mul_add(rate, a);

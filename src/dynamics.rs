@@ -13,7 +13,8 @@ use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, copies};
-use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
+use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Muscle, Transmission};
+use crate::muscle::muscle_force;
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
 use crate::spatial::{Force, Inertia, Motion, Quat, Vec3};
@@ -278,6 +279,7 @@ pub fn actuator_force<R: Real>(
     p: &TileParameters<'_, R>,
     [q, v]: [&[R]; 2],
     k: &Kinematics<R>,
+    muscle: Option<&Muscle>,
     input: R,
 ) -> ActuatorForce<R> {
     let actuator = &model.actuators[u];
@@ -296,7 +298,10 @@ pub fn actuator_force<R: Real>(
     let rate = rate * velocity_scale;
     // f = gain u + bias
     let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
-    let free_force = (gain * gain_scale).mul_add(input, bias * gain_scale);
+    let free_force = match muscle {
+        Some(muscle) => muscle_force(muscle, input, length, rate) * gain_scale,
+        None => (gain * gain_scale).mul_add(input, bias * gain_scale),
+    };
     let force = if actuator.force_range.is_some() {
         between(free_force, [p.force_range[2 * u], p.force_range[2 * u + 1]])
     } else {
@@ -366,8 +371,10 @@ pub fn applied_force<R: Real>(
 ) {
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
+    let mut muscles = model.muscles.iter().peekable();
     for (u, actuator) in model.actuators.iter().enumerate() {
-        let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, inputs[u]);
+        let muscle = muscles.next_if(|muscle| muscle.actuator == u);
+        let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, muscle, inputs[u]);
         add_actuator_force(model, k, actuator, force, &mut d.applied_force);
         if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
             d.damping[model.joints[joint].v_start] += damping;

@@ -24,6 +24,7 @@ mod mocap;
 pub mod parameters;
 pub mod kinematics;
 mod tendon;
+mod muscle;
 pub mod fluid;
 mod body_force;
 pub mod inertia;

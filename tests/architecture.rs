@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 36] = [
+const MODULES: [&str; 37] = [
     "error",
     "waiting",
     "lane",
@@ -15,6 +15,7 @@ const MODULES: [&str; 36] = [
     "parameters",
     "kinematics",
     "tendon",
+    "muscle",
     "fluid",
     "body_force",
     "inertia",

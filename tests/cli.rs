@@ -413,13 +413,13 @@ fn notes_say_whether_the_motion_differs() {
         r#"<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
              <body pos="0 0 0.013"><joint name="j" type="slide" axis="0 0 1" range="0.2 1" damping="1"/>
                <geom name="ball" size="0.1" solref="0.1 1"/></body></worldbody>
-           <tendon><spatial stiffness="1"/></tendon></mujoco>"#,
+           <tendon><spatial armature="1"/></tendon></mujoco>"#,
     );
-    assert!(refused(&format!("rollout {model}"), 1).contains("tendons with stiffness"));
+    assert!(refused(&format!("rollout {model}"), 1).contains("tendons with armature"));
     let rollout = format!("rollout {model} --lenient --worlds 1 --steps 1");
     let out = good(&rollout);
     for part in [
-        "the motion differs: ignored: notes.xml:4: <spatial>: spatial tendons with stiffness",
+        "the motion differs: ignored: notes.xml:4: <spatial>: spatial tendons with armature",
         "note: at rest, geom \"floor\" and geom \"ball\" overlap by 0.087 m",
         "note: at rest, joint \"j\" is 0.200 m beyond its limit",
         "1 harmless note on the model file (-v shows it)",
@@ -435,7 +435,7 @@ fn notes_say_whether_the_motion_differs() {
         let notes = o["notes"].as_array().unwrap();
         let about = |word: &str| notes.iter().find(|n| n["text"].as_str().unwrap().contains(word)).unwrap();
         assert_eq!(notes.len(), 4, "{o}");
-        assert!(notes[0]["text"].as_str().unwrap().contains("tendons with stiffness"));
+        assert!(notes[0]["text"].as_str().unwrap().contains("tendons with armature"));
         for (word, changes) in [("tendons", true), ("solref", false), ("overlap", false), ("beyond", false)] {
             assert_eq!(about(word)["changes_motion"], changes, "{word}");
         }

@@ -10,7 +10,8 @@ BODIES = """<worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 .6"><free
   <body pos=".2 0 0"><joint name="j" axis="0 1 0" range="-60 50" damping=".1"/><geom size=".05" pos=".1 0 0"/><site name="u" pos=".1 0 .1" euler="5 6 7"/>
     <body pos=".2 0 0"><joint name="k" axis="0 0 1" type="slide" range="-1 1" limited="false"/><geom size=".05" pos=".1 0 0"/></body></body>
   <body pos="-.2 0 0"><joint name="b" type="ball"/><geom size=".05" pos="-.1 0 0"/></body></body></worldbody>
-  <tendon><fixed name="f"><joint joint="j" coef="1"/><joint joint="k" coef="-2"/></fixed></tendon>"""
+  <tendon><fixed name="f"><joint joint="j" coef="1"/><joint joint="k" coef="-2"/></fixed>
+    <spatial name="p"><site site="t"/><site site="s"/><site site="u"/></spatial></tendon>"""
 
 ACTUATORS = {
     "integrator": '<general joint="j" dyntype="integrator" gainprm="3" biasprm="0 -3 -.2" biastype="affine" ctrlrange="-1 1"/>',
@@ -33,6 +34,14 @@ ACTUATORS = {
     "several": """<motor joint="j"/><general joint="k" dyntype="filter" dynprm=".03"/><position joint="j" kp="1"/>
       <intvelocity joint="k" kp="3" actrange="-1 1"/><motor site="s" gear="0 0 1"/>""",
     "by default": '<position joint="k" kp="20"/>',
+    "muscle": '<muscle joint="j" lengthrange="-.6 .7" gear=".3"/>',
+    "muscle of a peak force": '<muscle joint="k" lengthrange="-.6 .7" force="50" ctrlrange="0 1"/>',
+    "muscle of other curves": """<muscle joint="j" lengthrange="-.6 .7" scale="30" timeconst=".02 .05" tausmooth=".2" range=".6 1.2"
+      lmin=".4" lmax="1.8" vmax="2" fpmax="1.1" fvmax="1.4"/>""",
+    "muscle on a tendon": '<muscle tendon="p" lengthrange=".1 .9"/><motor joint="j"/><muscle joint="k" lengthrange="-1 1" force="30"/>',
+    "general muscle": """<general tendon="p" lengthrange=".1 .9" gaintype="muscle" biastype="muscle" dyntype="muscle" dynprm=".01 .04"
+      gainprm=".75 1.05 -1 400 .5 1.6 1.5 1.3 1.2" biasprm=".75 1.05 -1 400 .5 1.6 1.5 1.3 1.2"/>""",
+    "damping ratio along a path": '<position tendon="p" kp="30" dampratio="1"/>',
 }
 
 
@@ -63,8 +72,8 @@ def test_steps_are_mujocos(name: str, integrator: str) -> None:
         worlds.set_control(data.ctrl[None])
         mujoco.mj_forward(there, data)
         told = forces()
-        assert np.abs(told["each"][0] - data.actuator_force).max() < 1e-13
-        assert np.abs(told["dofs"][0] - data.qfrc_actuator).max() < 1e-13
+        assert np.allclose(told["each"][0], data.actuator_force, 1e-13, 1e-13)
+        assert np.allclose(told["dofs"][0], data.qfrc_actuator, 1e-12, 1e-12)
         for _ in range(3):
             mujoco.mj_step(there, data)
         worlds.step(substeps=3)

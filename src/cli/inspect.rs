@@ -271,6 +271,7 @@ fn describe(activation: &Activation) -> String {
         ActivationLaw::Integrator => "integrator".into(),
         ActivationLaw::Filter(time) => format!("filter {} s", short(time)),
         ActivationLaw::FilterExact(time) => format!("exact filter {} s", short(time)),
+        ActivationLaw::Muscle(times) => format!("muscle {} {} s", short(times.rise), short(times.fall)),
     };
     let range = activation.range.map(|r| format!(" in {}", list(&r))).unwrap_or_default();
     law + &range + if activation.early { ", early" } else { "" }
@@ -392,6 +393,7 @@ fn object(model: &Model) -> Outcome<Value> {
                 ActivationLaw::Integrator => ("integrator", None),
                 ActivationLaw::Filter(time) => ("filter", Some(time)),
                 ActivationLaw::FilterExact(time) => ("filterexact", Some(time)),
+                ActivationLaw::Muscle(times) => ("muscle", Some(times.rise)),
             };
             json!({ "law": law, "time": time, "range": activation.range, "early": activation.early })
         });

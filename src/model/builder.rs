@@ -2,8 +2,8 @@
 
 use super::{
     Activation, Actuator, Body, CollisionPair, ContactSoftness, Dof, Equality, EqualityKind, Geom, ImplicitDamping,
-    Integrator, Joint, JointKind, Keyframe, Medium, Model, Note, Sensor, Shape, Site, Softness, Tendon, Transmission,
-    Tree, check, pairs,
+    Integrator, Joint, JointKind, Keyframe, Medium, Model, Muscle, Note, Sensor, Shape, Site, Softness, Tendon,
+    Transmission, Tree, check, pairs,
 };
 use crate::error::{Error, Result};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
@@ -124,6 +124,7 @@ impl ModelBuilder {
                 tendons: Vec::new(),
                 actuators: Vec::new(),
                 activations: Vec::new(),
+                muscles: Vec::new(),
                 equalities: Vec::new(),
                 pairs: Vec::new(),
                 keyframes: Vec::new(),
@@ -224,6 +225,11 @@ impl ModelBuilder {
     /// Gives an actuator a state of its own, after those of the actuators before it.
     pub fn add_activation(&mut self, activation: Activation) -> &mut Self {
         self.model.activations.push(activation);
+        self
+    }
+    /// Makes an actuator a muscle; it needs an activation too.
+    pub fn add_muscle(&mut self, muscle: Muscle) -> &mut Self {
+        self.model.muscles.push(muscle);
         self
     }
     /// Adds an equality constraint and returns its index.

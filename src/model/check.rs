@@ -2,8 +2,8 @@
 
 use super::rest::is_massive;
 use super::{
-    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission,
-    Waypoint,
+    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, MuscleTimes, PairFriction, Shape, Tendon,
+    Transmission, Waypoint,
 };
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -183,9 +183,41 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         let in_order = k == 0 || m.activations[k - 1].actuator < a.actuator;
         check(in_order, &el, "must come after those of the actuators before its own, and be the only one of it")?;
         check(range_ok(a.range), &el, "its range must be two numbers, the lower first")?;
-        if let ActivationLaw::Filter(time) | ActivationLaw::FilterExact(time) = a.law {
-            check(time > 0.0 && time.is_finite(), &el, "its time constant must be positive and finite")?;
-        }
+        let positive = |time: f64| time > 0.0 && time.is_finite();
+        let times_ok = match a.law {
+            ActivationLaw::Integrator => true,
+            ActivationLaw::Filter(time) | ActivationLaw::FilterExact(time) => positive(time),
+            ActivationLaw::Muscle(MuscleTimes { rise, fall, blend }) => {
+                positive(rise) && positive(fall) && blend >= 0.0 && blend.is_finite()
+            }
+        };
+        check(times_ok, &el, "its time constants must be positive and finite")?;
+    }
+    for (k, muscle) in m.muscles.iter().enumerate() {
+        let el = || label("muscle", k, "");
+        check(muscle.actuator < m.actuators.len(), &el, "is of an actuator that does not exist")?;
+        let in_order = k == 0 || m.muscles[k - 1].actuator < muscle.actuator;
+        check(in_order, &el, "must come after those of the actuators before its own, and be the only one of it")?;
+        let scalar = match m.actuators[muscle.actuator].transmission {
+            Transmission::Joint(joint) => is_scalar(m, joint),
+            Transmission::Tendon(_) => true,
+            Transmission::Site(_) => false,
+        };
+        check(scalar, &el, "needs a hinge, a slide or a tendon")?;
+        let rising = |[a, b]: [f64; 2]| a < b && a.is_finite() && b.is_finite();
+        check(
+            rising(muscle.length_range) && rising(muscle.range),
+            &el,
+            "needs ranges of two numbers, the lower first",
+        )?;
+        let [least, most] = muscle.reach;
+        check(least < 1.0 && most > 1.0 && rising(muscle.reach), &el, "must reach from below 1 to above 1")?;
+        let numbers = [muscle.force, muscle.fastest, muscle.passive, muscle.stretched];
+        check(
+            numbers.iter().all(|x| x.is_finite()) && muscle.fastest > 0.0,
+            &el,
+            "forces must be finite, and its velocity positive",
+        )?;
     }
     for (i, e) in m.equalities.iter().enumerate() {
         let el = || label("equality", i, &e.name);

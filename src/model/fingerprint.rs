@@ -276,9 +276,15 @@ impl Model {
                         ActivationLaw::Integrator => hash.index(0),
                         ActivationLaw::Filter(time) => hash.numbers(&[1.0, time]),
                         ActivationLaw::FilterExact(time) => hash.numbers(&[2.0, time]),
+                        ActivationLaw::Muscle(of) => hash.numbers(&[3.0, of.rise, of.fall, of.blend]),
                     }
                     hash.optional(a.range.as_ref().map(|r| &r[..]));
                     hash.word(u64::from(a.early));
+                }
+                for m in &self.muscles {
+                    hash.index(m.actuator);
+                    hash.numbers(m.length_range.iter().chain(&m.range).chain(&m.reach));
+                    hash.numbers(&[m.force, m.fastest, m.passive, m.stretched]);
                 }
             }
             ModelPart::Equalities => {

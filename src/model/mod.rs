@@ -12,6 +12,7 @@ mod builder;
 mod check;
 mod fingerprint;
 mod mjcf;
+mod muscle;
 mod pairs;
 mod path;
 mod rest;
@@ -24,6 +25,7 @@ pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
 pub use mjcf::ReadOptions;
+pub use muscle::Muscle;
 pub use path::Waypoint;
 pub(crate) use path::{Stretch, stretches};
 pub(crate) use rest::only_slides;
@@ -70,6 +72,8 @@ pub struct Model {
     pub actuators: Vec<Actuator>,
     /// Activations of actuators that have one, in the order of these, shape na.
     pub activations: Vec<Activation>,
+    /// Actuators that are muscles, in their order.
+    pub muscles: Vec<Muscle>,
     /// Equality constraints (connect, weld, joint, tendon).
     pub equalities: Vec<Equality>,
     /// Geom pairs that are tested for contact, in a fixed order.
@@ -323,7 +327,8 @@ pub struct Site {
 }
 
 /// A force on a joint, tendon or site: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and
-/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q. In the place of clamp(u) stands its activation, if it has one ([`Model::activations`]).
+/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q. In the place of clamp(u) stands its activation, if it has one ([`Model::activations`]); muscles pull by curves in the place
+/// of gain and bias ([`Model::muscles`]).
 #[derive(Debug, Clone)]
 pub struct Actuator {
     /// Name; empty if it has none.
@@ -366,6 +371,17 @@ pub struct Activation {
     pub early: bool,
 }
 
+/// How fast the activation a of a muscle follows: τ = rise (½ + 3/2 a) where u is above it, fall/(½ + 3/2 a) below, and in between by a step that is smooth over `blend`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MuscleTimes {
+    /// s.
+    pub rise: f64,
+    /// s.
+    pub fall: f64,
+    /// Width of the step in u − a; 0: none.
+    pub blend: f64,
+}
+
 /// How an activation a follows its control u.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ActivationLaw {
@@ -373,7 +389,9 @@ pub enum ActivationLaw {
     Integrator,
     /// ȧ = (u − a)/τ, integrated as the state is; τ in s.
     Filter(f64),
-    /// The same; with Euler exactly, for u that is constant over a step. With Runge-Kutta as MuJoCo 4.0 has it: the exact step along the mean of the rates, which is of first order.
+    /// ȧ = (u − a)/τ with u in [0, 1], and τ as a rises or falls, see [`MuscleTimes`].
+    Muscle(MuscleTimes),
+    /// As [`Self::Filter`]; with Euler exactly, for u that is constant over a step. With Runge-Kutta as MuJoCo 4.0 has it: the exact step along the mean of the rates, which is of first order.
     FilterExact(f64),
 }
 

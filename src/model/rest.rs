@@ -1,6 +1,6 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
-use super::path::stretches;
+use super::path::{Stretch, Waypoint, stretches};
 use super::{Joint, JointKind, Model};
 use crate::spatial::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
@@ -30,24 +30,52 @@ pub(crate) fn only_slides(model: &Model, b: usize) -> bool {
         && model.bodies.iter().all(|child| child.parent != b)
 }
 
-/// Inertia that a force along a sum of coordinates of hinges and slides, with coefficients c, feels at rest while everything else of their trees gives way, 1/(c M⁻¹ cᵀ), kg·m² or
-/// kg; 0 where nothing has mass.
-pub(super) fn rest_inertia(model: &Model, joints: &[(usize, f64)]) -> f64 {
-    let root_of = |joint: usize| root(model, model.joints[joint].body);
-    let mut roots: Vec<usize> = joints.iter().map(|&(joint, _)| root_of(joint)).collect();
-    roots.sort_unstable();
-    roots.dedup();
-    let mut mobility = 0.0;
-    for tree in roots {
-        let (first, mass) = rest_mass(model, tree);
-        let mut along = DVector::zeros(mass.nrows());
-        for &(joint, c) in joints.iter().filter(|&&(joint, _)| root_of(joint) == tree) {
-            along[model.joints[joint].v_start - first] = c;
-        }
-        let Some(factor) = mass.cholesky() else { return 0.0 };
-        mobility += along.dot(&factor.solve(&along));
-    }
+/// Inertia that a force along `along` feels at rest while everything else of its trees gives way, 1/(a M⁻¹ aᵀ), kg·m² or kg; 0 where nothing has mass. `along`: how much the velocity of every degree of freedom counts, shape
+/// \[nv\].
+pub(super) fn rest_inertia(model: &Model, along: &DVector<f64>) -> f64 {
+    let mobility = along.dot(&rest_acceleration(model, along));
     if mobility > 0.0 { 1.0 / mobility } else { 0.0 }
+}
+
+/// M⁻¹ aᵀ at rest, shape \[nv\]; 0 where nothing has mass.
+pub(super) fn rest_acceleration(model: &Model, along: &DVector<f64>) -> DVector<f64> {
+    let mut acceleration = DVector::zeros(along.len());
+    let mut next = 0;
+    for (dof, of) in model.dofs.iter().enumerate() {
+        if along[dof] == 0.0 || dof < next {
+            continue;
+        }
+        let (first, mass) = rest_mass(model, root(model, of.body));
+        let count = mass.nrows();
+        next = first + count;
+        let Some(factor) = mass.cholesky() else { return DVector::zeros(along.len()) };
+        acceleration.rows_mut(first, count).copy_from(&factor.solve(&along.rows(first, count)));
+    }
+    acceleration
+}
+
+/// What counts along a hinge or a slide, shape \[nv\].
+pub(super) fn along_joint(model: &Model, joint: usize) -> DVector<f64> {
+    let mut along = DVector::zeros(model.nv());
+    along[model.joints[joint].v_start] = 1.0;
+    along
+}
+
+/// How the length of a tendon changes with v at rest, shape \[nv\].
+pub(super) fn along_tendon(model: &Model, tendon: usize) -> DVector<f64> {
+    let (tendon, mut along) = (&model.tendons[tendon], DVector::zeros(model.nv()));
+    for &(joint, c) in &tendon.joints {
+        along[model.joints[joint].v_start] = c;
+    }
+    let (poses, joints) = (poses(model, |_| 0.0), model.joints.iter().collect::<Vec<_>>());
+    for part in straight(model, &tendon.path, &poses).1 {
+        let [a, b] = part.ends.map(|p| Vector3::new(p.x, p.y, p.z));
+        let way = (b - a).try_normalize(1e-15).unwrap_or_default() * part.share;
+        for (sign, body, end) in [(-1.0, part.bodies[0], a), (1.0, part.bodies[1], b)] {
+            along += motions(model, &poses, &joints, body, end).0.tr_mul(&way) * sign;
+        }
+    }
+    along
 }
 
 /// Whether every motion of the tree of a body with a joint has inertia, at rest: M has an inverse.
@@ -77,30 +105,7 @@ fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
     let mut mass = DMatrix::zeros(nv, nv);
     for &b in &members {
         let (body, (position, orientation)) = (&model.bodies[b], poses[b]);
-        let (mut linear, mut angular) = (Matrix3xX::zeros(nv), Matrix3xX::zeros(nv));
-        for j in joints.iter().filter(|j| moves(model, j.body, b)) {
-            let column = j.v_start - first;
-            let (origin, axes) = poses[j.body];
-            let arm = position + orientation * body.com - (origin + axes * j.anchor);
-            let (mut slides, mut turns): (Vec<Vector3<f64>>, Vec<Vector3<f64>>) = (Vec::new(), Vec::new());
-            let own = || (0..3).map(|k| axes * Vector3::ith(k, 1.0));
-            match j.kind {
-                JointKind::Free => {
-                    slides.extend((0..3).map(|k| Vector3::ith(k, 1.0)));
-                    turns.extend(own());
-                }
-                JointKind::Ball => turns.extend(own()),
-                JointKind::Hinge => turns.push(axes * j.axis),
-                JointKind::Slide => slides.push(axes * j.axis),
-            }
-            for (k, axis) in slides.iter().enumerate() {
-                linear.set_column(column + k, axis);
-            }
-            for (k, axis) in turns.iter().enumerate() {
-                linear.set_column(column + slides.len() + k, &axis.cross(&arm));
-                angular.set_column(column + slides.len() + k, axis);
-            }
-        }
+        let (linear, angular) = motions(model, &poses, &joints, b, position + orientation * body.com);
         let turned = orientation.to_rotation_matrix();
         let inertia = turned * body.inertia * turned.transpose();
         mass += linear.tr_mul(&linear) * body.mass + angular.tr_mul(&(inertia * &angular));
@@ -111,6 +116,42 @@ fn rest_mass(model: &Model, tree: usize) -> (usize, DMatrix<f64>) {
         }
     }
     (first, mass)
+}
+
+/// Velocity of a point of body `b`, m, and of its rotation, by degree of freedom of `joints`, which stand next to each other, shape \[3\]\[their nv\].
+fn motions(
+    model: &Model,
+    poses: &[(Vector3<f64>, UnitQuaternion<f64>)],
+    joints: &[&Joint],
+    b: usize,
+    point: Vector3<f64>,
+) -> (Matrix3xX<f64>, Matrix3xX<f64>) {
+    let (first, nv) = (joints.first().map_or(0, |j| j.v_start), joints.iter().map(|j| j.kind.nv()).sum());
+    let (mut linear, mut angular) = (Matrix3xX::zeros(nv), Matrix3xX::zeros(nv));
+    for j in joints.iter().filter(|j| moves(model, j.body, b)) {
+        let column = j.v_start - first;
+        let (origin, axes) = poses[j.body];
+        let arm = point - (origin + axes * j.anchor);
+        let (mut slides, mut turns): (Vec<Vector3<f64>>, Vec<Vector3<f64>>) = (Vec::new(), Vec::new());
+        let own = || (0..3).map(|k| axes * Vector3::ith(k, 1.0));
+        match j.kind {
+            JointKind::Free => {
+                slides.extend((0..3).map(|k| Vector3::ith(k, 1.0)));
+                turns.extend(own());
+            }
+            JointKind::Ball => turns.extend(own()),
+            JointKind::Hinge => turns.push(axes * j.axis),
+            JointKind::Slide => slides.push(axes * j.axis),
+        }
+        for (k, axis) in slides.iter().enumerate() {
+            linear.set_column(column + k, axis);
+        }
+        for (k, axis) in turns.iter().enumerate() {
+            linear.set_column(column + slides.len() + k, &axis.cross(&arm));
+            angular.set_column(column + slides.len() + k, axis);
+        }
+    }
+    (linear, angular)
 }
 
 /// World poses of bodies, shape \[body\], with every hinge and slide as far from its reference as `displaced` says.
@@ -138,12 +179,23 @@ fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>,
 
 /// Length of a spatial tendon where the springs of hinges and slides are at rest, and all other joints, m.
 pub(super) fn spring_length(model: &Model, tendon: usize) -> f64 {
-    let poses = poses(model, |joint| joint.spring_reference - joint.reference)
-        .into_iter()
-        .map(|(p, q)| Pose { position: Vec3::constant(&p), rotation: Mat3::constant(q.to_rotation_matrix().matrix()) });
-    let (poses, mut straight) = (poses.collect::<Vec<Pose<f64>>>(), Vec::new());
-    let arcs = stretches(model, &model.tendons[tendon].path, &poses, &mut straight);
-    arcs + straight.iter().map(|part| part.share * (part.ends[1] - part.ends[0]).norm()).sum::<f64>()
+    let poses = poses(model, |joint| joint.spring_reference - joint.reference);
+    let (arcs, parts) = straight(model, &model.tendons[tendon].path, &poses);
+    arcs + parts.iter().map(|part| part.share * (part.ends[1] - part.ends[0]).norm()).sum::<f64>()
+}
+
+/// The arcs, m, and the straight parts of a path.
+fn straight(
+    model: &Model,
+    path: &[Waypoint],
+    poses: &[(Vector3<f64>, UnitQuaternion<f64>)],
+) -> (f64, Vec<Stretch<f64>>) {
+    let pose = |(p, q): &(Vector3<f64>, UnitQuaternion<f64>)| Pose {
+        position: Vec3::constant(p),
+        rotation: Mat3::constant(q.to_rotation_matrix().matrix()),
+    };
+    let (poses, mut parts) = (poses.iter().map(pose).collect::<Vec<Pose<f64>>>(), Vec::new());
+    (stretches(model, path, &poses, &mut parts), parts)
 }
 
 /// Whether `body` is `mover`, or hangs from it.

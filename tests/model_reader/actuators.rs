@@ -131,8 +131,11 @@ fn defaults_of_other_kinds_leave_only_what_all_have() {
             );
         }
     }
-    let message = with(muscle, r#"<general joint="j"/>"#).unwrap_err().to_string();
+    let message = with(r#"<adhesion gain="2"/>"#, r#"<general joint="j"/>"#).unwrap_err().to_string();
     assert!(message.contains("not supported"), "{message}");
+    // what is general is what its class makes of it
+    let model = with(muscle, r#"<general joint="j" lengthrange="-1 1"/>"#).unwrap();
+    assert_eq!((model.muscles[0].fastest, model.muscles[0].range), (1.5, [0.75, 1.05]));
     // f = −kv u v
     for (defaults, own, kv) in [
         ("", r#"<damper joint="j" kv="3" ctrlrange="0 2"/>"#, 3.0),

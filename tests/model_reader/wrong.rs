@@ -71,24 +71,21 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<default class="other"/>"#), "main"),
         (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
-        (with_ball("<actuator><motor/></actuator>"), "joints, fixed tendons and at sites only"),
+        (with_ball("<actuator><motor/></actuator>"), "joints, tendons and at sites only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
-        (with_ball(r#"<actuator><motor jointinparent="j"/></actuator>"#), "jointinparent"),
-        (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "not supported"),
-        (with_ball(r#"<actuator><general joint="j" dyntype="integrator"/></actuator>"#), "dyntype"),
+        (with_ball(r#"<actuator><motor joint="j" refsite="s"/></actuator>"#), "refsite"),
+        (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "lengthrange"),
+        (with_ball(r#"<actuator><adhesion body="b"/></actuator>"#), "not supported"),
+        (with_ball(r#"<actuator><general joint="j" dyntype="user"/></actuator>"#), "dyntype"),
         (with_ball(r#"<actuator><position joint="j" kv="1" dampratio="1"/></actuator>"#), "not both"),
-        (with_ball(r#"<tendon><spatial stiffness="1"/></tendon>"#), "spatial tendons with stiffness"),
-        (with_ball(r#"<tendon><spatial range="0 1"/></tendon>"#), "spatial tendons with range"),
+        (with_ball(r#"<tendon><spatial armature="1"/></tendon>"#), "spatial tendons with armature"),
+        (with_ball(r#"<tendon><spatial range="0 1"/></tendon>"#), "needs a path"),
         (with_ball(r#"<tendon><fixed armature="1"/></tendon>"#), "fixed tendons with armature"),
         (with_ball(r#"<tendon><fixed name="t"><joint joint="x" coef="1"/></fixed></tendon>"#), "no joint called"),
         (with_ball(r#"<tendon><fixed><joint joint="j"/></fixed></tendon>"#), "\"coef\""),
         (with_ball("<tendon><fixed/></tendon>"), "needs hinges or slides"),
         (with_ball(r#"<tendon><fixed stiffness="-1"/></tendon>"#), "must not be negative"),
         (with_ball(r#"<actuator><motor tendon="t"/></actuator>"#), "no tendon called"),
-        (
-            with_ball(r#"<tendon><spatial name="t"/></tendon><actuator><motor tendon="t"/></actuator>"#),
-            "fixed ones only",
-        ),
         (with_ball("<sensor><sonar/></sensor>"), "is not known"),
         (file(r#"<option collision="predefined"/>"#), "collision"),
         (with_ball(r#"<equality><tendon tendon1="t"/></equality>"#), "no tendon called"),
@@ -124,13 +121,13 @@ fn deep_trees_fit_on_a_small_stack() {
 fn lenient_reading_lists_what_it_leaves_out() {
     let text = file(&format!(
         r#"<option collision="all"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
-           <actuator><muscle joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>
+           <actuator><adhesion body="b"/><motor tendon="t"/><motor joint="j"/></actuator>
            <tendon><spatial name="t" armature="1"/></tendon>"#
     ));
     error(&text);
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     assert_eq!((model.nv(), model.nu()), (1, 1));
-    for word in ["collision", "sparkle", "composite", "muscle", "tendon"] {
+    for word in ["collision", "sparkle", "composite", "adhesion", "tendon"] {
         let listed = model
             .notes
             .iter()
@@ -140,12 +137,12 @@ fn lenient_reading_lists_what_it_leaves_out() {
     // What cannot change the motion is told apart from what does, and comes after it.
     let text = file(&format!(
         r#"<worldbody><geom size="1" solref="0.1 1"/>{BALL}</worldbody><sensor><sonar/></sensor>
-           <tendon><spatial name="t" stiffness="1"/></tendon>"#
+           <tendon><spatial name="t" armature="1"/></tendon>"#
     ));
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     let told: Vec<bool> = model.notes.iter().map(|note| note.changes_motion).collect();
     assert_eq!(told, [true, false, false], "{:?}", model.notes);
-    assert!(model.notes[0].text.contains("tendons with stiffness"), "{:?}", model.notes);
+    assert!(model.notes[0].text.contains("tendons with armature"), "{:?}", model.notes);
     // Lenient is not careless: what is wrong stays an error.
     let wrong = world(r#"<geom size="-1"/>"#);
     assert!(Model::from_mjcf_str_with(&wrong, &ReadOptions { lenient: true }).is_err());

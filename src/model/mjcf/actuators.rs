@@ -1,48 +1,70 @@
 //! Actuators. All kinds share one state, which defaults and the element itself change in turn.
 
 use super::Reader;
+use super::muscles;
 use super::tendons::Found;
 use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::rest::rest_inertia;
+use crate::model::rest::{along_joint, along_tendon, rest_inertia};
 use crate::model::{Activation, ActivationLaw, Actuator, Model, Transmission};
 use std::f64::consts::PI;
+
+/// What gain or bias is a function of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    /// Nothing: of a gain one number, of a bias 0.
+    Nothing,
+    /// Length and velocity.
+    Affine,
+    /// The same, by the curves of a muscle.
+    Muscle,
+}
+
+/// What an activation follows by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Following {
+    Integrator,
+    Filter,
+    FilterExact,
+    Muscle,
+}
 
 /// What defaults and the element make of an actuator.
 #[derive(Debug, Clone)]
 struct State {
     /// What it was made by a shortcut: another one begins anew. The tag general changes what it names, and makes it nobody's.
     shortcut: Option<String>,
-    fixed_gain: bool,
-    has_bias: bool,
+    gain_of: Function,
+    bias_of: Function,
     gain: [f64; 10],
     /// A positive third coefficient of a position servo is a damping ratio.
     bias: [f64; 10],
     inherit_range: f64,
-    law: Option<ActivationLaw>,
-    /// What its activation law has a time constant from, s.
-    time: f64,
+    following: Option<Following>,
+    /// Numbers of the activation, its time constants first, s.
+    dynamics: [f64; 10],
     /// Attributes that are read at the end, when they are all known.
     attributes: Element,
     /// What is asked for and not done.
     refused: Option<&'static str>,
 }
 
+/// Numbers of gain and activation before anything is said of them.
+const ONE: [f64; 10] = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+
 impl State {
     fn new(e: &Element) -> Self {
-        let mut gain = [0.0; 10];
-        gain[0] = 1.0;
         let attributes = Element { attributes: Vec::new(), children: Vec::new(), ..e.clone() };
         Self {
             shortcut: None,
-            fixed_gain: true,
-            has_bias: false,
-            gain,
+            gain_of: Function::Nothing,
+            bias_of: Function::Nothing,
+            gain: ONE,
             bias: [0.0; 10],
             inherit_range: 0.0,
-            law: None,
-            time: 1.0,
+            following: None,
+            dynamics: ONE,
             attributes,
             refused: None,
         }
@@ -66,11 +88,9 @@ impl State {
 
     /// What an actuator is before anything is said of its gain, bias and activation.
     fn reset(&mut self) {
-        self.gain = [0.0; 10];
-        self.gain[0] = 1.0;
-        self.bias = [0.0; 10];
-        (self.fixed_gain, self.has_bias, self.inherit_range) = (true, false, 0.0);
-        (self.law, self.time) = (None, 1.0);
+        (self.gain, self.bias, self.dynamics) = (ONE, [0.0; 10], ONE);
+        (self.gain_of, self.bias_of, self.following) = (Function::Nothing, Function::Nothing, None);
+        self.inherit_range = 0.0;
     }
 
     /// Applies the settings of one element.
@@ -110,23 +130,30 @@ impl State {
             "position" => self.apply_position(e),
             "intvelocity" => {
                 self.apply_position(e)?;
-                self.law = Some(ActivationLaw::Integrator);
+                self.following = Some(Following::Integrator);
                 Ok(())
             }
             "cylinder" => self.apply_cylinder(e),
+            "muscle" => {
+                muscles::apply(e, [&mut self.gain, &mut self.dynamics])?;
+                self.bias = self.gain;
+                (self.gain_of, self.bias_of) = (Function::Muscle, Function::Muscle);
+                self.following = Some(Following::Muscle);
+                Ok(())
+            }
             "velocity" => {
                 let kv = e.magnitude("kv")?.unwrap_or(self.gain[0]);
                 self.gain[0] = kv;
                 self.bias = [0.0; 10];
                 self.bias[2] = -kv;
-                (self.fixed_gain, self.has_bias, self.law) = (true, true, None);
+                (self.gain_of, self.bias_of, self.following) = (Function::Nothing, Function::Affine, None);
                 Ok(())
             }
             "damper" => {
                 // f = −kv u v
                 let kv = e.magnitude("kv")?.unwrap_or(-self.gain[2]);
                 self.reset();
-                (self.gain[0], self.gain[2], self.fixed_gain) = (0.0, -kv, false);
+                (self.gain[0], self.gain[2], self.gain_of) = (0.0, -kv, Function::Affine);
                 Ok(())
             }
             "motor" => {
@@ -144,28 +171,31 @@ impl State {
 
     fn apply_general(&mut self, e: &Element) -> Result<()> {
         match e.attribute("gaintype").map(str::trim) {
-            Some("fixed") => self.fixed_gain = true,
-            Some("affine") => self.fixed_gain = false,
-            Some(_) => self.refused = Some("only gaintype fixed and affine are supported"),
+            Some("fixed") => self.gain_of = Function::Nothing,
+            Some("affine") => self.gain_of = Function::Affine,
+            Some("muscle") => self.gain_of = Function::Muscle,
+            Some(_) => self.refused = Some("only gaintype fixed, affine and muscle are supported"),
             None => {}
         }
         match e.attribute("biastype").map(str::trim) {
-            Some("none") => self.has_bias = false,
-            Some("affine") => self.has_bias = true,
-            Some(_) => self.refused = Some("only biastype none and affine are supported"),
+            Some("none") => self.bias_of = Function::Nothing,
+            Some("affine") => self.bias_of = Function::Affine,
+            Some("muscle") => self.bias_of = Function::Muscle,
+            Some(_) => self.refused = Some("only biastype none, affine and muscle are supported"),
             None => {}
         }
         match e.attribute("dyntype").map(str::trim) {
-            Some("none") => (self.law, self.refused) = (None, None),
-            Some("integrator") => self.law = Some(ActivationLaw::Integrator),
-            Some("filter") => self.law = Some(ActivationLaw::Filter(1.0)),
-            Some("filterexact") => self.law = Some(ActivationLaw::FilterExact(1.0)),
-            Some(_) => self.refused = Some("only dyntype none, integrator, filter and filterexact are supported"),
+            Some("none") => (self.following, self.refused) = (None, None),
+            Some("integrator") => self.following = Some(Following::Integrator),
+            Some("filter") => self.following = Some(Following::Filter),
+            Some("filterexact") => self.following = Some(Following::FilterExact),
+            Some("muscle") => self.following = Some(Following::Muscle),
+            Some(_) => {
+                self.refused = Some("only dyntype none, integrator, filter, filterexact and muscle are supported");
+            }
             None => {}
         }
-        let mut numbers = [0.0; 10];
-        numbers[0] = self.time;
-        self.time = e.leading_numbers("dynprm", numbers)?[0];
+        self.dynamics = e.leading_numbers("dynprm", self.dynamics)?;
         self.gain = e.leading_numbers("gainprm", self.gain)?;
         self.bias = e.leading_numbers("biasprm", self.bias)?;
         Ok(())
@@ -180,42 +210,54 @@ impl State {
             (None, Some(ratio)) => self.bias[2] = ratio,
             (None, None) => {}
         }
-        (self.fixed_gain, self.has_bias) = (true, true);
+        (self.gain_of, self.bias_of) = (Function::Nothing, Function::Affine);
         if let Some(inherit) = e.magnitude("inheritrange")? {
             self.inherit_range = inherit;
         }
         match e.magnitude("timeconst")? {
-            Some(time) if time > 0.0 => (self.law, self.time) = (Some(ActivationLaw::FilterExact(time)), time),
-            Some(_) => self.law = None,
+            Some(time) if time > 0.0 => {
+                (self.following, self.dynamics[0]) = (Some(Following::FilterExact), time);
+            }
+            Some(_) => self.following = None,
             None => {}
         }
         Ok(())
     }
 
     fn apply_cylinder(&mut self, e: &Element) -> Result<()> {
-        self.time = e.magnitude("timeconst")?.unwrap_or(self.time);
+        self.dynamics[0] = e.magnitude("timeconst")?.unwrap_or(self.dynamics[0]);
         self.gain[0] = e.number("area")?.unwrap_or(self.gain[0]);
         if let Some(diameter) = e.magnitude("diameter")? {
             self.gain[0] = PI / 4.0 * diameter * diameter;
         }
         self.bias = e.leading_numbers("bias", self.bias)?;
-        (self.fixed_gain, self.has_bias, self.law) = (true, true, Some(ActivationLaw::Filter(self.time)));
+        (self.gain_of, self.bias_of) = (Function::Nothing, Function::Affine);
+        self.following = Some(Following::Filter);
         Ok(())
     }
 
     /// The law of the activation, with its time constant; as in MuJoCo, one of nothing is one of next to nothing.
     fn activation_law(&self) -> Option<ActivationLaw> {
-        let time = self.time.max(1e-15);
-        self.law.map(|law| match law {
-            ActivationLaw::Integrator => law,
-            ActivationLaw::Filter(_) => ActivationLaw::Filter(time),
-            ActivationLaw::FilterExact(_) => ActivationLaw::FilterExact(time),
+        let time = self.dynamics[0].max(1e-15);
+        self.following.map(|following| match following {
+            Following::Integrator => ActivationLaw::Integrator,
+            Following::Filter => ActivationLaw::Filter(time),
+            Following::FilterExact => ActivationLaw::FilterExact(time),
+            Following::Muscle => ActivationLaw::Muscle(muscles::times(&self.dynamics)),
         })
+    }
+
+    /// Whether it is a muscle; none: in part.
+    fn is_muscle(&self) -> Option<bool> {
+        let parts = [self.gain_of == Function::Muscle, self.bias_of == Function::Muscle];
+        let parts = [parts[0], parts[1], self.following == Some(Following::Muscle)];
+        (parts.iter().all(|part| *part == parts[0])).then_some(parts[0])
     }
 
     /// MuJoCo's sign of a servo whose third bias coefficient is a damping ratio.
     fn damping_ratio(&self) -> Option<f64> {
-        let servo = self.fixed_gain && self.has_bias && self.gain[0] == -self.bias[1];
+        let affine = self.gain_of == Function::Nothing && self.bias_of == Function::Affine;
+        let servo = affine && self.gain[0] == -self.bias[1];
         (servo && self.bias[2] > 0.0).then_some(self.bias[2])
     }
 }
@@ -228,6 +270,9 @@ impl Reader {
         if let Some(advice) = state.refused {
             return self.notes.refuse(e, advice);
         }
+        let Some(is_muscle) = state.is_muscle() else {
+            return self.notes.refuse(e, "what is a muscle is one in gaintype, biastype and dyntype");
+        };
         let Some(transmission) = self.transmission(e)? else { return Ok(()) };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
         let automatic = self.compiler.automatic_limits;
@@ -238,8 +283,12 @@ impl Reader {
             // the control of a damper is bounded if it has bounds
             control_range: e.limit("ctrlrange", "ctrllimited", automatic || e.tag == "damper")?,
             force_range: e.limit("forcerange", "forcelimited", automatic)?,
-            gain: if state.fixed_gain { [state.gain[0], 0.0, 0.0] } else { three(&state.gain) },
-            bias: if state.has_bias { three(&state.bias) } else { [0.0; 3] },
+            gain: match state.gain_of {
+                Function::Nothing => [state.gain[0], 0.0, 0.0],
+                Function::Affine => three(&state.gain),
+                Function::Muscle => [0.0; 3],
+            },
+            bias: if state.bias_of == Function::Affine { three(&state.bias) } else { [0.0; 3] },
         };
         // a velocity that is integrated has bounds, or it would wind up
         let integrates = e.tag == "intvelocity";
@@ -266,16 +315,23 @@ impl Reader {
             let joints = &self.builder.model.joints;
             let scalar = match transmission {
                 Transmission::Joint(joint) => joints[joint].kind.nv() == 1,
-                Transmission::Tendon(tendon) => !self.builder.model.tendons[tendon].is_spatial(),
+                Transmission::Tendon(_) => true,
                 Transmission::Site(_) => false,
             };
             if !scalar {
-                return Err(e.error("a damping ratio needs a hinge, a slide or a fixed tendon; give kv"));
+                return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
             }
             actuator.bias[2] = 0.0;
             self.damping_ratios.push((index, ratio));
         }
         self.builder.add_actuator(actuator);
+        if is_muscle {
+            let muscle = muscles::muscle(e, index, [&state.gain, &state.bias])?;
+            if muscle.force < 0.0 {
+                self.muscle_scales.push((self.builder.model.muscles.len(), state.gain[3]));
+            }
+            self.builder.add_muscle(muscle);
+        }
         match state.activation_law() {
             Some(law) => {
                 let early = e.boolean("actearly")?.unwrap_or(false);
@@ -333,11 +389,12 @@ pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) 
     if gear <= 1e-15 {
         return;
     }
-    let inertia = match servo.transmission {
-        Transmission::Joint(joint) => rest_inertia(model, &[(joint, 1.0)]),
-        Transmission::Tendon(tendon) => rest_inertia(model, &model.tendons[tendon].joints),
+    let along = match servo.transmission {
+        Transmission::Joint(joint) => along_joint(model, joint),
+        Transmission::Tendon(tendon) => along_tendon(model, tendon),
         Transmission::Site(_) => return,
-    } / (gear * gear);
+    };
+    let inertia = rest_inertia(model, &along) / (gear * gear);
     let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
     model.actuators[actuator].bias[2] = -damping;
 }

@@ -5,7 +5,7 @@ use super::values::{Switch, turn_z_to};
 use super::xml::Element;
 use crate::error::Result;
 use crate::model::builder::{MassPart, combine_inertia};
-use crate::model::rest::{only_slides, rest_inertia};
+use crate::model::rest::{along_joint, only_slides, rest_inertia};
 use crate::model::{Joint, JointKind, Model, Site};
 use nalgebra::{Matrix3, SymmetricEigen, UnitQuaternion, Vector3};
 
@@ -46,7 +46,8 @@ impl Spring {
     pub fn set(&self, model: &mut Model, [stiff, damped]: [bool; 2]) {
         let Some(joint) = model.bodies[self.body].joints.clone().nth(self.place) else { return };
         let alone = only_slides(model, self.body);
-        let inertia = if alone { model.bodies[self.body].mass } else { rest_inertia(model, &[(joint, 1.0)]) };
+        let inertia =
+            if alone { model.bodies[self.body].mass } else { rest_inertia(model, &along_joint(model, joint)) };
         let joint = &mut model.joints[joint];
         if stiff {
             joint.stiffness = inertia / (self.time * self.ratio).powi(2);

@@ -18,6 +18,7 @@ mod defaults;
 mod geoms;
 mod height_fields;
 mod meshes;
+mod muscles;
 mod notes;
 mod replicate;
 mod sensors;
@@ -123,6 +124,8 @@ struct Reader {
     springs: Vec<bodies::Spring>,
     /// Spatial tendons whose springs are slack at the length that they have with the springs of the joints at rest.
     slack_at_rest: Vec<usize>,
+    /// Muscles whose peak force follows from a scale.
+    muscle_scales: Vec<(usize, f64)>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -147,6 +150,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         mocap: Vec::new(),
         springs: Vec::new(),
         slack_at_rest: Vec::new(),
+        muscle_scales: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -224,7 +228,7 @@ impl Reader {
 
     /// Builds the model and does what needs a finished one.
     fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
-        let Self { builder, places, springs, slack_at_rest, damping_ratios, flags, .. } = &mut self;
+        let Self { builder, places, springs, slack_at_rest, muscle_scales, damping_ratios, flags, .. } = &mut self;
         let traced = |error: Error| match error {
             Error::Model { element, message } => match places.get(&element) {
                 Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
@@ -240,6 +244,9 @@ impl Reader {
         }
         for &mut tendon in slack_at_rest {
             model.tendons[tendon].slack = [spring_length(&model, tendon); 2];
+        }
+        for &mut (muscle, scale) in muscle_scales {
+            muscles::set_force(&mut model, muscle, scale);
         }
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);

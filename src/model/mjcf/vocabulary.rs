@@ -58,8 +58,8 @@ struct Attributes {
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
-const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site";
-const ACTUATOR_SKIPPED: &str = "group user lengthrange nsample interp delay";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site lengthrange";
+const ACTUATOR_SKIPPED: &str = "group user nsample interp delay";
 const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body actdim plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
@@ -199,9 +199,6 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
         // An actuator of another kind begins anew, so that these matter to those only that are refused.
-        (Place::Defaults, "muscle") => {
-            actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
-        }
         (Place::Defaults, "adhesion") => actuator("ACTUATOR gain"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
 
@@ -313,8 +310,11 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Actuators, "velocity" | "damper") => actuator("ACTUATOR kv"),
         (Place::Actuators, "intvelocity") => actuator("ACTUATOR kp kv dampratio inheritrange"),
         (Place::Actuators, "cylinder") => actuator("ACTUATOR timeconst area diameter bias"),
-        (Place::Actuators, "muscle" | "adhesion" | "dcmotor") => Use::Refuse(
-            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder or general",
+        (Place::Actuators, "muscle") => {
+            actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
+        }
+        (Place::Actuators, "adhesion" | "dcmotor") => Use::Refuse(
+            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder, muscle or general",
         ),
 
         (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,

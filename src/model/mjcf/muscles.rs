@@ -1,0 +1,71 @@
+//! `<muscle>`, and general actuators of which gain, bias and activation are those of a muscle.
+
+use super::xml::Element;
+use crate::error::Result;
+use crate::model::rest::{along_joint, along_tendon, rest_acceleration};
+use crate::model::{Model, Muscle, MuscleTimes, Transmission};
+
+/// Numbers of a muscle that is not told otherwise, as `gainprm` has them, and what they are before anything is said.
+const USUAL: [(f64, f64); 9] =
+    [(0.75, 1.0), (1.05, 0.0), (-1.0, 0.0), (200.0, 0.0), (0.5, 0.0), (1.6, 0.0), (1.5, 0.0), (1.3, 0.0), (1.2, 0.0)];
+
+/// Applies the attributes of a `<muscle>` to its numbers, as `gainprm` and `dynprm` have them.
+pub(super) fn apply(e: &Element, [gain, dynamics]: [&mut [f64; 10]; 2]) -> Result<()> {
+    for (x, (usual, untold)) in gain.iter_mut().zip(USUAL) {
+        if *x == untold {
+            *x = usual;
+        }
+    }
+    for (x, (usual, untold)) in dynamics.iter_mut().zip([(0.01, 1.0), (0.04, 0.0)]) {
+        if *x == untold {
+            *x = usual;
+        }
+    }
+    let times = e.leading_numbers("timeconst", [dynamics[0], dynamics[1]])?;
+    let blend = e.magnitude("tausmooth")?.unwrap_or(dynamics[2]);
+    dynamics[..3].copy_from_slice(&[times[0], times[1], blend]);
+    let range = e.leading_numbers("range", [gain[0], gain[1]])?;
+    gain[..2].copy_from_slice(&range);
+    let names = ["force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"];
+    for (x, name) in gain[2..].iter_mut().zip(names) {
+        // what is negative says nothing
+        *x = e.number(name)?.filter(|x| *x >= 0.0).unwrap_or(*x);
+    }
+    Ok(())
+}
+
+/// The muscle of numbers as `gainprm` has them; a peak force below zero is found later ([`set_force`]).
+pub(super) fn muscle(e: &Element, actuator: usize, [gain, bias]: [&[f64; 10]; 2]) -> Result<Muscle> {
+    if gain[..9] != bias[..9] {
+        return Err(e.error("gainprm and biasprm of a muscle must be the same"));
+    }
+    let length_range = e.numbers::<2>("lengthrange")?;
+    let length_range = length_range.ok_or_else(|| e.error("a muscle needs a lengthrange: it is not found here"))?;
+    Ok(Muscle {
+        actuator,
+        length_range,
+        range: [gain[0], gain[1]],
+        force: gain[2],
+        reach: [gain[4], gain[5]],
+        fastest: gain[6],
+        passive: gain[7],
+        stretched: gain[8],
+    })
+}
+
+/// How fast its activation follows, of numbers as `dynprm` has them.
+pub(super) fn times(dynamics: &[f64; 10]) -> MuscleTimes {
+    MuscleTimes { rise: dynamics[0].max(1e-15), fall: dynamics[1].max(1e-15), blend: dynamics[2] }
+}
+
+/// Gives a muscle the peak force F = scale/|M⁻¹ J|, J its gear along what it acts on at rest (MuJoCo 4.0).
+pub(super) fn set_force(model: &mut Model, muscle: usize, scale: f64) {
+    let actuator = &model.actuators[model.muscles[muscle].actuator];
+    let along = match actuator.transmission {
+        Transmission::Joint(joint) => along_joint(model, joint),
+        Transmission::Tendon(tendon) => along_tendon(model, tendon),
+        Transmission::Site(_) => return,
+    };
+    let acceleration = rest_acceleration(model, &(along * actuator.gear[0])).norm();
+    model.muscles[muscle].force = scale / acceleration.max(1e-15);
+}
