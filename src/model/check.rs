@@ -189,11 +189,18 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     for (i, e) in m.equalities.iter().enumerate() {
         let el = || label("equality", i, &e.name);
         let numbers_ok = match &e.kind {
-            EqualityKind::Connect { body_a, body_b, anchor } | EqualityKind::Weld { body_a, body_b, anchor, .. } => {
+            EqualityKind::Connect { body_a, body_b, .. } | EqualityKind::Weld { body_a, body_b, .. } => {
                 let exist = *body_a < m.bodies.len() && *body_b < m.bodies.len();
                 check(exist && body_a != body_b, &el, "needs two different bodies that exist")?;
-                let relative = if let EqualityKind::Weld { relative, .. } = &e.kind { relative.as_ref() } else { None };
-                finite(anchor) && relative.is_none_or(|(p, r)| finite(p) && is_turn(r))
+                match &e.kind {
+                    EqualityKind::Connect { anchor, anchor_b, .. } => {
+                        finite(anchor) && anchor_b.as_ref().is_none_or(finite)
+                    }
+                    EqualityKind::Weld { anchor, relative, .. } => {
+                        finite(anchor) && relative.as_ref().is_none_or(|(p, r)| finite(p) && is_turn(r))
+                    }
+                    _ => true,
+                }
             }
             EqualityKind::Joint { joint_a, joint_b, polynomial } => {
                 let scalar = |j: usize| is_scalar(m, j);

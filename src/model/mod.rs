@@ -398,6 +398,8 @@ pub enum EqualityKind {
         body_b: usize,
         /// The point in the frame of body a, m.
         anchor: Vector3<f64>,
+        /// The point in the frame of body b, m; none: where that of a is at rest.
+        anchor_b: Option<Vector3<f64>>,
     },
     /// Body b keeps its pose relative to body a.
     Weld {

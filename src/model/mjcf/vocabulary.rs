@@ -282,12 +282,10 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         ),
         (Place::Contacts, "exclude") => Use::Read(Place::Leaf, read("name body1 body2")),
 
-        (Place::Equalities, "connect") => equality("name class active body1 body2 anchor", "site1 site2"),
-        (Place::Equalities, "weld") => {
-            equality("name class active body1 body2 anchor relpose torquescale", "site1 site2")
-        }
-        (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef", ""),
-        (Place::Equalities, "tendon") => equality("name class active tendon1 tendon2 polycoef", ""),
+        (Place::Equalities, "connect") => equality("name class active body1 body2 anchor site1 site2"),
+        (Place::Equalities, "weld") => equality("name class active body1 body2 anchor relpose site1 site2 torquescale"),
+        (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef"),
+        (Place::Equalities, "tendon") => equality("name class active tendon1 tendon2 polycoef"),
         (Place::Equalities, "flex" | "flexvert" | "flexstrain") => {
             Use::Refuse("this kind of equality is not supported; connect, weld, joint and tendon are")
         }
@@ -336,8 +334,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
     })
 }
 
-fn equality(read: &'static str, refused: &'static str) -> Use {
-    Use::Read(Place::Leaf, Attributes { read, soft: "solref solimp", refused, ..Attributes::default() })
+fn equality(read: &'static str) -> Use {
+    Use::Read(Place::Leaf, Attributes { read, soft: "solref solimp", ..Attributes::default() })
 }
 
 fn actuator(read: &'static str) -> Use {
