@@ -15,6 +15,7 @@ mod actuators;
 mod bodies;
 mod constraints;
 mod defaults;
+mod fits;
 mod geoms;
 mod height_fields;
 mod meshes;

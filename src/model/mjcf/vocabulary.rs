@@ -145,9 +145,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "angle eulerseq autolimits coordinate inertiafromgeom inertiagrouprange boundmass boundinertia \
-                       balanceinertia settotalmass meshdir assetdir strippath alignfree",
+                       balanceinertia settotalmass meshdir assetdir strippath alignfree fitaabb",
                 skipped: "texturedir usethread",
-                noted: "discardvisual fusestatic convexhull fitaabb saveinertial exactmeshinertia",
+                noted: "discardvisual fusestatic convexhull saveinertial exactmeshinertia",
                 ..none()
             },
         ),
@@ -250,11 +250,10 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh hfield POSE",
+                       margin gap fromto mesh hfield fitscale POSE",
                 soft: "solmix solref solimp",
                 noted: "fluidshape fluidcoef",
                 skipped: "material rgba user",
-                refused: "fitscale",
                 ..none()
             },
         ),
