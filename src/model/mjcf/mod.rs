@@ -20,6 +20,7 @@ mod geoms;
 mod height_fields;
 mod meshes;
 mod notes;
+mod obj;
 mod replicate;
 mod sensors;
 mod settings;
