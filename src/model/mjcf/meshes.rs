@@ -130,7 +130,10 @@ impl Reader {
     pub fn asset_file(&self, e: &Element, file: &str) -> Result<(PathBuf, Vec<u8>)> {
         let file = Path::new(file);
         let file = if self.compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
-        let path: PathBuf = self.compiler.mesh_folder.join(file);
+        let assets = &self.compiler.mesh_folder;
+        // and then as seen from the folder of the file that names it
+        let path = [assets.join(file), assets.join(&e.folder).join(file)];
+        let path: PathBuf = path.iter().find(|path| path.is_file()).unwrap_or(&path[0]).clone();
         let bytes = std::fs::read(&path).map_err(|source| {
             let error = Error::File { action: "read", path: path.clone(), source };
             let advice = "files of meshes and height fields are looked for in the folder of the main file and the compiler's meshdir";
