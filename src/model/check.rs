@@ -2,7 +2,8 @@
 
 use super::rest::is_massive;
 use super::{
-    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, PairFriction, Shape, Tendon, Transmission,
+    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, POSE_LEN, PairFriction, Shape, Tendon,
+    Transmission,
 };
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -403,6 +404,7 @@ pub(super) fn states(m: &Model) -> Result<()> {
             ("qvel", k.v.len(), m.nv()),
             ("ctrl", k.control.len(), m.nu()),
             ("act", k.activation.len(), m.na()),
+            ("the poses of mocap bodies", k.mocap_pose.len(), POSE_LEN * m.mocap_bodies().len()),
         ];
         for (what, found, wanted) in sizes {
             if found != wanted {
@@ -412,8 +414,11 @@ pub(super) fn states(m: &Model) -> Result<()> {
                 ));
             }
         }
-        let others_ok = k.v.iter().chain(&k.control).chain(&k.activation).all(|x| x.is_finite()) && k.time.is_finite();
+        let others = k.v.iter().chain(&k.control).chain(&k.activation).chain(&k.mocap_pose);
+        let others_ok = others.chain([&k.time]).all(|x| x.is_finite());
         let wrong = if others_ok { coordinates(m, &k.q) } else { Some("every number must be finite".into()) };
+        let turns = k.mocap_pose.chunks_exact(POSE_LEN).all(|pose| pose[3..].iter().any(|x| *x != 0.0));
+        let wrong = wrong.or((!turns).then(|| "the quaternion of a mocap body is zero".into()));
         if let Some(message) = wrong {
             return Err(Error::model(label("keyframe", i, &k.name), message));
         }

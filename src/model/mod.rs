@@ -11,6 +11,7 @@
 mod builder;
 mod check;
 mod fingerprint;
+mod keyframe;
 mod mjcf;
 mod pairs;
 mod rest;
@@ -22,6 +23,8 @@ mod tendon;
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
+pub use keyframe::Keyframe;
+pub(crate) use keyframe::{POSE_LEN, pose};
 pub use mjcf::ReadOptions;
 pub(crate) use rest::only_slides;
 pub use sensor::{Frame, FrameReading, Reading, Sensor};
@@ -466,23 +469,6 @@ pub enum PairFriction {
     Second,
     /// Given for this pair: the coefficients along the two tangents (the first is used).
     Fixed(f64),
-}
-
-/// A named state.
-#[derive(Debug, Clone)]
-pub struct Keyframe {
-    /// Name; empty if it has none.
-    pub name: String,
-    /// Time, s.
-    pub time: f64,
-    /// Position, shape nq.
-    pub q: Vec<f64>,
-    /// Velocity, shape nv.
-    pub v: Vec<f64>,
-    /// Control, shape nu.
-    pub control: Vec<f64>,
-    /// Activation, shape na.
-    pub activation: Vec<f64>,
 }
 
 impl Model {

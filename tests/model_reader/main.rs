@@ -427,6 +427,9 @@ fn keyframes_have_defaults_and_right_sizes() {
     assert_eq!((k.name.as_str(), k.time), ("k", 3.0));
     assert_eq!(k.q, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]);
     assert_eq!((rest.q.clone(), rest.v.len(), rest.control.clone()), (model.q0.clone(), 7, vec![7.0]));
+    // as in MuJoCo, a turn of which nothing is said is none
+    let model = keys(r#"<key qpos="1 2 3 0 0 0 0 0.5"/>"#).unwrap();
+    assert_eq!(model.keyframes[0].q, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]);
     let message = keys("\n\n<key qvel=\"1 2\"/>").unwrap_err().to_string();
     assert!(message.contains("<key>") && message.contains("needs 7"), "{message}");
 }

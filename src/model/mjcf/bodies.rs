@@ -122,7 +122,8 @@ impl Reader {
             }
             self.mocap.push(body);
             self.builder.body_mut(body).mocap = true;
-            self.notes.add(e, "a mocap body stays where the file puts it until its pose is set (mocap_pose)");
+            self.notes
+                .add(e, "a mocap body stays where the file puts it until a keyframe or mocap_pose puts it elsewhere");
         }
         self.builder.body_mut(body).gravity_compensation = e.number("gravcomp")?.unwrap_or(0.0);
         Ok(body)

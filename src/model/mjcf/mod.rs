@@ -241,7 +241,7 @@ impl Reader {
         }
         for (i, key) in keys.iter().enumerate() {
             self.register("keyframe", i, key)?;
-            let keyframe = self.read_key(key, &model)?;
+            let keyframe = Self::read_key(key, &model)?;
             model.keyframes.push(keyframe);
         }
         model.notes = self.notes.finish();
