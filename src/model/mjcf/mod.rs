@@ -122,6 +122,8 @@ struct Reader {
     mocap: Vec<usize>,
     /// Joints whose spring and damping follow from a time constant.
     springs: Vec<bodies::Spring>,
+    /// Joints with `actuatorgravcomp`, and whether the forces of their actuators are bounded.
+    lifted: Vec<(Element, bool)>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -145,6 +147,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         places: HashMap::new(),
         mocap: Vec::new(),
         springs: Vec::new(),
+        lifted: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -176,6 +179,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for part in parts(&root, "sensor") {
         reader.read_sensor(part)?;
     }
+    reader.check_lifted()?;
     reader.apply_total_mass();
     reader.apply_flags();
     reader.note_explicit_damping(&root);

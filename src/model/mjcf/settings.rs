@@ -105,6 +105,13 @@ pub(super) struct Flags {
     euler_damping: bool,
 }
 
+impl Flags {
+    /// Whether actuators have forces.
+    pub fn actuates(&self) -> bool {
+        !self.actuation
+    }
+}
+
 impl Reader {
     pub fn read_options(&mut self, sections: &[&Element]) -> Result<()> {
         self.builder.model.implicit_damping = ImplicitDamping::Joints;
