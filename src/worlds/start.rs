@@ -116,7 +116,7 @@ impl Worlds {
         notes.unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, activation, outside force, pushes, poses of mocap bodies and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, activation, outside force, pushes, poses of mocap bodies (they are the keyframe's) and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
