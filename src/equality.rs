@@ -131,9 +131,9 @@ impl EqualityPlan {
                     let (first, second) = (of(*tendon_a), tendon_b.map(of));
                     rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
-                EqualityKind::Connect { body_a, body_b, anchor } => {
+                EqualityKind::Connect { body_a, body_b, anchor, anchor_b } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
-                    let on_b = rb.inverse() * (pa + ra * anchor - pb);
+                    let on_b = anchor_b.unwrap_or_else(|| rb.inverse() * (pa + ra * anchor - pb));
                     let (bodies, points) = ([*body_a, *body_b], [*anchor, on_b]);
                     rows.extend((0..3).map(|axis| EqualityRow::Point { bodies, points, axis }));
                 }

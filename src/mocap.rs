@@ -1,12 +1,9 @@
 //! Mocap bodies: no force moves them; where they are is said from outside, world by world ([`Parameter::MocapPose`](crate::worlds::Parameter::MocapPose)).
 
 use crate::lane::Real;
-use crate::model::Model;
+use crate::model::{Model, POSE_LEN, pose};
 use crate::spatial::{Mat3, Pose, Quat, vec3};
-use nalgebra::{Quaternion, UnitQuaternion, Vector3};
-
-/// Numbers of a pose: position (m) and orientation (w x y z).
-pub(crate) const POSE_LEN: usize = 7;
+use nalgebra::{UnitQuaternion, Vector3};
 
 /// The mocap bodies of a model, what is fixed to them, and how they are turned.
 #[derive(Debug, Clone)]
@@ -24,7 +21,7 @@ pub(crate) struct Mocap<R> {
 impl<R: Real> Mocap<R> {
     /// Of `model`, where its file puts them.
     pub fn new(model: &Model) -> Self {
-        let (bodies, is_carried) = (bodies(model), is_carried(model));
+        let (bodies, is_carried) = (model.mocap_bodies(), is_carried(model));
         Self {
             carried: (0..is_carried.len()).filter(|b| is_carried[*b]).collect(),
             geoms: (0..model.geoms.len()).filter(|g| is_carried[model.geoms[*g].body]).collect(),
@@ -57,11 +54,6 @@ impl<R: Real> Mocap<R> {
     }
 }
 
-/// The mocap bodies of `model`, ascending.
-pub(crate) fn bodies(model: &Model) -> Vec<usize> {
-    (0..model.bodies.len()).filter(|b| model.bodies[*b].mocap).collect()
-}
-
 /// Where something at `position` (m) in a frame, turned against it, is in the world: of what does not move, exactly in f64.
 pub(crate) fn placed(
     (p, r): (Vector3<f64>, UnitQuaternion<f64>),
@@ -80,15 +72,6 @@ pub(crate) fn is_carried(model: &Model) -> Vec<bool> {
     is_carried
 }
 
-/// Where the file puts them, shape `[mocap body][POSE_LEN]`.
-pub(crate) fn rest(model: &Model) -> Vec<f64> {
-    let pose = |b: usize| {
-        let (p, q) = (model.bodies[b].position, model.bodies[b].orientation);
-        [p.x, p.y, p.z, q.w, q.i, q.j, q.k]
-    };
-    bodies(model).into_iter().flat_map(pose).collect()
-}
-
 /// Poses of mocap bodies, shape `[mocap body][POSE_LEN]`, and what follows of them, found in f64 so that a world that stays at rest has the constants of the model:
 /// orientations of unit length, shape `[mocap body][4]`; position (m) and rotation matrix by columns of all bodies that they carry, and of the geoms of those, shape \[12\] each.
 pub(crate) fn completed(model: &Model, values: &[f64]) -> Vec<f64> {
@@ -96,10 +79,11 @@ pub(crate) fn completed(model: &Model, values: &[f64]) -> Vec<f64> {
     let mut all = values.to_vec();
     let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
     for (&b, x) in mocap.bodies.iter().zip(values.as_chunks::<POSE_LEN>().0) {
-        let (given, own) = (Quaternion::new(x[3], x[4], x[5], x[6]), model.bodies[b].orientation);
+        let own = model.bodies[b].orientation;
+        let (position, turn) = pose(x);
         // what has unit length to rounding stays as it is
-        let turn = if given == *own.quaternion() { own } else { UnitQuaternion::from_quaternion(given) };
-        poses[b] = (Vector3::new(x[0], x[1], x[2]), turn);
+        let turn = if x[3..] == [own.w, own.i, own.j, own.k] { own } else { turn };
+        poses[b] = (position, turn);
         all.extend([turn.w, turn.i, turn.j, turn.k]);
     }
     let mut add = |(p, r): (Vector3<f64>, UnitQuaternion<f64>)| {

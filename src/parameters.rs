@@ -1,8 +1,8 @@
 //! What may differ from world to world, beside the state.
 
 use crate::lane::Real;
-use crate::mocap::{self, POSE_LEN};
-use crate::model::{Model, Shape};
+use crate::mocap;
+use crate::model::{Model, POSE_LEN, Shape};
 use std::borrow::Cow;
 
 /// A parameter that may differ from world to world. What follows from it follows: masses change inertias, poses of centres of mass, and how contacts answer.
@@ -112,7 +112,7 @@ impl Parameter {
             Self::Compliance => vec![surface[1]],
             Self::GeomSize => model.geoms.iter().flat_map(|g| g.shape.size()).collect(),
             Self::Push => vec![0.0; 6 * model.bodies.len()],
-            Self::MocapPose => mocap::rest(model),
+            Self::MocapPose => model.mocap_rest(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Parameter {
             Self::Restitution | Self::Compliance => 1,
             Self::GeomSize => 3 * model.geoms.len(),
             Self::Push => 6 * model.bodies.len(),
-            Self::MocapPose => POSE_LEN * mocap::bodies(model).len(),
+            Self::MocapPose => POSE_LEN * model.mocap_bodies().len(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bilateral constraints: connect, weld, joint equality and closed loops, in one problem with contacts.
 
-use delassus::{Mask, Model, Precision, Settings, Worlds};
+use delassus::{Constraints, Mask, Model, Precision, Settings, Worlds};
 
 fn worlds(xml: &str) -> Worlds {
     let model = Model::from_mjcf_str(xml).expect("a model");
@@ -107,4 +107,102 @@ fn a_closed_loop_with_a_contact_is_one_problem() {
         assert!(report.penetration < 1e-3);
     }
     assert!(touched);
+}
+
+/// Velocities after a soft step from rest as MuJoCo 4.0.0 has them (`mj_step`, tolerance 0): the sites come together, wherever they are at first, and of a weld their frames turn to one another.
+#[test]
+fn sites_are_tied_together_as_in_mujoco() {
+    // Rows of a weld are the derivative of a quaternion there, here the angular velocity: the frames are 1e-4 rad off each other.
+    const TOLERANCE: f64 = 1e-7;
+    let turn = r#"euler="0.006 0.004 40.01""#;
+    let bodies = format!(
+        r#"<site name="w" pos="0.1 0 1.2" {turn}/>
+           <body name="a" pos="0 0 1"><freejoint/><inertial pos="0 0.1 0" mass="1" diaginertia="0.1 0.2 0.25"/>
+             <site name="sa" pos="0.3 0 0.1" euler="0 0 40"/></body>
+           <body name="b" pos="0.5 0.1 1"><freejoint/><inertial pos="0 0 -0.1" mass="2" diaginertia="0.2 0.1 0.15"/>
+             <site name="sb" pos="-0.2 0 0.1" {turn}/></body>"#
+    );
+    for (constraint, wanted) in [
+        (
+            r#"<connect site1="sa" site2="sb"/>"#,
+            [
+                0.013492416065023,
+                0.210886644571443,
+                -0.006468883738524,
+                -0.203670691666290,
+                0.005144130663715,
+                0.248520134530520,
+                0.009394908752651,
+                -0.126531986742866,
+                -0.016012023547423,
+                0.210886644571443,
+                0.037151100586364,
+                0.281182192761924,
+            ],
+        ),
+        (
+            r#"<weld site1="sa" site2="sb"/>"#,
+            [
+                0.011145493426260,
+                0.231788910864351,
+                -0.019936579822093,
+                0.027118322461634,
+                -0.000397496250496,
+                0.282737337490015,
+                0.009158817231709,
+                -0.126008222231108,
+                -0.020817626212035,
+                0.101137667989323,
+                0.005946970703379,
+                0.289981980182651,
+            ],
+        ),
+        (
+            r#"<connect site1="sa" site2="w"/>"#,
+            [
+                -0.922872743281846,
+                0.054125187568970,
+                0.264788535762961,
+                -0.307757930301756,
+                -0.827260539959814,
+                -0.292498915605744,
+                0.0,
+                0.0,
+                -0.01962,
+                0.0,
+                0.0,
+                0.0,
+            ],
+        ),
+        (
+            r#"<weld site1="w" site2="sb"/>"#,
+            [
+                0.0,
+                0.0,
+                -0.01962,
+                0.0,
+                0.0,
+                0.0,
+                -0.980950706240487,
+                -0.442475798973316,
+                0.539234175714527,
+                0.197161452841581,
+                -0.211658819550144,
+                0.209366686365536,
+            ],
+        ),
+    ] {
+        let model = Model::from_mjcf_str(&scene_of(&bodies, constraint)).unwrap();
+        let settings = Settings { precision: Precision::F64, constraints: Constraints::Soft, ..Settings::default() };
+        let mut w = Worlds::new(&model, 1, settings).unwrap();
+        assert!(w.step(1).unwrap()[0].solved());
+        let off = w.velocities().iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        println!("{constraint}: {off:.1e} m/s");
+        assert!(off < TOLERANCE, "{constraint}: {off:.1e}");
+    }
+}
+
+/// With the step of MJCF's default.
+fn scene_of(bodies: &str, constraint: &str) -> String {
+    format!("<mujoco><worldbody>{bodies}</worldbody><equality>{constraint}</equality></mujoco>")
 }

@@ -344,7 +344,7 @@ impl Model {
         find("actuator", name, self.model.actuators.iter().map(|x| &x.name).collect())
     }
 
-    /// A named state: q [nq], v [nv], control [nu], activation [na] and time (s).
+    /// A named state: q [nq], v [nv], control [nu], activation [na], poses of mocap bodies [mocap body * 7] and time (s).
     fn keyframe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let index = find("keyframe", name, self.model.keyframes.iter().map(|x| &x.name).collect())?;
         let key = &self.model.keyframes[index];
@@ -353,6 +353,7 @@ impl Model {
         values.set_item("v", PyArray1::from_slice(py, &key.v))?;
         values.set_item("control", PyArray1::from_slice(py, &key.control))?;
         values.set_item("activation", PyArray1::from_slice(py, &key.activation))?;
+        values.set_item("mocap_pose", PyArray1::from_slice(py, &key.mocap_pose))?;
         values.set_item("time", key.time)?;
         Ok(values)
     }

@@ -346,7 +346,7 @@ fn size_json(shape: &Shape) -> Value {
 fn poses(model: &Model) -> Outcome<Vec<Note>> {
     let mut notes = pose_notes(model, &model.q0, "at rest")?;
     for key in &model.keyframes {
-        notes.extend(pose_notes(model, &key.q, &format!("in keyframe \"{}\"", key.name))?);
+        notes.extend(pose_notes(&key.placed(model), &key.q, &format!("in keyframe \"{}\"", key.name))?);
     }
     Ok(notes)
 }
@@ -415,7 +415,7 @@ fn object(model: &Model) -> Outcome<Value> {
     let keyframes = model
         .keyframes
         .iter()
-        .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control, "activation": k.activation }));
+        .map(|k| json!({ "name": k.name, "time": k.time, "q": k.q, "v": k.v, "control": k.control, "activation": k.activation, "mocap_pose": k.mocap_pose }));
     let notes = [model.notes.clone(), poses(model)?].concat();
     Ok(json!({
         "name": model.name, "timestep": model.timestep,

@@ -2,8 +2,8 @@
 
 use super::rest::is_massive;
 use super::{
-    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, MuscleTimes, PairFriction, Shape, Tendon,
-    Transmission, Waypoint,
+    ActivationLaw, EqualityKind, HeightField, Joint, JointKind, Model, MuscleTimes, POSE_LEN, PairFriction, Shape,
+    Tendon, Transmission, Waypoint,
 };
 use crate::error::{Error, Result};
 use nalgebra::{UnitQuaternion, Vector3};
@@ -222,11 +222,18 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     for (i, e) in m.equalities.iter().enumerate() {
         let el = || label("equality", i, &e.name);
         let numbers_ok = match &e.kind {
-            EqualityKind::Connect { body_a, body_b, anchor } | EqualityKind::Weld { body_a, body_b, anchor, .. } => {
+            EqualityKind::Connect { body_a, body_b, .. } | EqualityKind::Weld { body_a, body_b, .. } => {
                 let exist = *body_a < m.bodies.len() && *body_b < m.bodies.len();
                 check(exist && body_a != body_b, &el, "needs two different bodies that exist")?;
-                let relative = if let EqualityKind::Weld { relative, .. } = &e.kind { relative.as_ref() } else { None };
-                finite(anchor) && relative.is_none_or(|(p, r)| finite(p) && is_turn(r))
+                match &e.kind {
+                    EqualityKind::Connect { anchor, anchor_b, .. } => {
+                        finite(anchor) && anchor_b.as_ref().is_none_or(finite)
+                    }
+                    EqualityKind::Weld { anchor, relative, .. } => {
+                        finite(anchor) && relative.as_ref().is_none_or(|(p, r)| finite(p) && is_turn(r))
+                    }
+                    _ => true,
+                }
             }
             EqualityKind::Joint { joint_a, joint_b, polynomial } => {
                 let scalar = |j: usize| is_scalar(m, j);
@@ -462,6 +469,7 @@ pub(super) fn states(m: &Model) -> Result<()> {
             ("qvel", k.v.len(), m.nv()),
             ("ctrl", k.control.len(), m.nu()),
             ("act", k.activation.len(), m.na()),
+            ("the poses of mocap bodies", k.mocap_pose.len(), POSE_LEN * m.mocap_bodies().len()),
         ];
         for (what, found, wanted) in sizes {
             if found != wanted {
@@ -471,8 +479,11 @@ pub(super) fn states(m: &Model) -> Result<()> {
                 ));
             }
         }
-        let others_ok = k.v.iter().chain(&k.control).chain(&k.activation).all(|x| x.is_finite()) && k.time.is_finite();
+        let others = k.v.iter().chain(&k.control).chain(&k.activation).chain(&k.mocap_pose);
+        let others_ok = others.chain([&k.time]).all(|x| x.is_finite());
         let wrong = if others_ok { coordinates(m, &k.q) } else { Some("every number must be finite".into()) };
+        let turns = k.mocap_pose.chunks_exact(POSE_LEN).all(|pose| pose[3..].iter().any(|x| *x != 0.0));
+        let wrong = wrong.or((!turns).then(|| "the quaternion of a mocap body is zero".into()));
         if let Some(message) = wrong {
             return Err(Error::model(label("keyframe", i, &k.name), message));
         }

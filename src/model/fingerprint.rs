@@ -292,9 +292,9 @@ impl Model {
                     hash.word(u64::from(e.active));
                     hash.softness(&e.softness);
                     match &e.kind {
-                        EqualityKind::Connect { body_a, body_b, anchor } => {
+                        EqualityKind::Connect { body_a, body_b, anchor, anchor_b } => {
                             hash.indices(&[0, *body_a, *body_b]);
-                            hash.numbers(anchor.iter());
+                            hash.numbers(anchor.iter().chain(anchor_b.iter().flatten()));
                         }
                         EqualityKind::Weld { body_a, body_b, anchor, relative } => {
                             hash.indices(&[1, *body_a, *body_b]);

@@ -11,6 +11,7 @@
 mod builder;
 mod check;
 mod fingerprint;
+mod keyframe;
 mod mjcf;
 mod muscle;
 mod pairs;
@@ -24,6 +25,8 @@ mod tendon;
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
+pub use keyframe::Keyframe;
+pub(crate) use keyframe::{POSE_LEN, pose};
 pub use mjcf::ReadOptions;
 pub use muscle::Muscle;
 pub use path::Waypoint;
@@ -419,6 +422,8 @@ pub enum EqualityKind {
         body_b: usize,
         /// The point in the frame of body a, m.
         anchor: Vector3<f64>,
+        /// The point in the frame of body b, m; none: where that of a is at rest.
+        anchor_b: Option<Vector3<f64>>,
     },
     /// Body b keeps its pose relative to body a.
     Weld {
@@ -485,23 +490,6 @@ pub enum PairFriction {
     Second,
     /// Given for this pair: the coefficients along the two tangents (the first is used).
     Fixed(f64),
-}
-
-/// A named state.
-#[derive(Debug, Clone)]
-pub struct Keyframe {
-    /// Name; empty if it has none.
-    pub name: String,
-    /// Time, s.
-    pub time: f64,
-    /// Position, shape nq.
-    pub q: Vec<f64>,
-    /// Velocity, shape nv.
-    pub v: Vec<f64>,
-    /// Control, shape nu.
-    pub control: Vec<f64>,
-    /// Activation, shape na.
-    pub activation: Vec<f64>,
 }
 
 impl Model {

@@ -108,15 +108,15 @@ impl Worlds {
 
     /// What is wrong with the pose that worlds start from, noise left out, see [`pose_notes`].
     pub fn start_notes(&self) -> Vec<Note> {
-        let (q, pose) = match self.keyframe.map(|k| &self.model.keyframes[k]) {
-            Some(key) => (&key.q, format!("in keyframe \"{}\"", key.name)),
-            None => (&self.model.q0, "at rest".into()),
+        let notes = match self.keyframe.map(|k| &self.model.keyframes[k]) {
+            Some(key) => pose_notes(&key.placed(&self.model), &key.q, &format!("in keyframe \"{}\"", key.name)),
+            None => pose_notes(&self.model, &self.model.q0, "at rest"),
         };
         // The model and its keyframes were checked when the worlds were made.
-        pose_notes(&self.model, q, &pose).unwrap_or_default()
+        notes.unwrap_or_default()
     }
 
-    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, activation, outside force, pushes, poses of mocap bodies and warm start.
+    /// Starts the worlds of `mask` anew, see [`Worlds::set_start`]; clears all that they remember: time, control, activation, outside force, pushes, poses of mocap bodies (they are the keyframe's) and warm start.
     ///
     /// The noise of a world depends on `seed` and on the world's index only.
     ///
@@ -168,9 +168,15 @@ impl Worlds {
             }
         })?;
         for parameter in [Parameter::Push, Parameter::MocapPose] {
-            if !self.engine.is_shared(parameter) {
-                let rest = parameter.shared(model, [0.0; 2]);
-                mask.rows(self.world_count).for_each(|(_, world)| self.engine.set_parameter(parameter, world, &rest));
+            let rest = parameter.shared(model, [0.0; 2]);
+            for (row, world) in mask.rows(self.world_count) {
+                let start = match of(row, world).0.map(|k| &model.keyframes[k]) {
+                    Some(key) if parameter == Parameter::MocapPose => &key.mocap_pose,
+                    _ => &rest,
+                };
+                if *start != rest || !self.engine.is_shared(parameter) {
+                    self.engine.set_parameter(parameter, world, start);
+                }
             }
         }
         let (nv, nu) = (model.nv(), model.nu());

@@ -78,3 +78,36 @@ fn skins_are_noted() {
         assert!(note.text.contains("<skin>: a skin is for graphics") && !note.changes_motion, "{note}");
     }
 }
+
+/// What stands in files of others and changes nothing, without a note.
+#[test]
+fn what_does_nothing_is_read_over() {
+    let model = read(&format!(
+        r#"<mujoco xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="mjcf.xsd">
+             <compiler><lengthrange accel="20"/></compiler>
+             <default><default class="unused"><geom type="box" fitscale="2"/></default></default>
+             <worldbody>{BALL}</worldbody>
+             <actuator><general joint="j" actdim="-1" actearly="false" delay="0" nsample="2"/></actuator>
+             <sensor><jointpos joint="j" delay="0" interval="0 0"/></sensor></mujoco>"#
+    ));
+    assert!(model.notes.is_empty() && model.nu() == 1, "{:?}", model.notes);
+}
+
+/// Gravity compensation as a force of actuators is the same force, where it is not bounded and something actuates (MuJoCo 4.0.0: `qacc`).
+#[test]
+fn gravity_compensation_of_actuators_is_as_good() {
+    let with = |joint: &str, actuator: &str, flag: &str| {
+        Model::from_mjcf_str(&file(&format!(
+            r#"<option><flag {flag}/></option><worldbody><body gravcomp="1"><joint name="j" actuatorgravcomp="true" {joint}/>
+               <geom size="0.1"/></body></worldbody><actuator>{actuator}</actuator>"#
+        )))
+    };
+    let motor = r#"<motor joint="j"/>"#;
+    assert!(with("", motor, "").unwrap().notes.is_empty());
+    for (joint, actuator, flag) in
+        [(r#"actuatorfrcrange="-5 5""#, motor, ""), ("", "", ""), ("", motor, r#"actuation="disable""#)]
+    {
+        let message = with(joint, actuator, flag).unwrap_err().to_string();
+        assert!(message.contains("actuatorgravcomp is not supported"), "{message}");
+    }
+}

@@ -12,6 +12,7 @@ use std::path::Path;
 mod common;
 mod actuators;
 mod flags;
+mod includes;
 mod meshes;
 mod mocap;
 mod wrong;
@@ -203,35 +204,6 @@ fn example_models_load() {
         }
     }
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), sizes.len(), "every example model is tested");
-}
-
-#[test]
-fn includes_are_spliced_where_they_stand() {
-    let folder = std::env::temp_dir().join(format!("delassus-include-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
-    write("arm.xml", &file(r#"<body name="arm"><joint/><geom size="0.1"/></body>"#));
-    write("top.xml", r#"<mujocoinclude><option timestep="0.03"/></mujocoinclude>"#);
-    write(
-        "main.xml",
-        r#"<mujoco><include file="top.xml"/><worldbody><body name="b"><freejoint/><geom size="0.2"/>
-           <include file="arm.xml"/></body></worldbody></mujoco>"#,
-    );
-    let model = Model::from_mjcf_file(folder.join("main.xml")).unwrap();
-    assert_eq!(model.timestep, 0.03);
-    assert_eq!(model.bodies[model.body("arm").unwrap()].parent, model.body("b").unwrap());
-
-    write("loop.xml", "<mujoco>\n<include file=\"loop.xml\"/></mujoco>");
-    let message = Model::from_mjcf_file(folder.join("loop.xml")).unwrap_err().to_string();
-    assert!(message.starts_with("loop.xml:2: <include>") && message.contains("twice"), "{message}");
-    write("missing.xml", "<mujoco>\n\n<include file=\"nowhere.xml\"/></mujoco>");
-    let message = Model::from_mjcf_file(folder.join("missing.xml")).unwrap_err().to_string();
-    assert!(message.starts_with("missing.xml:3: <include>") && message.contains("nowhere.xml"), "{message}");
-    write("inner.xml", "<mujoco>\n<worldbody><geom colour=\"1\"/></worldbody></mujoco>");
-    write("outer.xml", "<mujoco><include file=\"inner.xml\"/></mujoco>");
-    let message = Model::from_mjcf_file(folder.join("outer.xml")).unwrap_err().to_string();
-    assert!(message.starts_with("inner.xml:2: <geom>") && message.contains("colour"), "{message}");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -455,6 +427,9 @@ fn keyframes_have_defaults_and_right_sizes() {
     assert_eq!((k.name.as_str(), k.time), ("k", 3.0));
     assert_eq!(k.q, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]);
     assert_eq!((rest.q.clone(), rest.v.len(), rest.control.clone()), (model.q0.clone(), 7, vec![7.0]));
+    // as in MuJoCo, a turn of which nothing is said is none
+    let model = keys(r#"<key qpos="1 2 3 0 0 0 0 0.5"/>"#).unwrap();
+    assert_eq!(model.keyframes[0].q, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.5]);
     let message = keys("\n\n<key qvel=\"1 2\"/>").unwrap_err().to_string();
     assert!(message.contains("<key>") && message.contains("needs 7"), "{message}");
 }

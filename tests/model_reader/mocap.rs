@@ -34,14 +34,21 @@ fn a_mocap_body_is_held_and_does_not_touch_what_hangs_from_it() {
 }
 
 #[test]
-fn a_keyframe_leaves_it_there_or_is_refused() {
+fn a_keyframe_has_poses_of_mocap_bodies() {
     let key = |values: &str| with(&format!("<keyframe><key {values}/></keyframe>"));
-    key(r#"mpos="0 0 1" mquat="0.7071068 0 0 -0.7071068""#).unwrap_err();
-    key(r#"mpos="0 0 1" mquat="-0.70710678 0 0 -0.70710678""#).unwrap();
+    let pose = |values: &str| key(values).unwrap().keyframes[0].mocap_pose.clone();
+    let (half, rest) = (0.5f64.sqrt(), pose(""));
+    assert!(rest.iter().zip([0.0, 0.0, 1.0, half, 0.0, 0.0, half]).all(|(a, b)| (a - b).abs() < 1e-15), "{rest:?}");
+    assert_eq!(pose(r#"mpos="1 2 3""#)[..], [&[1.0, 2.0, 3.0], &rest[3..]].concat());
+    assert_eq!(pose(r#"mquat="0 2 0 0""#)[..], [&rest[..3], &[0.0, 2.0, 0.0, 0.0]].concat());
+    let model = key(r#"mpos="1 2 3" mquat="0 2 0 0""#).unwrap();
+    let placed = model.keyframes[0].placed(&model);
+    assert_eq!(placed.bodies[1].position, Vector3::new(1.0, 2.0, 3.0));
+    assert!((placed.bodies[1].orientation.angle() - std::f64::consts::PI).abs() < 1e-12);
     for (values, word) in [
-        (r#"mpos="0 0 2""#, "moves a mocap body"),
         (r#"mpos="0 0 1 2""#, "has 4 numbers, the model needs 3"),
         (r#"mquat="1 0 0 0 1 0 0 0""#, "has 8 numbers, the model needs 4"),
+        (r#"mquat="0 0 0 0""#, "must not be zero"),
     ] {
         let message = key(values).unwrap_err().to_string();
         assert!(message.contains(word), "{message}");

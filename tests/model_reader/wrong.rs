@@ -7,6 +7,11 @@ use proptest::prelude::*;
 fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
     let body = |inside: &str| world(&format!("<body><freejoint/>{inside}<geom size=\"0.1\"/></body>"));
     let with_ball = |sections: &str| file(&format!("<worldbody>{BALL}</worldbody>{sections}"));
+    let mesh = |geom: &str| {
+        file(&format!(
+            r#"<asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset><worldbody><body><geom mesh="m" {geom}/></body></worldbody>"#
+        ))
+    };
     let cases = [
         ("<mujoco><worldbody>".into(), "well-formed"),
         (String::new(), "well-formed"),
@@ -76,6 +81,12 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (with_ball(r#"<actuator><motor joint="j" refsite="s"/></actuator>"#), "refsite"),
         (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "lengthrange"),
         (with_ball(r#"<actuator><adhesion body="b"/></actuator>"#), "not supported"),
+        (
+            file(
+                r#"<worldbody><body><joint name="j" type="ball"/><geom size="1"/></body></worldbody><actuator><motor jointinparent="j"/></actuator>"#,
+            ),
+            "hinges and slides only",
+        ),
         (with_ball(r#"<actuator><general joint="j" dyntype="user"/></actuator>"#), "dyntype"),
         (with_ball(r#"<actuator><position joint="j" kv="1" dampratio="1"/></actuator>"#), "not both"),
         (with_ball(r#"<tendon><spatial armature="1"/></tendon>"#), "spatial tendons with armature"),
@@ -92,6 +103,20 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (with_ball("<equality><tendon/></equality>"), "tendon1"),
         (with_ball(r#"<equality><connect body1="b"/></equality>"#), "anchor"),
         (with_ball(r#"<equality><weld body1="b" body2="b"/></equality>"#), "two different bodies"),
+        (with_ball("<equality><connect/></equality>"), "\"site1\" and \"site2\""),
+        (with_ball(r#"<equality><weld site2="s"/></equality>"#), "\"site1\""),
+        (with_ball(r#"<equality><weld site1="s" site2="s"/></equality>"#), "no site called"),
+        (with_ball(r#"<equality><weld site1="s" relpose="0 0 0 1 0 0 0"/></equality>"#), "\"relpose\" does not go"),
+        (with_ball(r#"<actuator><motor joint="j" delay="0.01" nsample="3"/></actuator>"#), "nothing comes late"),
+        (with_ball(r#"<sensor><jointpos joint="j" interval="0.01 0"/></sensor>"#), "nothing comes late"),
+        (
+            world(r#"<body gravcomp="1"><joint actuatorgravcomp="true"/><geom size="1"/></body>"#),
+            "actuatorgravcomp is not supported",
+        ),
+        (mesh(r#"type="mesh" shellinertia="true""#), "inertia=\"shell\""),
+        (mesh(r#"type="plane""#), "neither a plane"),
+        (mesh(r#"fitscale="0""#), "must be positive"),
+        (mesh(r#"type="capsule""#), "open how to turn a capsule"),
         (with_ball(r#"<contact><pair geom1="g" geom2="x"/></contact>"#), "no geom"),
         (with_ball(r#"<custom><numeric name="restitution:x" data="0.5"/></custom>"#), "no geom"),
         (with_ball(r#"<custom><numeric name="restitution:g" data="1.5"/></custom>"#), "restitution"),

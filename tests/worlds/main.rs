@@ -1,6 +1,7 @@
 //! What a user can rely on in `Worlds`: errors, parameters, certificates, fallback, snapshots, capacity, and the example models' manners.
 
 use delassus::lcp::natural_map_residual;
+use delassus::model::Keyframe;
 use delassus::query::state_query;
 use delassus::solver::{Algorithm, FrictionLaw};
 use delassus::worlds::{BlockRecord, Noise, Parameter, Start};

@@ -203,10 +203,15 @@ fn models_that_were_changed_are_checked_again() {
         ("belongs to a body", |m| m.sites[0].body = 9),
         ("acts on a joint", |m| m.actuators[0].transmission = Transmission::Joint(9)),
         ("two different bodies", |m| {
-            m.equalities[0].kind = EqualityKind::Connect { body_a: 1, body_b: 9, anchor: Vector3::x() }
+            m.equalities[0].kind = EqualityKind::Connect { body_a: 1, body_b: 9, anchor: Vector3::x(), anchor_b: None }
         }),
         ("finite", |m| {
-            m.equalities[0].kind = EqualityKind::Connect { body_a: 1, body_b: 0, anchor: Vector3::x() * f64::NAN }
+            m.equalities[0].kind = EqualityKind::Connect {
+                body_a: 1,
+                body_b: 0,
+                anchor: Vector3::x(),
+                anchor_b: Some(Vector3::x() * f64::NAN),
+            }
         }),
         ("two different geoms", |m| m.pairs[0].geom_b = 99),
         ("Shape::rank", |m| (m.pairs[0].geom_a, m.pairs[0].geom_b) = (0, 1)),

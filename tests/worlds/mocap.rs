@@ -108,6 +108,41 @@ fn what_is_welded_to_a_mocap_body_follows_it_and_a_reset_takes_it_back() {
     assert_eq!(worlds.parameter(Parameter::MocapPose), rest);
 }
 
+/// To the bit that of a model that has them there; the next start from elsewhere takes them back.
+#[test]
+fn a_world_that_starts_from_a_keyframe_has_its_mocap_bodies_there() {
+    let there = model(&pose(MOVED_TRAY), &pose(MOVED_HAND));
+    let mut model = model(TRAY, HAND);
+    let moved = [MOVED_TRAY, MOVED_HAND].concat();
+    model.keyframes.push(Keyframe {
+        name: "moved".into(),
+        time: 0.0,
+        q: model.q0.clone(),
+        v: vec![0.0; model.nv()],
+        control: Vec::new(),
+        activation: Vec::new(),
+        mocap_pose: moved.clone(),
+    });
+    let mut some = worlds(&model, 2, f64_settings());
+    let rest = some.parameter(Parameter::MocapPose);
+    some.reset_each(Mask::All, &[None, Some(0)], &[0, 0]).expect("a start");
+    assert_eq!(some.parameter(Parameter::MocapPose), [&rest[..14], &moved].concat());
+    let mut other = worlds(&there, 1, f64_settings());
+    other.set_state(Mask::All, &model.q0, &vec![0.0; model.nv()]).expect("a state");
+    let (mut both, mut one) = (future(&mut some, 20), future(&mut other, 20));
+    assert_eq!(both.pop(), one.pop());
+    some.set_start(Start { keyframe: Some(0), ..Start::default() }).expect("a keyframe");
+    some.reset(Mask::All, 0).expect("a start");
+    assert_eq!(some.parameter(Parameter::MocapPose), [&moved[..], &moved].concat());
+    some.set_start(Start::default()).expect("rest");
+    some.reset(Mask::All, 0).expect("a start");
+    assert_eq!(some.parameter(Parameter::MocapPose), rest);
+    model.keyframes[0].mocap_pose[3..7].fill(0.0);
+    assert!(model.validate().expect_err("no pose").to_string().contains("the quaternion of a mocap body is zero"));
+    model.keyframes[0].mocap_pose.truncate(3);
+    assert!(model.validate().expect_err("no pose").to_string().contains("has 3 numbers, the model needs 14"));
+}
+
 #[test]
 fn poses_that_are_none_are_refused() {
     let settings = f64_settings();

@@ -123,7 +123,8 @@ impl Reader {
             }
             self.mocap.push(body);
             self.builder.body_mut(body).mocap = true;
-            self.notes.add(e, "a mocap body stays where the file puts it until its pose is set (mocap_pose)");
+            self.notes
+                .add(e, "a mocap body stays where the file puts it until a keyframe or mocap_pose puts it elsewhere");
         }
         self.builder.body_mut(body).gravity_compensation = e.number("gravcomp")?.unwrap_or(0.0);
         Ok(body)
@@ -248,6 +249,9 @@ impl Reader {
         joint.damping = e.magnitude("damping")?.unwrap_or(0.0);
         joint.armature = e.magnitude("armature")?.unwrap_or(0.0);
         joint.friction_loss = e.magnitude("frictionloss")?.unwrap_or(0.0);
+        if e.boolean("actuatorgravcomp")? == Some(true) {
+            self.lifted.push((e.clone(), joint.actuator_force_range.is_some()));
+        }
         let index = self.builder.add_joint(joint);
         if let Some([time, ratio]) = e.numbers::<2>("springdamper")?.filter(|values| values.iter().all(|x| *x > 0.0)) {
             if matches!(kind, JointKind::Hinge | JointKind::Slide) {
@@ -259,6 +263,20 @@ impl Reader {
             }
         }
         self.register("joint", index, e)
+    }
+
+    /// Gravity compensation that counts as a force of actuators is the same force, but where those are bounded, or there are none.
+    pub fn check_lifted(&mut self) -> Result<()> {
+        let model = &self.builder.model;
+        let compensated = model.bodies.iter().any(|body| body.gravity_compensation != 0.0);
+        let acts = !model.actuators.is_empty() && self.flags.actuates();
+        for (e, bounded) in self.lifted.iter().filter(|_| compensated) {
+            if *bounded || !acts {
+                let advice = "actuatorgravcomp is not supported with actuatorfrcrange, and where nothing actuates: gravity compensation is no force of actuators here";
+                self.notes.refuse(e, advice)?;
+            }
+        }
+        Ok(())
     }
 
     /// `<freejoint>` takes nothing from the defaults of joints.

@@ -4,7 +4,7 @@ use super::Reader;
 use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{CollisionPair, Equality, EqualityKind, PairFriction, check, pairs};
+use crate::model::{CollisionPair, Equality, EqualityKind, PairFriction, Site, check, pairs};
 use nalgebra::Vector3;
 
 impl Reader {
@@ -65,40 +65,69 @@ impl Reader {
                     _ => return self.notes.refuse(e, "names a tendon that is not supported"),
                 }
             }
-            tag => {
-                // In lenient reading, what names sites instead of bodies has lost its references.
-                let Some(body_a) = self.find(e, "body1", "body")? else {
-                    let advice = "needs the attribute \"body1\"; constraints between sites are not supported";
-                    return self.notes.refuse(e, advice);
-                };
-                let body_b = self.find(e, "body2", "body")?.unwrap_or(0);
-                let anchor = e.vector("anchor")?;
-                if tag == "connect" {
-                    let anchor = anchor.ok_or_else(|| e.error("needs the attribute \"anchor\""))?;
-                    EqualityKind::Connect { body_a, body_b, anchor }
-                } else {
-                    if e.number("torquescale")?.is_some_and(|scale| scale != 1.0) {
-                        self.notes.differs(
-                            e,
-                            "torquescale is taken to be 1: with soft constraints it would weigh turning against moving",
-                        );
-                    }
-                    let relative = e.numbers::<7>("relpose")?.unwrap_or([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-                    let [x, y, z, quaternion @ ..] = relative;
-                    // MJCF's default, a zero quaternion, stands for the pose at rest.
-                    let relative = if quaternion == [0.0; 4] {
-                        None
-                    } else {
-                        Some((Vector3::new(x, y, z), e.unit_quaternion("relpose", quaternion)?))
-                    };
-                    EqualityKind::Weld { body_a, body_b, anchor: anchor.unwrap_or_default(), relative }
-                }
-            }
+            "connect" => self.connect(e)?,
+            _ => self.weld(e)?,
         };
         let active = e.boolean("active")?.unwrap_or(true);
         let softness = e.softness("solref", "solimp")?;
         let index = self.builder.add_equality(Equality { name: e.name().into(), kind, active, softness });
         self.places.insert(check::label("equality", index, e.name()), e.place());
         Ok(())
+    }
+
+    fn connect(&self, e: &Element) -> Result<EqualityKind> {
+        if let Some([a, b]) = self.site_pair(e, &["body1", "body2", "anchor"])? {
+            let (anchor, anchor_b) = (a.position, Some(b.position));
+            return Ok(EqualityKind::Connect { body_a: a.body, body_b: b.body, anchor, anchor_b });
+        }
+        let (body_a, body_b) = self.body_pair(e)?;
+        let anchor = e.vector("anchor")?.ok_or_else(|| e.error("needs the attribute \"anchor\""))?;
+        Ok(EqualityKind::Connect { body_a, body_b, anchor, anchor_b: None })
+    }
+
+    fn weld(&mut self, e: &Element) -> Result<EqualityKind> {
+        if e.number("torquescale")?.is_some_and(|scale| scale != 1.0) {
+            self.notes.differs(
+                e,
+                "torquescale is taken to be 1: with soft constraints it would weigh turning against moving",
+            );
+        }
+        if let Some([a, b]) = self.site_pair(e, &["body1", "body2", "anchor", "relpose"])? {
+            // where b is in a when the frames of the sites are one
+            let turn = a.orientation * b.orientation.inverse();
+            let relative = Some((a.position - turn * b.position, turn));
+            return Ok(EqualityKind::Weld { body_a: a.body, body_b: b.body, anchor: b.position, relative });
+        }
+        let (body_a, body_b) = self.body_pair(e)?;
+        let relative = e.numbers::<7>("relpose")?.unwrap_or([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let [x, y, z, quaternion @ ..] = relative;
+        // MJCF's default, a zero quaternion, stands for the pose at rest.
+        let relative = if quaternion == [0.0; 4] {
+            None
+        } else {
+            Some((Vector3::new(x, y, z), e.unit_quaternion("relpose", quaternion)?))
+        };
+        Ok(EqualityKind::Weld { body_a, body_b, anchor: e.vector("anchor")?.unwrap_or_default(), relative })
+    }
+
+    /// The two sites that a constraint ties together, if it names sites; then nothing of `others` goes with them.
+    fn site_pair(&self, e: &Element, others: &[&str]) -> Result<Option<[&Site; 2]>> {
+        if e.attribute("site1").or(e.attribute("site2")).is_none() {
+            return Ok(None);
+        }
+        if let Some(other) = others.iter().find(|other| e.attribute(other).is_some()) {
+            return Err(
+                e.error(format!("names sites, and so \"{other}\" does not go with it; remove it, or the sites"))
+            );
+        }
+        let sites = [self.find_required(e, "site1", "site")?, self.find_required(e, "site2", "site")?];
+        Ok(Some(sites.map(|site| &self.builder.model.sites[site])))
+    }
+
+    /// The two bodies; the world, if only one is named.
+    fn body_pair(&self, e: &Element) -> Result<(usize, usize)> {
+        let body_a = self.find(e, "body1", "body")?;
+        let body_a = body_a.ok_or_else(|| e.error("needs the attributes \"body1\", or \"site1\" and \"site2\""))?;
+        Ok((body_a, self.find(e, "body2", "body")?.unwrap_or(0)))
     }
 }

@@ -103,6 +103,7 @@ fn shallow(element: &Element) -> Element {
         attributes: element.attributes.clone(),
         children: Vec::new(),
         file: element.file.clone(),
+        folder: element.folder.clone(),
         line: element.line,
     }
 }

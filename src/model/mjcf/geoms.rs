@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::model::builder::MassPart;
 use crate::model::{Geom, Shape, solid_inertia};
 use nalgebra::{Matrix3, Vector3};
+use std::f64::consts::PI;
 
 /// Density of geoms that give neither density nor mass, kg/m³.
 const DENSITY: f64 = 1000.0;
@@ -16,7 +17,7 @@ const DENSITY: f64 = 1000.0;
 struct Solid {
     shape: Shape,
     pose: Pose,
-    /// Volume, centroid and inertia about the centroid for unit density; none for a plane or land.
+    /// Volume (of a shell, area), centroid and inertia about the centroid for unit density; none for a plane or land.
     content: Option<(f64, Vector3<f64>, Matrix3<f64>)>,
 }
 
@@ -39,9 +40,6 @@ impl Reader {
         geom.gap = e.magnitude("gap")?.unwrap_or(geom.gap);
         geom.priority = e.integer("priority")?.unwrap_or(geom.priority);
         geom.group = e.integer("group")?.unwrap_or(geom.group);
-        if e.boolean("shellinertia")? == Some(true) {
-            self.notes.refuse(e, "\"shellinertia\" is not supported; give the body an <inertial>")?;
-        }
         let medium = &self.builder.model.medium;
         if e.attribute("fluidshape") == Some("ellipsoid") && (medium.density > 0.0 || medium.viscosity > 0.0) {
             self.notes
@@ -104,13 +102,12 @@ impl Reader {
             "mesh" => return self.mesh_solid(e),
             _ => {}
         }
-        if e.attribute("mesh").is_some() {
-            return Err(e.error(format!(
-                "fitting a {kind} to a mesh is not supported; give type=\"mesh\", or size and pose of the {kind}"
-            )));
-        }
-        let (shape, pose) = self.primitive(e, kind, 0.0)?;
-        let content = solid_inertia(&shape);
+        let (shape, pose) = match e.attribute("mesh") {
+            Some(mesh) => self.fitted(e, kind, mesh)?,
+            None => self.primitive(e, kind, 0.0)?,
+        };
+        let is_shell = e.boolean("shellinertia")? == Some(true);
+        let content = if is_shell { surface_inertia(&shape) } else { solid_inertia(&shape) };
         Ok(Solid { shape, pose, content })
     }
 
@@ -128,6 +125,11 @@ impl Reader {
                 pose
             }
         };
+        Ok((Self::sized(e, kind, size)?, pose))
+    }
+
+    /// A shape that is no mesh, by its kind and size.
+    pub fn sized(e: &Element, kind: &str, size: [f64; 3]) -> Result<Shape> {
         let [a, b, c] = size;
         let (shape, needed) = match kind {
             "plane" => (Shape::Plane, 0),
@@ -143,13 +145,16 @@ impl Reader {
                 if kind == "capsule" { " (radius and half length, or radius and \"fromto\")" } else { "" }
             )));
         }
-        Ok((shape, pose))
+        Ok(shape)
     }
 
     /// A mesh as its convex hull. The frame of the geom is moved to the centroid.
     fn mesh_solid(&mut self, e: &Element) -> Result<Solid> {
         let name = e.attribute("mesh").ok_or_else(|| e.error("a geom of type mesh needs the attribute \"mesh\""))?;
         let name = name.to_owned();
+        if e.attribute("shellinertia").is_some() {
+            return Err(e.error("\"shellinertia\" does not go with a mesh; give the mesh itself inertia=\"shell\""));
+        }
         let pose = self.pose(e)?;
         let mesh = self.mesh(e, &name)?;
         let centred = Pose { position: mesh.centroid, ..Pose::identity() };
@@ -159,4 +164,49 @@ impl Reader {
             content: Some((mesh.volume, Vector3::zeros(), mesh.inertia)),
         })
     }
+}
+
+/// Thickness of the layer whose inertia an ellipsoid's surface has, as in MuJoCo 4.0, m.
+const LAYER: f64 = 1e-6;
+
+/// Area (m²), centroid (m) and inertia about it for unit density (m⁴) of the surface of a primitive; none for a plane or land.
+fn surface_inertia(shape: &Shape) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    // ∫ x², ∫ y² and ∫ z² over the surface
+    let (area, second) = match shape {
+        Shape::Plane | Shape::HeightField(_) | Shape::Hull(_) => return None,
+        Shape::Sphere { radius: r } => {
+            let area = 4.0 * PI * r * r;
+            (area, Vector3::repeat(area * r * r / 3.0))
+        }
+        Shape::Capsule { radius: r, half_length: h } => {
+            let (side, caps) = (4.0 * PI * r * h, 4.0 * PI * r * r);
+            let across = side * r * r / 2.0 + caps * r * r / 3.0;
+            let along = side * h * h / 3.0 + caps * (r * r / 3.0 + r * h + h * h);
+            (side + caps, Vector3::new(across, across, along))
+        }
+        Shape::Cylinder { radius: r, half_length: h } => {
+            let (side, ends) = (4.0 * PI * r * h, 2.0 * PI * r * r);
+            let across = side * r * r / 2.0 + ends * r * r / 4.0;
+            (side + ends, Vector3::new(across, across, side * h * h / 3.0 + ends * h * h))
+        }
+        Shape::Box { half } => {
+            let faces = Vector3::new(half.y * half.z, half.x * half.z, half.x * half.y) * 8.0;
+            let area = faces.sum();
+            // two faces stand across an axis, at its ends, and four lie along it
+            (area, (faces * 2.0 + Vector3::repeat(area)).component_mul(half).component_mul(half) / 3.0)
+        }
+        Shape::Ellipsoid { radii } => {
+            // Knud Thomsen's formula; the mass is in a layer of one thickness along each axis
+            let power = 1.6075;
+            let sides = [radii.x * radii.y, radii.x * radii.z, radii.y * radii.z].map(|side| side.powf(power));
+            let area = 4.0 * PI * (sides.iter().sum::<f64>() / 3.0).powf(1.0 / power);
+            let solid = |radii: Vector3<f64>| {
+                let volume = radii.product();
+                (volume, radii.component_mul(&radii) * (volume / 5.0))
+            };
+            let ((inner, within), (outer, without)) = (solid(*radii), solid(radii.add_scalar(LAYER)));
+            (area, (without - within) * (area / (outer - inner)))
+        }
+    };
+    Some((area, Vector3::zeros(), Matrix3::from_diagonal(&second.map(|own| second.sum() - own))))
 }

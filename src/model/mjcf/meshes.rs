@@ -1,10 +1,11 @@
 //! Mesh assets: files or inline points, as convex hulls.
 
 use super::Reader;
+use super::obj::read_obj;
 use super::xml::Element;
 use crate::error::{Error, Result};
 use crate::model::{Hull, Shape, solid_inertia};
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Vector2, Vector3};
 use parry3d_f64::math::Vector as ParryVector;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -66,14 +67,11 @@ impl Reader {
 
     fn make_mesh(&mut self, e: &Element, name: &str) -> Result<Mesh> {
         let surface = self.surface(e)?;
-        let hull_of = |points: &[Vector3<f64>]| contained(|| convex_hull(points, name));
-        let hull = hull_of(&surface.points).or_else(|message| {
-            let Some((points, thickness)) = thickened(&surface.points) else { return Err(message) };
-            let hull = hull_of(&points)?;
+        let hull = hull_or_plate(&surface.points, name);
+        let (hull, thickness) = hull.map_err(|message| e.error(message))?;
+        if let Some(thickness) = thickness {
             self.notes.add(e, &format!("lies in a plane: it is taken to be {thickness:.1e} m thick"));
-            Ok(hull)
-        });
-        let hull = hull.map_err(|message| e.error(message))?;
+        }
         let of_hull = solid_inertia(&Shape::Hull(Arc::new(hull.clone())));
         let (mut volume, mut centroid, mut inertia) =
             of_hull.ok_or_else(|| e.error("has no volume; a mesh needs four points that span one"))?;
@@ -88,11 +86,11 @@ impl Reader {
         } else if surface.triangles.is_empty() || e.attribute("inertia") == Some("convex") {
             // that of the hull
         } else if e.attribute("inertia") != Some("exact") {
-            let content = cone_content(&surface.points, &surface.triangles);
+            let content = cone_content(&surface, f64::abs);
             (volume, centroid, inertia) = content
                 .ok_or_else(|| e.error("has no volume within its surface; say inertia=\"shell\" or \"convex\""))?;
         } else {
-            match closed_content(surface, volume) {
+            match closed_content(&surface, volume) {
                 Some(content) => (volume, centroid, inertia) = content,
                 None => {
                     self.notes
@@ -132,7 +130,10 @@ impl Reader {
     pub fn asset_file(&self, e: &Element, file: &str) -> Result<(PathBuf, Vec<u8>)> {
         let file = Path::new(file);
         let file = if self.compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
-        let path: PathBuf = self.compiler.mesh_folder.join(file);
+        let assets = &self.compiler.mesh_folder;
+        // and then as seen from the folder of the file that names it
+        let path = [assets.join(file), assets.join(&e.folder).join(file)];
+        let path: PathBuf = path.iter().find(|path| path.is_file()).unwrap_or(&path[0]).clone();
         let bytes = std::fs::read(&path).map_err(|source| {
             let error = Error::File { action: "read", path: path.clone(), source };
             let advice = "files of meshes and height fields are looked for in the folder of the main file and the compiler's meshdir";
@@ -146,7 +147,7 @@ impl Reader {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let parsed = match extension.as_str() {
             "stl" => contained(|| read_stl(bytes)),
-            "obj" => contained(|| read_obj(&bytes)),
+            "obj" => read_obj(&bytes).map(|(points, triangles)| Surface { points, triangles }),
             "msh" => read_msh(&bytes),
             _ => Err(format!("files of type \"{extension}\" are not supported; convert the mesh to STL or OBJ")),
         };
@@ -224,43 +225,70 @@ fn read_msh(bytes: &[u8]) -> std::result::Result<Surface, String> {
     if surface.triangles.iter().flatten().all(|&i| i < count) { Ok(surface) } else { Err(broken()) }
 }
 
-fn read_obj(bytes: &[u8]) -> std::result::Result<Surface, String> {
-    let options = tobj::LoadOptions { triangulate: true, ..Default::default() };
-    let no_materials = |_: &Path| Ok(Default::default());
-    let (models, _) = tobj::load_obj_buf(&mut std::io::Cursor::new(bytes), &options, no_materials)
-        .map_err(|error| error.to_string())?;
-    let mut surface = Surface::default();
-    for model in models {
-        let first = surface.points.len();
-        let coordinates = model.mesh.positions.chunks_exact(3);
-        surface.points.extend(coordinates.map(|p| Vector3::new(p[0], p[1], p[2]).map(f64::from)));
-        let corners = model.mesh.indices.chunks_exact(3);
-        surface.triangles.extend(corners.map(|t| [t[0], t[1], t[2]].map(|i| first + i as usize)));
+/// The hull of points; of those that lie in a plane it is that of a plate, with its thickness, m.
+fn hull_or_plate(points: &[Vector3<f64>], name: &str) -> std::result::Result<(Hull, Option<f64>), String> {
+    let plate = |flat: f64| plate(points, name, flat).map(|(hull, thickness)| (hull, Some(thickness)));
+    if let Some(plate) = plate(ROUNDING) {
+        return Ok(plate);
     }
-    let count = surface.points.len();
-    if surface.triangles.iter().flatten().all(|&i| i < count) {
-        Ok(surface)
-    } else {
-        Err("a triangle names a point that does not exist".into())
-    }
+    let hull = contained(|| convex_hull(points, name));
+    hull.map(|hull| (hull, None)).or_else(|message| plate(THICKNESS).ok_or(message))
 }
 
-/// Share of the extent of a mesh without thickness that it is given: with less, its hull is found flat.
+/// Share of the extent of a mesh without thickness that it is given.
 const THICKNESS: f64 = 2e-3;
+/// What is thinner is thick by the rounding of its file alone.
+const ROUNDING: f64 = 1e-6;
 
-/// Of points without a hull that lie in a plane and span an area: the same on both sides of that plane, and how far apart these are, m.
-fn thickened(points: &[Vector3<f64>]) -> Option<(Vec<Vector3<f64>>, f64)> {
+/// Of points that are no thicker than a share `flat` of their extent and span an area: the hull of a plate along their plane, and how thick it is, m.
+fn plate(points: &[Vector3<f64>], name: &str, flat: f64) -> Option<(Hull, f64)> {
     let spread = spread(points).symmetric_eigen();
-    let [first, second, third] = [0, 1, 2].map(|i| spread.eigenvalues[i]);
-    let (largest, thin) = (first.max(second).max(third), spread.eigenvalues.imin());
-    let middle = first + second + third - largest - spread.eigenvalues[thin];
-    let flat = spread.eigenvalues[thin] < THICKNESS * THICKNESS * largest;
-    if points.len() < 3 || !flat || middle <= 1e-12 * largest {
+    let mut order = [0, 1, 2];
+    order.sort_by(|&i, &j| spread.eigenvalues[i].total_cmp(&spread.eigenvalues[j]));
+    let [thin, middle, largest] = order.map(|k| spread.eigenvalues[k]);
+    if points.len() < 3 || thin >= flat * flat * largest || middle <= 1e-12 * largest {
         return None;
     }
+    let [x, y] = [order[1], order[2]].map(|k| spread.eigenvectors.column(k).into_owned());
+    let mean = points.iter().sum::<Vector3<f64>>() / points.len() as f64;
+    let outline = outline(points.iter().map(|p| Vector2::new((p - mean).dot(&x), (p - mean).dot(&y))).collect());
     let thickness = THICKNESS * (largest / points.len() as f64).sqrt();
-    let across = spread.eigenvectors.column(thin) * (0.5 * thickness);
-    Some((points.iter().flat_map(|p| [p - across, p + across]).collect(), thickness))
+    let side = |z: f64| outline.iter().map(move |p| mean + x * p.x + y * p.y + x.cross(&y) * z);
+    let count = outline.len();
+    // above, below, and two triangles for every edge
+    let faces = (2..count).flat_map(|k| [[0, k - 1, k], [count, count + k, count + k - 1]]);
+    let edges = (0..count).map(|k| (k, (k + 1) % count));
+    let hull = Hull {
+        name: name.into(),
+        vertices: side(0.5 * thickness).chain(side(-0.5 * thickness)).collect(),
+        triangles: faces.chain(edges.flat_map(|(i, j)| [[count + i, count + j, j], [count + i, j, i]])).collect(),
+    };
+    (count > 2).then_some((hull, thickness))
+}
+
+/// The corners of the convex hull of points in a plane, counter-clockwise; what hardly stands out is none.
+fn outline(mut points: Vec<Vector2<f64>>) -> Vec<Vector2<f64>> {
+    points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+    points.dedup();
+    let extent = points.iter().map(Vector2::amax).fold(0.0, f64::max);
+    // Andrew's chains: below from left to right, and back above
+    let chain = |points: &mut dyn Iterator<Item = Vector2<f64>>| {
+        let mut chain: Vec<Vector2<f64>> = Vec::new();
+        for p in points {
+            while let [.., a, b] = chain[..]
+                && (b - a).perp(&(p - b)) <= 1e-9 * extent * (p - a).norm()
+            {
+                chain.pop();
+            }
+            chain.push(p);
+        }
+        // the last one is the first of the other chain
+        chain.pop();
+        chain
+    };
+    let mut corners = chain(&mut points.iter().copied());
+    corners.append(&mut chain(&mut points.iter().rev().copied()));
+    corners
 }
 
 /// Σ (p − p̄)(p − p̄)ᵀ, m².
@@ -309,17 +337,18 @@ fn shell_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f
     (area > 0.0 && inertia.iter().all(|x| x.is_finite())).then_some((area, centroid, inertia))
 }
 
-/// Volume, centroid and inertia of the tetrahedra that a point within a surface makes with its triangles, each counted as positive, if they have any: what MuJoCo takes for the inside
-/// (`inertia="legacy"`), and what it is where that point sees all of the surface. The point is the centroid of the surface for volume and centroid, and this one for the inertia, and the
-/// volume that counts in the end.
-fn cone_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+/// Volume, centroid and inertia of the tetrahedra that a point makes with the triangles of a surface, if they have any. Each counts as positive (`f64::abs`) in what MuJoCo takes for the inside
+/// by default, which it is where that point sees all of the surface; counted as it is turned, they are the inside of any that is closed. The point is the centroid of the surface for volume
+/// and centroid, and this one for the inertia, and the volume that counts in the end.
+fn cone_content(surface: &Surface, count: fn(f64) -> f64) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    let Surface { points, triangles } = surface;
     let (_, within, _) = shell_content(points, triangles)?;
     // Σ V, Σ V c and Σ ∫ x xᵀ, from a point
     let cones = |apex: Vector3<f64>| {
         let (mut volume, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
         for triangle in triangles {
             let [a, b, c] = triangle.map(|i| points[i] - apex);
-            let (own, sum) = (a.dot(&b.cross(&c)).abs() / 6.0, a + b + c);
+            let (own, sum) = (count(a.dot(&b.cross(&c))) / 6.0, a + b + c);
             volume += own;
             first += own / 4.0 * sum;
             // ∫ x xᵀ over a tetrahedron with a corner at 0: V/20 (a aᵀ + b bᵀ + c cᵀ + s sᵀ) with s = a + b + c
@@ -337,11 +366,9 @@ fn cone_content(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Option<(f6
 }
 
 /// Volume, centroid and inertia inside of a surface, if it is closed and oriented well enough to have them.
-fn closed_content(surface: Surface, hull_volume: f64) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
-    let shape =
-        Shape::Hull(Arc::new(Hull { name: String::new(), vertices: surface.points, triangles: surface.triangles }));
-    let (volume, centroid, inertia) = solid_inertia(&shape)?;
-    let moments = inertia.iter().all(|x| x.is_finite()).then(|| inertia.symmetric_eigenvalues())?;
+fn closed_content(surface: &Surface, hull_volume: f64) -> Option<(f64, Vector3<f64>, Matrix3<f64>)> {
+    let (volume, centroid, inertia) = cone_content(surface, |volume| volume)?;
+    let moments = inertia.symmetric_eigenvalues();
     let plausible = volume > 1e-6 * hull_volume
         && volume <= hull_volume * (1.0 + 1e-6)
         && moments.min() > 0.0

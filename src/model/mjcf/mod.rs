@@ -15,11 +15,13 @@ mod actuators;
 mod bodies;
 mod constraints;
 mod defaults;
+mod fits;
 mod geoms;
 mod height_fields;
 mod meshes;
 mod muscles;
 mod notes;
+mod obj;
 mod replicate;
 mod sensors;
 mod settings;
@@ -126,6 +128,8 @@ struct Reader {
     slack_at_rest: Vec<usize>,
     /// Muscles whose peak force follows from a scale.
     muscle_scales: Vec<(usize, f64)>,
+    /// Joints with `actuatorgravcomp`, and whether the forces of their actuators are bounded.
+    lifted: Vec<(Element, bool)>,
     /// Position servos whose damping follows from a ratio: (actuator, ratio).
     damping_ratios: Vec<(usize, f64)>,
 }
@@ -151,6 +155,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         springs: Vec::new(),
         slack_at_rest: Vec::new(),
         muscle_scales: Vec::new(),
+        lifted: Vec::new(),
         damping_ratios: Vec::new(),
         compiler,
     };
@@ -182,6 +187,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for part in parts(&root, "sensor") {
         reader.read_sensor(part)?;
     }
+    reader.check_lifted()?;
     reader.apply_total_mass();
     reader.apply_flags();
     reader.note_explicit_damping(&root);
@@ -253,7 +259,7 @@ impl Reader {
         }
         for (i, key) in keys.iter().enumerate() {
             self.register("keyframe", i, key)?;
-            let keyframe = self.read_key(key, &model)?;
+            let keyframe = Self::read_key(key, &model)?;
             model.keyframes.push(keyframe);
         }
         model.notes = self.notes.finish();

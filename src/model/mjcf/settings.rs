@@ -24,6 +24,8 @@ pub(super) struct Compiler {
     pub balance_inertia: bool,
     pub total_mass: Option<f64>,
     pub mesh_folder: PathBuf,
+    /// Primitives are fitted to the box around a mesh, not to that of its inertia.
+    pub fit_box: bool,
     /// Only the last part of a mesh's path counts.
     pub strip_path: bool,
 }
@@ -41,6 +43,7 @@ impl Compiler {
             balance_inertia: false,
             total_mass: None,
             mesh_folder: folder.into(),
+            fit_box: false,
             strip_path: false,
         };
         for e in sections {
@@ -77,6 +80,7 @@ impl Compiler {
         if let Some(assets) = e.attribute("meshdir").or(e.attribute("assetdir")) {
             self.mesh_folder = folder.join(assets);
         }
+        self.fit_box = e.boolean("fitaabb")?.unwrap_or(self.fit_box);
         self.strip_path = e.boolean("strippath")?.unwrap_or(self.strip_path);
         if e.boolean("alignfree")? == Some(true) {
             notes.refuse(e, "alignfree changes the meaning of positions and is not supported; set it to false")?;
@@ -99,6 +103,13 @@ pub(super) struct Flags {
     gravity: bool,
     parent_filter: bool,
     euler_damping: bool,
+}
+
+impl Flags {
+    /// Whether actuators have forces.
+    pub fn actuates(&self) -> bool {
+        !self.actuation
+    }
 }
 
 impl Reader {

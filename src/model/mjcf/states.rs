@@ -4,14 +4,13 @@ use super::Reader;
 use super::values::parse_numbers;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{JointKind, Keyframe, Model};
+use crate::model::{JointKind, Keyframe, Model, POSE_LEN};
+use nalgebra::UnitQuaternion;
 
 /// Custom numbers with this prefix set the restitution of the geom that follows.
 const RESTITUTION: &str = "restitution:";
 /// Those with this one its friction ellipsoid.
 const ELLIPSOID: &str = "ellipsoid:";
-/// A mocap body is where the file puts it if it is no farther away, m and rad: files are written with six digits.
-const MOCAP_REST: f64 = 1e-6;
 
 impl Reader {
     /// `<numeric name="restitution:GEOM" data="e"/>` sets the restitution of a geom, `<numeric name="ellipsoid:GEOM" data="e_t e_o e_r"/>` its friction ellipsoid
@@ -43,37 +42,31 @@ impl Reader {
         Ok(())
     }
 
-    /// Refuses a state in which mocap bodies are not where they stay.
-    fn check_mocap(&mut self, e: &Element, model: &Model) -> Result<()> {
-        let bodies = self.mocap.iter().map(|&body| &model.bodies[body]);
-        let positions: Vec<f64> = bodies.clone().flat_map(|body| body.position.iter().copied()).collect();
-        for (name, needed) in [("mpos", positions.len()), ("mquat", 4 * self.mocap.len())] {
+    /// Poses of the mocap bodies in a state; what it does not give is as at rest.
+    fn mocap_pose(e: &Element, model: &Model) -> Result<Vec<f64>> {
+        let mut poses = model.mocap_rest();
+        let count = poses.len() / POSE_LEN;
+        for (name, start, size) in [("mpos", 0, 3), ("mquat", 3, 4)] {
             let Some(values) = e.list(name)?.filter(|values| !values.is_empty()) else { continue };
-            if values.len() != needed {
-                return Err(e.error(format!("\"{name}\" has {} numbers, the model needs {needed}", values.len())));
+            if values.len() != size * count {
+                return Err(e.error(format!(
+                    "\"{name}\" has {} numbers, the model needs {}",
+                    values.len(),
+                    size * count
+                )));
             }
-            let same = if name == "mpos" {
-                values.iter().zip(&positions).all(|(a, b)| (a - b).abs() <= MOCAP_REST)
-            } else {
-                let mut same = true;
-                for (body, q) in bodies.clone().zip(values.as_chunks::<4>().0) {
-                    same &= e.unit_quaternion(name, *q)?.angle_to(&body.orientation) <= MOCAP_REST;
-                }
-                same
-            };
-            if !same {
-                self.notes.refuse(
-                    e,
-                    format!("\"{name}\" moves a mocap body, and those start where the file puts them; move the body, or set mocap_pose"),
-                )?;
+            for (pose, own) in poses.chunks_exact_mut(POSE_LEN).zip(values.chunks_exact(size)) {
+                pose[start..start + size].copy_from_slice(own);
             }
         }
-        Ok(())
+        for pose in poses.as_chunks::<POSE_LEN>().0 {
+            e.unit_quaternion("mquat", [pose[3], pose[4], pose[5], pose[6]])?;
+        }
+        Ok(poses)
     }
 
     /// A named state of the finished model; what it does not give is as at rest.
-    pub fn read_key(&mut self, e: &Element, model: &Model) -> Result<Keyframe> {
-        self.check_mocap(e, model)?;
+    pub fn read_key(e: &Element, model: &Model) -> Result<Keyframe> {
         let values = |name: &str, rest: Vec<f64>| -> Result<Vec<f64>> {
             match e.list(name)? {
                 Some(values) if values.len() == rest.len() => Ok(values),
@@ -90,7 +83,10 @@ impl Reader {
                 JointKind::Ball => joint.q_start,
                 JointKind::Hinge | JointKind::Slide => continue,
             };
-            let orientation = e.unit_quaternion("qpos", [q[start], q[start + 1], q[start + 2], q[start + 3]])?;
+            let given = [q[start], q[start + 1], q[start + 2], q[start + 3]];
+            // as in MuJoCo, a turn of which nothing is said is none
+            let unsaid = given.iter().all(|x| x.abs() < 1e-15);
+            let orientation = if unsaid { UnitQuaternion::identity() } else { e.unit_quaternion("qpos", given)? };
             q[start..start + 4].copy_from_slice(&[orientation.w, orientation.i, orientation.j, orientation.k]);
         }
         Ok(Keyframe {
@@ -100,6 +96,7 @@ impl Reader {
             v: values("qvel", vec![0.0; model.nv()])?,
             control: values("ctrl", vec![0.0; model.nu()])?,
             activation: values("act", vec![0.0; model.na()])?,
+            mocap_pose: Self::mocap_pose(e, model)?,
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::error::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Root,
+    Compiler,
     Options,
     Defaults,
     Assets,
@@ -55,12 +56,14 @@ struct Attributes {
     skipped: &'static str,
     /// Change the physics and are not done here.
     refused: &'static str,
+    /// The same, where they have a number above zero.
+    late: &'static str,
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
 const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site lengthrange";
-const ACTUATOR_SKIPPED: &str = "group user nsample interp delay";
-const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body actdim plugin";
+const ACTUATOR_SKIPPED: &str = "group user nsample interp actdim";
+const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
 
@@ -119,6 +122,11 @@ fn check_attributes(element: &mut Element, known: &Attributes, notes: &mut Notes
                 format!("attribute \"{name}\" is not supported and would change the motion; remove it, or read with `lenient`"),
             )?;
             unknown.push(name.clone());
+        } else if among(known.late, name) {
+            if element.list(name)?.is_some_and(|numbers| numbers.iter().any(|x| *x > 0.0)) {
+                let advice = "is not supported: nothing comes late here; remove it, or read with `lenient`";
+                notes.refuse(element, format!("attribute \"{name}\" {advice}"))?;
+            }
         } else if !(among(known.read, name)
             || among(known.skipped, name)
             || among(POSE, name) && among(known.read, "POSE")
@@ -142,15 +150,17 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
     let read = |read| Attributes { read, ..none() };
     Some(match (place, tag) {
         (Place::Root, "compiler") => Use::Read(
-            Place::Leaf,
+            Place::Compiler,
             Attributes {
                 read: "angle eulerseq autolimits coordinate inertiafromgeom inertiagrouprange boundmass boundinertia \
-                       balanceinertia settotalmass meshdir assetdir strippath alignfree",
+                       balanceinertia settotalmass meshdir assetdir strippath alignfree fitaabb",
                 skipped: "texturedir usethread",
-                noted: "discardvisual fusestatic convexhull fitaabb saveinertial exactmeshinertia",
+                noted: "discardvisual fusestatic convexhull saveinertial exactmeshinertia",
                 ..none()
             },
         ),
+        // how MuJoCo finds the ranges of lengths that muscles need
+        (Place::Compiler, "lengthrange") => Use::Skip,
         (Place::Root, "option") => Use::Read(
             Place::Options,
             Attributes {
@@ -233,9 +243,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type pos axis springdamper limited range actuatorfrclimited actuatorfrcrange margin ref \
-                       springref armature damping frictionloss stiffness",
+                       springref armature damping frictionloss stiffness actuatorgravcomp",
                 soft: "solreflimit solimplimit solreffriction solimpfriction",
-                noted: "actuatorgravcomp",
                 skipped: "group user",
                 ..none()
             },
@@ -247,11 +256,10 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh hfield POSE",
+                       margin gap fromto mesh hfield fitscale POSE",
                 soft: "solmix solref solimp",
                 noted: "fluidshape fluidcoef",
                 skipped: "material rgba user",
-                refused: "fitscale",
                 ..none()
             },
         ),
@@ -279,12 +287,10 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         ),
         (Place::Contacts, "exclude") => Use::Read(Place::Leaf, read("name body1 body2")),
 
-        (Place::Equalities, "connect") => equality("name class active body1 body2 anchor", "site1 site2"),
-        (Place::Equalities, "weld") => {
-            equality("name class active body1 body2 anchor relpose torquescale", "site1 site2")
-        }
-        (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef", ""),
-        (Place::Equalities, "tendon") => equality("name class active tendon1 tendon2 polycoef", ""),
+        (Place::Equalities, "connect") => equality("name class active body1 body2 anchor site1 site2"),
+        (Place::Equalities, "weld") => equality("name class active body1 body2 anchor relpose site1 site2 torquescale"),
+        (Place::Equalities, "joint") => equality("name class active joint1 joint2 polycoef"),
+        (Place::Equalities, "tendon") => equality("name class active tendon1 tendon2 polycoef"),
         (Place::Equalities, "flex" | "flexvert" | "flexstrain") => {
             Use::Refuse("this kind of equality is not supported; connect, weld, joint and tendon are")
         }
@@ -323,7 +329,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Attributes {
                 read: "name cutoff site body joint tendon actuator objtype objname reftype refname",
                 skipped: "class noise user camera geom geom1 geom2 body1 body2 subtree1 subtree2 needstage datatype dim key \
-                          mesh num data reduce interp delay nsample interval",
+                          mesh num data reduce interp nsample",
+                late: "delay interval",
                 ..none()
             },
         ),
@@ -338,11 +345,12 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
     })
 }
 
-fn equality(read: &'static str, refused: &'static str) -> Use {
-    Use::Read(Place::Leaf, Attributes { read, soft: "solref solimp", refused, ..Attributes::default() })
+fn equality(read: &'static str) -> Use {
+    Use::Read(Place::Leaf, Attributes { read, soft: "solref solimp", ..Attributes::default() })
 }
 
 fn actuator(read: &'static str) -> Use {
-    let attributes = Attributes { read, skipped: ACTUATOR_SKIPPED, refused: ACTUATOR_REFUSED, ..Attributes::default() };
+    let (skipped, refused) = (ACTUATOR_SKIPPED, ACTUATOR_REFUSED);
+    let attributes = Attributes { read, skipped, refused, late: "delay", ..Attributes::default() };
     Use::Read(Place::Leaf, attributes)
 }

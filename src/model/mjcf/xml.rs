@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub(super) const DEPTH_LIMIT: usize = 300;
 /// A model may not have more elements, after includes and replicas.
 pub(super) const ELEMENT_LIMIT: usize = 100_000;
+/// The namespace of `xsi:noNamespaceSchemaLocation` and the like.
+const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// XML nodes (elements, texts, comments) of one file.
 const NODE_LIMIT: u32 = 1_000_000;
 
@@ -19,6 +21,8 @@ pub(super) struct Element {
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
     pub file: Arc<str>,
+    /// The folder of that file, from the folder of the main file.
+    pub folder: Arc<Path>,
     pub line: usize,
 }
 
@@ -69,7 +73,7 @@ impl Element {
 /// Reads XML text, with the files that it includes.
 #[derive(Debug)]
 pub(super) struct Loader {
-    /// The folder of the main file: includes are relative to it.
+    /// The folder of the main file.
     pub folder: PathBuf,
     /// Every file that was included; none may be included twice, which also rules out cycles.
     included: HashSet<PathBuf>,
@@ -91,7 +95,7 @@ impl Loader {
 
     /// The tree of a main file with this text; `file` is its name in messages.
     pub fn load_text(&mut self, text: &str, file: &str) -> Result<Element> {
-        let root = self.parse(text, file, 0)?;
+        let root = self.parse(text, file, Path::new(""), 0)?;
         if root.tag == "mujoco" {
             Ok(root)
         } else {
@@ -99,7 +103,8 @@ impl Loader {
         }
     }
 
-    fn parse(&mut self, text: &str, file: &str, depth: usize) -> Result<Element> {
+    /// The tree of a file that lies in `folder`, seen from that of the main file.
+    fn parse(&mut self, text: &str, file: &str, folder: &Path, depth: usize) -> Result<Element> {
         let options = roxmltree::ParsingOptions { nodes_limit: NODE_LIMIT, ..Default::default() };
         let document = roxmltree::Document::parse_with_options(text, options).map_err(|e| {
             use roxmltree::Error as E;
@@ -114,16 +119,20 @@ impl Loader {
         })?;
         let line_starts: Vec<usize> =
             std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        let source = Source { file: file.into(), line_starts };
+        let source = Source { file: file.into(), folder: folder.into(), line_starts };
         self.convert(document.root_element(), &source, depth)
     }
 
     fn convert(&mut self, node: roxmltree::Node, source: &Source, depth: usize) -> Result<Element> {
         let mut element = Element {
             tag: node.tag_name().name().into(),
-            attributes: node.attributes().map(|a| (a.name().into(), a.value().into())).collect(),
+            // where a schema is has no meaning for the model
+            attributes: (node.attributes().filter(|a| a.namespace() != Some(SCHEMA)))
+                .map(|a| (a.name().into(), a.value().into()))
+                .collect(),
             children: Vec::new(),
             file: source.file.clone(),
+            folder: source.folder.clone(),
             line: source.line_starts.partition_point(|&start| start <= node.range().start),
         };
         self.element_count += 1;
@@ -155,16 +164,22 @@ impl Loader {
             return Err(include.error("an include cannot have children; put them beside it"));
         }
         let name = include.attribute("file").ok_or_else(|| include.error("needs the attribute `file`"))?;
-        let path = self.folder.join(name);
+        // in the folder of the main file, and then in that of the file that includes it
+        let near = include.folder.join(name);
+        let name_here = if self.folder.join(name).is_file() { Path::new(name) } else { &near };
+        let path = self.folder.join(name_here);
         if !self.included.insert(identity(&path)) {
             return Err(
                 include.error(format!("\"{name}\" is included twice, or includes itself; a file can be included once"))
             );
         }
         let text = read(&path).map_err(|e| {
-            include.error(format!("{e}; the file is looked for relative to the folder of the main file"))
+            include.error(format!(
+                "{e}; the file is looked for relative to the folder of the main file, and then to that of this one"
+            ))
         })?;
-        let root = self.parse(&text, &short_name(&path), depth)?;
+        let folder = name_here.parent().unwrap_or(Path::new(""));
+        let root = self.parse(&text, &short_name(&path), folder, depth)?;
         match root.tag.as_str() {
             "mujoco" | "mujocoinclude" => Ok(root.children),
             other => Err(root
@@ -176,6 +191,7 @@ impl Loader {
 /// A file's name in messages and where its lines begin.
 struct Source {
     file: Arc<str>,
+    folder: Arc<Path>,
     line_starts: Vec<usize>,
 }
 
