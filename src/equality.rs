@@ -4,7 +4,7 @@
 //! ė = 0, the position problem for ė = −β e/Δt.
 
 use crate::kinematics::{Kinematics, kinematics, orientation};
-use crate::lane::Real;
+use crate::lane::{Mask, Real};
 use crate::model::{EqualityKind, Model};
 use crate::spatial::{Motion, Quat, Vec3};
 use crate::tendon;
@@ -76,6 +76,15 @@ impl Coordinate {
         match self {
             Self::Joint(joint) => x[model.joints[joint].v_start] += by,
             Self::Tendon(tendon) => tendon::add_along(model, k, tendon, by, x),
+        }
+    }
+
+    /// The worlds in which it changes with v at all; none if it always does.
+    #[inline(always)]
+    fn pulls<R: Real>(self, model: &Model, k: &Kinematics<R>) -> Option<R::Mask> {
+        match self {
+            Self::Tendon(tendon) if model.tendons[tendon].is_spatial() => Some(tendon::pulls(model, k, tendon)),
+            Self::Tendon(_) | Self::Joint(_) => None,
         }
     }
 
@@ -195,7 +204,13 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
                     second.of.add_along(model, k, -slope, jacobian);
                 }
                 first.of.add_along(model, k, R::one(), jacobian);
-                first.offset(model, k, q) - value
+                let error = first.offset(model, k, q) - value;
+                // what moves nothing cannot be asked to
+                match (first.of.pulls(model, k), second.as_ref().map(|second| second.of.pulls(model, k))) {
+                    (Some(pulls), None) => R::select(pulls, error, R::zero()),
+                    (Some(pulls), Some(Some(others))) => R::select(pulls.or(others), error, R::zero()),
+                    _ => error,
+                }
             }
             EqualityRow::Point { bodies, points, axis } => {
                 let world = [0, 1].map(|s| k.body_pose[bodies[s]].point(Vec3::constant(&points[s])));

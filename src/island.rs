@@ -249,8 +249,9 @@ pub fn islands<R: Pack>(
             }
         }
         for slot in (0..limit_slots).filter(has_limit) {
-            let tree = plan.joint_trees[out.joint_row[slot * lanes + lane] as usize][0];
-            add_scalar(out, tree, lane, (limit_start + slot) * lanes + lane);
+            if let Some(&tree) = plan.joint_trees[out.joint_row[slot * lanes + lane] as usize].first() {
+                add_scalar(out, tree, lane, (limit_start + slot) * lanes + lane);
+            }
         }
         for (i, trees) in plan.equality_trees.iter().enumerate() {
             // An equality between things that cannot move holds or not, whatever the step does.

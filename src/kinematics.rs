@@ -35,6 +35,8 @@ pub struct Kinematics<R> {
     pub(crate) tendon_length: Vec<R>,
     /// How these lengths change with v, shape \[tendon\]\[nv\]; nothing where none is spatial.
     pub(crate) tendon_moment: Vec<R>,
+    /// How much of one of them is rounding, shape \[nv\]; nothing where none is spatial.
+    tendon_rounding: Vec<R>,
     /// The straight parts of a path.
     stretches: Vec<Stretch<R>>,
 }
@@ -56,11 +58,13 @@ impl<R: Real> Kinematics<R> {
             mocap: Mocap::new(model),
             tendon_length: Vec::new(),
             tendon_moment: Vec::new(),
+            tendon_rounding: Vec::new(),
             stretches: Vec::new(),
         };
         if model.tendons.iter().any(Tendon::is_spatial) {
             k.tendon_length = copies(R::zero(), model.tendons.len());
             k.tendon_moment = copies(R::zero(), model.tendons.len() * model.nv());
+            k.tendon_rounding = copies(R::zero(), model.nv());
         }
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
@@ -191,25 +195,36 @@ fn spatial_tendons<R: Real>(model: &Model, k: &mut Kinematics<R>) {
     for (t, tendon) in model.tendons.iter().enumerate().filter(|(_, tendon)| tendon.is_spatial()) {
         let mut length = stretches(model, &tendon.path, &k.body_pose, &mut k.stretches);
         let moment = &mut k.tendon_moment[t * model.nv()..(t + 1) * model.nv()];
+        let rounding = &mut k.tendon_rounding[..];
+        rounding.fill(R::zero());
         for Stretch { bodies, ends, share } in &k.stretches {
             let way = ends[1] - ends[0];
             let distance = way.norm();
             length = share.mul_add(distance, length);
+            let distance = distance.max(R::constant(1e-15));
             if bodies[0] == bodies[1] {
                 continue;
             }
             // L̇ = e · (v_b − v_a)
-            let along = way.scale(*share / distance.max(R::constant(1e-15)));
+            let along = way.scale(*share / distance);
             for side in [0, 1] {
                 let Some(last) = model.last_dof(bodies[side]) else { continue };
                 let arm = ends[side] - k.reference[model.dofs[last].tree];
+                // of ends that are known to rounding
+                let off = R::constant(4.0 * R::EPSILON) * (R::one() + (ends[0].norm() + ends[1].norm()) / distance);
                 for &dof in &model.dofs[last].ancestors {
-                    let change = along.dot(k.motion_subspace[dof].at(arm));
+                    let velocity = k.motion_subspace[dof].at(arm);
+                    let change = along.dot(velocity);
                     moment[dof] = if side == 0 { moment[dof] - change } else { moment[dof] + change };
+                    rounding[dof] = (off * share.abs()).mul_add(velocity.norm(), rounding[dof]);
                 }
             }
         }
         k.tendon_length[t] = length;
+        // at a dead centre nothing but rounding is left, and dividing by it would be no answer
+        for (moment, rounding) in moment.iter_mut().zip(&*rounding) {
+            *moment = R::select(moment.abs().lt(*rounding), R::zero(), *moment);
+        }
     }
 }
 

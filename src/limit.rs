@@ -4,7 +4,7 @@
 
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Pack, PackMask, Real};
-use crate::model::{JointKind, Model};
+use crate::model::{JointKind, Model, Tendon};
 use crate::slots::{Slots, first_lanes};
 use crate::spatial::{Vec3, vec3};
 use crate::tendon;
@@ -57,6 +57,7 @@ impl JointEntry {
             Factor::Moment(place) => k.tendon_moment[place],
         }
     }
+
     /// The entry.
     #[inline(always)]
     pub fn along<R: Real>(self, k: &Kinematics<R>, direction: Vec3<R>) -> R {
@@ -106,7 +107,9 @@ pub fn joint_rows(model: &Model) -> Vec<JointRow> {
             rows.extend((joint.v_start..joint.v_start + joint.kind.nv()).map(JointRow::DryFriction));
         }
     }
-    for (t, tendon) in model.tendons.iter().enumerate() {
+    // what moves nothing has no rows
+    let moves = |tendon: &Tendon| !tendon.dofs(model).is_empty();
+    for (t, tendon) in model.tendons.iter().enumerate().filter(|(_, tendon)| moves(tendon)) {
         if tendon.range.is_some() {
             rows.extend([JointRow::TendonLower(t), JointRow::TendonUpper(t)]);
         }
@@ -237,6 +240,17 @@ pub(crate) fn approach<R: Real>(
     }
 }
 
+/// The worlds in which the row of a spatial tendon moves anything, which it does not at a dead centre; none of other rows, which always do.
+#[inline(always)]
+pub(crate) fn pulls<R: Real>(model: &Model, row: JointRow, k: &Kinematics<R>) -> Option<R::Mask> {
+    match row {
+        JointRow::TendonLower(t) | JointRow::TendonUpper(t) | JointRow::TendonFriction(t) => {
+            model.tendons[t].is_spatial().then(|| tendon::pulls(model, k, t))
+        }
+        _ => None,
+    }
+}
+
 /// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
 ///
 /// A limit is near when its gap after the free motion towards it is less than Δt (|v| + `slack`), `slack` in rad/s or m/s:
@@ -260,6 +274,7 @@ pub fn limits<R: Pack>(
     let one = vec3(R::one(), R::zero(), R::zero());
     let worlds = first_lanes(lane_count);
     for (index, row) in rows.iter().enumerate() {
+        let worlds = pulls(model, *row, k).map_or(worlds, |pulls| worlds & pulls.bits());
         if row.friction_loss(model).is_some() {
             out.near.push(Near { row: index, lanes: worlds, gap: R::zero(), direction: one });
             continue;

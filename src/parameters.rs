@@ -17,7 +17,7 @@ pub enum Parameter {
     Friction,
     /// Factor on gain and bias of every actuator, shape \[nu\].
     GainScale,
-    /// Further factor on what of gain and bias goes with velocity (kv of a servo), shape \[nu\]: a servo has kp = `GainScale` kp₀ and
+    /// Further factor on the velocity that gain and bias go with (kv of a servo; a muscle's), shape \[nu\]: a servo has kp = `GainScale` kp₀ and
     /// kv = `GainScale` `VelocityGainScale` kv₀.
     VelocityGainScale,
     /// Centre of mass of every body in its frame, m, shape \[body\]\[3\]. The inertia about it stays.
@@ -38,7 +38,7 @@ pub enum Parameter {
     Compliance,
     /// Size of every geom, m, as [`Shape::size`], shape \[geom\]\[3\]: radius and half length, half axes, or half edges, and zeros for what a shape has not got.
     /// Planes and meshes have 0 0 0 in every world. Mass and inertia stay what they are: scale them with `MassScale`. Recordings draw the model's sizes. Not with
-    /// [`crate::solver::FrictionLaw::Patch`].
+    /// [`crate::solver::FrictionLaw::Patch`], nor where tendons go around geoms.
     GeomSize,
     /// Force on every body at its centre of mass (N), then moment (N·m), world axes, as MuJoCo's `xfrc_applied`, shape \[body\]\[6\]; kept until changed or
     /// until the world is reset.

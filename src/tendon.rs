@@ -50,6 +50,16 @@ pub(crate) fn add_along<R: Real>(model: &Model, k: &Kinematics<R>, t: usize, by:
     }
 }
 
+/// The worlds in which L of a spatial tendon changes with v at all: it does not at a dead centre.
+#[inline(always)]
+pub(crate) fn pulls<R: Real>(model: &Model, k: &Kinematics<R>, t: usize) -> R::Mask {
+    let mut most = R::zero();
+    for moment in moment(model, k, t) {
+        most = moment.abs().max(most);
+    }
+    R::zero().lt(most)
+}
+
 /// ∂L/∂q of a spatial tendon, shape \[nv\].
 #[inline(always)]
 fn moment<'a, R: Real>(model: &Model, k: &'a Kinematics<R>, t: usize) -> &'a [R] {

@@ -58,7 +58,7 @@ ACTUATOR_FORCE = Quantity("actuator_force")
 JOINT_ACTUATOR_FORCE = Quantity("joint_actuator_force")
 """Force of the actuators on every degree of freedom (MuJoCo's ``qfrc_actuator``), N or N·m, [nv]."""
 TENDON_LENGTH = Quantity("tendon_length")
-"""Length of every fixed tendon, of one joint rad or m, [tendon]."""
+"""Length of every tendon, of one joint rad or m, [tendon]."""
 TENDON_VELOCITY = Quantity("tendon_velocity")
 """How fast they grow, of one joint rad/s or m/s, [tendon]."""
 LIMIT_FORCE = Quantity("limit_force")

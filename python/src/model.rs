@@ -294,7 +294,7 @@ impl Model {
     fn site_names(&self) -> Vec<String> {
         names(self.model.sites.iter().map(|x| &x.name))
     }
-    /// Names of the fixed tendons.
+    /// Names of the tendons.
     #[getter]
     fn tendon_names(&self) -> Vec<String> {
         names(self.model.tendons.iter().map(|x| &x.name))
@@ -335,7 +335,7 @@ impl Model {
     fn sensor(&self, name: &str) -> PyResult<usize> {
         find("sensor", name, self.model.sensors.iter().map(|x| &x.name).collect())
     }
-    /// Index of the fixed tendon with this name.
+    /// Index of the tendon with this name.
     fn tendon(&self, name: &str) -> PyResult<usize> {
         find("tendon", name, self.model.tendons.iter().map(|x| &x.name).collect())
     }

@@ -397,9 +397,15 @@ fn object(model: &Model) -> Outcome<Value> {
             };
             json!({ "law": law, "time": time, "range": activation.range, "early": activation.early })
         });
+        let muscle = model.muscles.iter().find(|muscle| muscle.actuator == i).map(|m| {
+            json!({
+                "length_range": m.length_range, "range": m.range, "force": m.force, "reach": m.reach,
+                "fastest": m.fastest, "passive": m.passive, "stretched": m.stretched,
+            })
+        });
         json!({
             "name": a.name, "joint": joint, "tendon": tendon, "site": site, "gear": gear(model, a), "control_range": a.control_range,
-            "force_range": a.force_range, "gain": a.gain, "bias": a.bias, "activation": activation,
+            "force_range": a.force_range, "gain": a.gain, "bias": a.bias, "activation": activation, "muscle": muscle,
         })
     });
     let pairs = model.pairs.iter().map(|p| {

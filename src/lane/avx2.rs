@@ -166,6 +166,7 @@ macro_rules! pair {
         impl Real for $pair {
             type Mask = $mask;
             const COMPILED: Compiled = Compiled::Avx2;
+            const EPSILON: f64 = <$scalar>::EPSILON as f64;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 Self::splat(<$scalar>::from_f64(x))

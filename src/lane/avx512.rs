@@ -156,6 +156,7 @@ macro_rules! register {
         impl Real for $wide {
             type Mask = $mask;
             const COMPILED: Compiled = Compiled::Avx512;
+            const EPSILON: f64 = <$scalar>::EPSILON as f64;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 Self::splat(<$scalar>::from_f64(x))

@@ -60,6 +60,7 @@ impl std::fmt::Display for Counted {
 impl Real for Counted {
     type Mask = bool;
     const COMPILED: Compiled = Compiled::Baseline;
+    const EPSILON: f64 = f32::EPSILON as f64;
     fn constant(x: f64) -> Self {
         Self(x as f32)
     }
@@ -115,7 +116,6 @@ impl Pack for Counted {
 }
 
 impl Scalar for Counted {
-    const EPSILON: f64 = f32::EPSILON as f64;
     fn from_f64(x: f64) -> Self {
         Self(x as f32)
     }

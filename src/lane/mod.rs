@@ -120,6 +120,8 @@ pub trait Real:
     type Mask: Mask;
     /// The levels that large bodies, such as the stages of the step, are compiled for where worlds are kept in this type.
     const COMPILED: Compiled;
+    /// Unit roundoff ε of the type (distance from 1 to the next number).
+    const EPSILON: f64;
 
     /// All lanes equal to `x`, rounded to the lane type.
     fn constant(x: f64) -> Self;
@@ -239,8 +241,6 @@ fn angles<P: Pack>(y: P, x: P) -> P {
 
 /// A lane type: `f32` or `f64`.
 pub trait Scalar: Pack<Scalar = Self> + Real<Mask = bool> + PartialOrd + bytemuck::Pod + std::fmt::Display {
-    /// Unit roundoff ε of the type (distance from 1 to the next number).
-    const EPSILON: f64;
     /// Nearest value to `x`.
     fn from_f64(x: f64) -> Self;
     /// Exact value as `f64`.
@@ -324,6 +324,7 @@ macro_rules! scalar {
             type Mask = bool;
             // For machines on which packs do not pay.
             const COMPILED: Compiled = Compiled::Baseline;
+            const EPSILON: f64 = <$t>::EPSILON as f64;
             #[inline(always)]
             fn constant(x: f64) -> Self {
                 x as $t
@@ -384,7 +385,6 @@ macro_rules! scalar {
             }
         }
         impl Scalar for $t {
-            const EPSILON: f64 = <$t>::EPSILON as f64;
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 x as $t

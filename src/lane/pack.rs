@@ -144,6 +144,7 @@ impl<S: Scalar, const N: usize> Real for Lanes<S, N> {
     type Mask = LaneMask<N>;
     // On x86-64 registers take their place, and on machines without fused multiply-adds (before AVX2) the scalar types.
     const COMPILED: Compiled = if cfg!(target_arch = "x86_64") { Compiled::Nowhere } else { Compiled::Everywhere };
+    const EPSILON: f64 = S::EPSILON;
     #[inline(always)]
     fn constant(x: f64) -> Self {
         Self::splat(S::from_f64(x))

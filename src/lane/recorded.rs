@@ -230,6 +230,7 @@ assigning!(Recorded);
 impl Real for Recorded {
     type Mask = RecordedMask;
     const COMPILED: Compiled = Compiled::Nowhere;
+    const EPSILON: f64 = f32::EPSILON as f64;
     #[inline(never)]
     fn constant(x: f64) -> Self {
         push(Op::Constant((x as f32).to_bits()))

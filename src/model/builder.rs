@@ -212,7 +212,7 @@ impl ModelBuilder {
         self.model.sites.push(site);
         self.model.sites.len() - 1
     }
-    /// Adds a fixed tendon and returns its index.
+    /// Adds a tendon and returns its index.
     pub fn add_tendon(&mut self, tendon: Tendon) -> usize {
         self.model.tendons.push(tendon);
         self.model.tendons.len() - 1
@@ -227,7 +227,7 @@ impl ModelBuilder {
         self.model.activations.push(activation);
         self
     }
-    /// Makes an actuator a muscle; it needs an activation too.
+    /// Makes an actuator a muscle.
     pub fn add_muscle(&mut self, muscle: Muscle) -> &mut Self {
         self.model.muscles.push(muscle);
         self

@@ -75,7 +75,7 @@ pub struct Model {
     pub actuators: Vec<Actuator>,
     /// Activations of actuators that have one, in the order of these, shape na.
     pub activations: Vec<Activation>,
-    /// Actuators that are muscles, in their order.
+    /// Actuators that pull as muscles, in their order.
     pub muscles: Vec<Muscle>,
     /// Equality constraints (connect, weld, joint, tendon).
     pub equalities: Vec<Equality>,

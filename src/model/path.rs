@@ -37,29 +37,43 @@ pub struct Stretch<R> {
 pub(crate) fn stretches<R: Real>(model: &Model, path: &[Waypoint], poses: &[Pose<R>], out: &mut Vec<Stretch<R>>) -> R {
     out.clear();
     let (mut arcs, mut share) = (R::zero(), R::one());
-    let at = |site: usize| poses[model.sites[site].body].constant_point(&model.sites[site].position);
     for (i, part) in path.iter().enumerate() {
         match (*part, path.get(i + 1), path.get(i + 2)) {
             (Waypoint::Pulley(divisor), _, _) => share = R::constant(1.0 / divisor),
             (Waypoint::Site(a), Some(&Waypoint::Site(b)), _) => {
                 let bodies = [model.sites[a].body, model.sites[b].body];
-                out.push(Stretch { bodies, ends: [at(a), at(b)], share });
+                out.push(Stretch { bodies, ends: [place(model, poses, a), place(model, poses, b)], share });
             }
             (Waypoint::Site(a), Some(&Waypoint::Around { geom, side }), Some(&Waypoint::Site(b))) => {
-                let ends = [at(a), at(b)];
-                let wrap = around(model, geom, poses, ends, side.map(at));
-                let [first, last] = [a, b].map(|site| model.sites[site].body);
+                let ends = [place(model, poses, a), place(model, poses, b)];
+                let wrap = around(model, geom, poses, ends, side);
+                let (first, last) = (model.sites[a].body, model.sites[b].body);
                 let (body, zero) = (model.geoms[geom].body, R::zero());
                 let (there, straight) = (R::select(wrap.wraps, share, zero), R::select(wrap.wraps, zero, share));
                 out.push(Stretch { bodies: [first, last], ends, share: straight });
-                out.push(Stretch { bodies: [first, body], ends: [ends[0], wrap.points[0]], share: there });
-                out.push(Stretch { bodies: [body, last], ends: [wrap.points[1], ends[1]], share: there });
+                out.push(Stretch {
+                    bodies: [first, body],
+                    ends: [ends[0], Vec3::select(wrap.wraps, wrap.points[0], ends[0])],
+                    share: there,
+                });
+                out.push(Stretch {
+                    bodies: [body, last],
+                    ends: [Vec3::select(wrap.wraps, wrap.points[1], ends[1]), ends[1]],
+                    share: there,
+                });
                 arcs += R::select(wrap.wraps, wrap.arc * share, zero);
             }
             _ => {}
         }
     }
     arcs
+}
+
+/// Where a site is, m.
+#[inline(always)]
+fn place<R: Real>(model: &Model, poses: &[Pose<R>], site: usize) -> Vec3<R> {
+    let site = &model.sites[site];
+    poses[site.body].constant_point(&site.position)
 }
 
 /// How a path goes around a geom.
@@ -74,19 +88,11 @@ struct Wrap<R: Real> {
 
 /// How the path between two points goes around a geom, with the meaning that MuJoCo 4.0 has for it. `side`: see [`Waypoint::Around`].
 #[inline(always)]
-fn around<R: Real>(
-    model: &Model,
-    geom: usize,
-    poses: &[Pose<R>],
-    ends: [Vec3<R>; 2],
-    side: Option<Vec3<R>>,
-) -> Wrap<R> {
+fn around<R: Real>(model: &Model, geom: usize, poses: &[Pose<R>], ends: [Vec3<R>; 2], side: Option<usize>) -> Wrap<R> {
     let geom = &model.geoms[geom];
     let (body, turn) = (&poses[geom.body], geom.orientation.to_rotation_matrix());
-    let center = body.constant_point(&geom.position);
-    let rotation = body.rotation * Mat3::constant(turn.matrix());
-    let local = |p: Vec3<R>| rotation.transpose_mul(p - center);
-    let [p, q] = [local(ends[0]), local(ends[1])];
+    let (center, rotation) = (body.constant_point(&geom.position), body.rotation * Mat3::constant(turn.matrix()));
+    let (p, q) = (rotation.transpose_mul(ends[0] - center), rotation.transpose_mul(ends[1] - center));
     let (radius, sphere) = match geom.shape {
         Shape::Sphere { radius } => (radius, true),
         Shape::Cylinder { radius, .. } => (radius, false),
@@ -94,36 +100,46 @@ fn around<R: Real>(
         _ => (0.0, true),
     };
     // the plane that it goes around in
-    let [e, f] = if sphere { great_circle(p, q) } else { [Vec3::unit(0), Vec3::unit(1)] };
-    let flat = |x: Vec3<R>| [e.dot(x), f.dot(x)];
-    let side = side.map(local);
-    let inside = side.map(|s| s.dot(s).lt(R::constant(radius * radius)));
-    let [a, b] = [flat(p), flat(q)];
-    let circle = around_circle(a, b, R::constant(radius), side.map(flat));
-    let circle = match inside {
-        Some(inside) => {
-            let within = through_circle(a, b, R::constant(radius));
+    let plane = if sphere { great_circle(p, q) } else { [Vec3::unit(0), Vec3::unit(1)] };
+    let (a, b) = (flat(plane, p), flat(plane, q));
+    let Flat { wraps, points: [c, d], mut arc } = match side {
+        None => around_circle(a, b, R::constant(radius), None),
+        Some(side) => {
+            let side = rotation.transpose_mul(place(model, poses, side) - center);
+            let inside = side.dot(side).lt(R::constant(radius * radius));
+            let outer = around_circle(a, b, R::constant(radius), Some(flat(plane, side)));
+            let (wraps, point) = through_circle(a, b, R::constant(radius));
+            let [c, d] = outer.points;
             Flat {
-                wraps: inside.and(within.wraps).or(inside.not().and(circle.wraps)),
-                points: [0, 1].map(|i| [0, 1].map(|j| R::select(inside, within.points[i][j], circle.points[i][j]))),
-                arc: R::select(inside, within.arc, circle.arc),
+                wraps: inside.and(wraps).or(inside.not().and(outer.wraps)),
+                points: [choose(inside, point, c), choose(inside, point, d)],
+                arc: R::select(inside, R::zero(), outer.arc),
             }
         }
-        None => circle,
     };
-    let [c, d] = circle.points;
-    let mut points = [e.scale(c[0]) + f.scale(c[1]), e.scale(d[0]) + f.scale(d[1])];
-    let mut arc = circle.arc;
+    let [e, f] = plane;
+    let (mut first, mut last) = (e.scale(c[0]) + f.scale(c[1]), e.scale(d[0]) + f.scale(d[1]));
     if !sphere {
         // along the axis, in proportion to the way around it
         let (before, after) = (distance(a, c), distance(d, b));
         let (whole, rise) = ((before + arc + after).max(R::constant(TINY)), q.z - p.z);
-        points[0].z = p.z + rise * (before / whole);
-        points[1].z = p.z + rise * ((before + arc) / whole);
-        let height = points[1].z - points[0].z;
+        first.z = p.z + rise * (before / whole);
+        last.z = p.z + rise * ((before + arc) / whole);
+        let height = last.z - first.z;
         arc = arc.mul_add(arc, height * height).sqrt();
     }
-    Wrap { wraps: circle.wraps, points: points.map(|x| center + rotation * x), arc }
+    Wrap { wraps, points: [center + rotation * first, center + rotation * last], arc }
+}
+
+/// Coordinates in a plane.
+#[inline(always)]
+fn flat<R: Real>([e, f]: [Vec3<R>; 2], x: Vec3<R>) -> [R; 2] {
+    [e.dot(x), f.dot(x)]
+}
+
+#[inline(always)]
+fn choose<R: Real>(mask: R::Mask, yes: [R; 2], no: [R; 2]) -> [R; 2] {
+    [R::select(mask, yes[0], no[0]), R::select(mask, yes[1], no[1])]
 }
 
 /// What lengths and squares are no less than where they divide.
@@ -210,52 +226,41 @@ fn around_circle<R: Real>(a: [R; 2], b: [R; 2], radius: R, side: Option<[R; 2]>)
     Flat { wraps: outside.and(misses.not()), points: [c, d], arc: radius * angle }
 }
 
-/// Steps of Newton towards the point inside of a circle.
-const STEPS: usize = 20;
+/// Steps of Newton towards the point inside of a circle; most are there in five.
+const STEPS: usize = 10;
+/// The longest step, rad.
+const LONGEST: f64 = 0.5;
 
-/// The point of a circle that a path touches that is pulled tight from the inside: there both straight ways have the same angle with the radius.
+/// The point of a circle that a path touches that is pulled tight from the inside, where both straight ways have the same angle with the radius; none where the straight way meets the circle.
 #[inline(always)]
-fn through_circle<R: Real>(a: [R; 2], b: [R; 2], radius: R) -> Flat<R> {
+fn through_circle<R: Real>(a: [R; 2], b: [R; 2], radius: R) -> (R::Mask, [R; 2]) {
     let (zero, one, tiny) = (R::zero(), R::one(), R::constant(TINY));
     let (la, lb, way) = (dot(a, a).sqrt(), dot(b, b).sqrt(), [b[0] - a[0], b[1] - a[1]]);
     let length = dot(way, way);
     let inside = radius.lt(la).and(radius.lt(lb)).not().or(radius.lt(tiny));
-    // a straight way that meets the circle needs no help
     let share = -dot(a, way) / length.max(tiny);
     let nearest = [share.mul_add(way[0], a[0]), share.mul_add(way[1], a[1])];
     let meets =
         tiny.lt(length).and(zero.lt(share)).and(share.lt(one)).and(radius.lt(dot(nearest, nearest).sqrt()).not());
-    let cosine = (la * la + lb * lb - length) / (R::constant(2.0) * la * lb).max(tiny);
-    let opposite = cosine.lt(R::constant(TINY - 1.0));
-    // where Newton finds nothing: in the middle
-    let middle = [(a[0] + b[0]) * R::constant(0.5), (a[1] + b[1]) * R::constant(0.5)];
-    let scale = radius / dot(middle, middle).sqrt().max(tiny);
-    let middle = [middle[0] * scale, middle[1] * scale];
-    // φ, the angle between either straight way and the radius: asin(A sin φ) + asin(B sin φ) − 2 φ + G = 0, which is concave
-    let (of_a, of_b) = (radius / la.max(tiny), radius / lb.max(tiny));
-    let between = (one - cosine * cosine).max(zero).sqrt().atan2(cosine);
-    let error = |[of_a, of_b]: [R; 2], angle: R| arcsine(of_a) + arcsine(of_b) - R::constant(2.0) * angle + between;
-    let slope = |of: R, x: R| x / (one - of * of).max(zero).sqrt().max(tiny);
-    let mut angle = R::constant(PI / 2.0);
-    let failed = R::constant(1.0 - TINY).lt(cosine).or(zero.lt(error([of_a, of_b], angle)));
+    // u, between a and b as small angles have it: next to the one that is next to the circle
+    let (of_a, of_b) = ((lb - radius) / (lb * la), (la - radius) / (la * lb));
+    let mut u = unit([of_a * a[0] + of_b * b[0], of_a * a[1] + of_b * b[1]]);
     for _ in 0..STEPS {
-        // Newton from above, until rounding ends it
-        let (sine, cosine) = angle.sin_cos();
-        let sines = [of_a * sine, of_b * sine];
-        let fall = R::constant(2.0) - slope(sines[0], of_a * cosine) - slope(sines[1], of_b * cosine);
-        let next = angle + error(sines, angle) / fall.max(tiny);
-        angle = R::select(next.lt(angle), next, angle);
+        // h = t · (α + β), with the tangent t and the directions α, β to both ends; it falls as u turns
+        let t = [-u[1], u[0]];
+        let (to_a, to_b) = ([a[0] - radius * u[0], a[1] - radius * u[1]], [b[0] - radius * u[0], b[1] - radius * u[1]]);
+        let (far_a, far_b) = (dot(to_a, to_a).sqrt().max(tiny), dot(to_b, to_b).sqrt().max(tiny));
+        let (ta, tb) = (dot(t, to_a) / far_a, dot(t, to_b) / far_b);
+        let fall =
+            dot(u, to_a) / far_a + dot(u, to_b) / far_b + radius * ((one - ta * ta) / far_a + (one - tb * tb) / far_b);
+        let turn = ((ta + tb) / fall.max(tiny)).max(R::constant(-LONGEST)).min(R::constant(LONGEST));
+        u = unit([turn.mul_add(t[0], u[0]), turn.mul_add(t[1], u[1])]);
     }
-    let ahead = zero.lt(cross(a, b));
-    let from = [0, 1].map(|i| R::select(ahead, a[i] / la.max(tiny), b[i] / lb.max(tiny)));
-    let seen = R::select(ahead, of_a, of_b) * angle.sin_cos().0;
-    let (sine, cosine) = (angle - arcsine(seen)).sin_cos();
-    let found = [radius * (cosine * from[0] - sine * from[1]), radius * (sine * from[0] + cosine * from[1])];
-    let point = [0, 1].map(|i| R::select(failed, middle[i], found[i]));
-    Flat { wraps: inside.or(meets).or(opposite).not(), points: [point, point], arc: zero }
+    (inside.or(meets).not(), [radius * u[0], radius * u[1]])
 }
 
 #[inline(always)]
-fn arcsine<R: Real>(x: R) -> R {
-    x.atan2((R::one() - x * x).max(R::zero()).sqrt())
+fn unit<R: Real>(x: [R; 2]) -> [R; 2] {
+    let inverse = R::one() / dot(x, x).sqrt().max(R::constant(TINY));
+    [x[0] * inverse, x[1] * inverse]
 }

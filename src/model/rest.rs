@@ -1,7 +1,7 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
 use super::path::{Stretch, Waypoint, stretches};
-use super::{Joint, JointKind, Model};
+use super::{Joint, JointKind, Model, Transmission};
 use crate::spatial::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
 
@@ -54,6 +54,15 @@ pub(super) fn rest_acceleration(model: &Model, along: &DVector<f64>) -> DVector<
     acceleration
 }
 
+/// What counts along what an actuator acts on, shape \[nv\]; none at sites.
+pub(super) fn along(model: &Model, transmission: Transmission) -> Option<DVector<f64>> {
+    match transmission {
+        Transmission::Joint(joint) => Some(along_joint(model, joint)),
+        Transmission::Tendon(tendon) => Some(along_tendon(model, tendon)),
+        Transmission::Site(_) => None,
+    }
+}
+
 /// What counts along a hinge or a slide, shape \[nv\].
 pub(super) fn along_joint(model: &Model, joint: usize) -> DVector<f64> {
     let mut along = DVector::zeros(model.nv());
@@ -62,7 +71,7 @@ pub(super) fn along_joint(model: &Model, joint: usize) -> DVector<f64> {
 }
 
 /// How the length of a tendon changes with v at rest, shape \[nv\].
-pub(super) fn along_tendon(model: &Model, tendon: usize) -> DVector<f64> {
+fn along_tendon(model: &Model, tendon: usize) -> DVector<f64> {
     let (tendon, mut along) = (&model.tendons[tendon], DVector::zeros(model.nv()));
     for &(joint, c) in &tendon.joints {
         along[model.joints[joint].v_start] = c;

@@ -54,7 +54,7 @@ pub enum Reading {
     BallOrientation(usize),
     /// Angular velocity of a ball joint, rad/s, axes of its body.
     BallVelocity(usize),
-    /// Length of a fixed tendon, of one joint rad or m.
+    /// Length of a tendon, of one joint rad or m.
     TendonPosition(usize),
     /// How fast it grows, of one joint rad/s or m/s.
     TendonVelocity(usize),

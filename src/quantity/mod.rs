@@ -60,7 +60,7 @@ pub enum Quantity {
     ActuatorForce,
     /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, N or N·m, shape \[nv\].
     JointActuatorForce,
-    /// Length of every fixed tendon, of one joint rad or m, shape \[tendon\].
+    /// Length of every tendon, of one joint rad or m, shape \[tendon\].
     TendonLength,
     /// How fast they grow, of one joint rad/s or m/s, shape \[tendon\].
     TendonVelocity,

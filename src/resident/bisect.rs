@@ -291,11 +291,11 @@ mod tests {
         <body name='stick' pos='0 .6 .7' euler='0 80 10'><freejoint/><geom type='capsule' size='.03 .1'/><site name='rotor' pos='.02 0 .1' euler='0 10 0'/></body>
         <body pos='-.5 0 .6'><joint name='c' axis='0 1 0'/><geom type='capsule' fromto='0 0 0 .2 0 0' size='.03'/>
           <body pos='.2 0 0'><joint name='d' axis='0 1 0'/><geom type='capsule' fromto='0 0 0 .2 0 0' size='.03'/><site name='tip' pos='.2 0 0'/></body></body>
-        <site name='hook' pos='-.5 .1 .9'/><geom name='bead' size='.05' pos='-.35 .05 .75' contype='0' conaffinity='0'/>
+        <site name='hook' pos='-.5 .1 .9'/><site name='beside' pos='-.35 .05 .72'/><geom name='bead' size='.05' pos='-.35 .05 .75' contype='0' conaffinity='0'/>
         </worldbody><equality><joint joint1='a' joint2='b' polycoef='0 1 0 0 0'/></equality>
         <tendon><fixed name='t' range='-.1 .2' frictionloss='.05' stiffness='2' damping='.1'>
           <joint joint='c' coef='1'/><joint joint='d' coef='-.5'/></fixed>
-          <spatial name='s' range='0 .5' frictionloss='.02' stiffness='3' damping='.1'><site site='hook'/><geom geom='bead'/><site site='tip'/></spatial></tendon>
+          <spatial name='s' range='0 .5' frictionloss='.02' stiffness='3' damping='.1'><site site='hook'/><geom geom='bead' sidesite='beside'/><site site='tip'/></spatial></tendon>
         <actuator><motor tendon='t'/><motor tendon='s'/><motor site='rotor' gear='0 0 3 0 .01 .02'/></actuator>";
 
     fn jacobi(name: &str) -> Plan {

@@ -9,7 +9,7 @@ use crate::dynamics::{Dynamics, Response, integrate, solve_lower};
 use crate::equality::{Equalities, equalities};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Program, Real, record};
-use crate::limit::approach;
+use crate::limit::{approach, pulls};
 use crate::parameters::{SharedParameters, TileParameters};
 use crate::runge_kutta::{Whole, keep_momentum, whole_trees};
 use crate::solver::formulas::{
@@ -167,6 +167,7 @@ fn joint_rows<R: Real>(
             Some(_) => R::one(),
             None => R::select(near.acts(dt, plan.settings.contact_speed), R::one(), R::zero()),
         };
+        let acts = pulls(model, *row, k).map_or(acts, |pulls| R::select(pulls, acts, R::zero()));
         let mut y = vec![R::zero(); layout.nv];
         for entry in row.jacobian(model) {
             y[entry.dof] = entry.along(k, near.direction);

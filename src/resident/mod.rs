@@ -41,7 +41,6 @@ mod twin_small;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Arrived, Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
-use crate::model::Waypoint;
 use crate::report::WorldReport;
 use crate::solver::{DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision};
@@ -168,10 +167,6 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     }
     if model.na() > 0 {
         return says("actuators with activation run on the CPU only; use backend cpu");
-    }
-    let inside = |part: &Waypoint| matches!(part, Waypoint::Around { side: Some(_), .. });
-    if model.tendons.iter().any(|tendon| tendon.path.iter().any(inside)) {
-        return says("tendons that pass by a site (sidesite) run on the CPU only; use backend cpu");
     }
     let pairs = plan.collide.pairs.len();
     if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {

@@ -329,7 +329,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// not.
     #[inline(always)]
     fn solve(&mut self, header: &Header, most: usize) -> (R, R::Mask) {
-        let least_delta = R::constant(f64::max(1e-9, 8.0 * R::Scalar::EPSILON));
+        let least_delta = R::constant(f64::max(1e-9, 8.0 * R::EPSILON));
         let (one, ten) = (R::one(), R::constant(10.0));
         self.update_velocity();
         let (mut merit, residual) = self.natural_map();

@@ -3,7 +3,7 @@
 use super::batch::{REPORT_FLOOR, REPORT_LIVE, REPORT_RESIDUAL, goal};
 use super::project::{corrected_normal, is_finite, project_cone, project_interval, scale};
 use super::settings::{Header, LAW_CONE};
-use crate::lane::{Mask, Pack, Real, Scalar};
+use crate::lane::{Mask, Pack, Real};
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; and whether a block is still live.
 ///
@@ -105,7 +105,7 @@ pub(crate) fn row_residual<R: Real>(w: R, x: R, diagonal: R, lower: R, upper: R)
 /// The certificate of blocks whose largest residual is `largest` and whose largest Σ|terms of u| is `magnitude`.
 #[inline(always)]
 pub(super) fn write_report<R: Pack>(header: &Header, largest: R, magnitude: R, finite: R::Mask, report: &mut [R]) {
-    let floor = R::constant(4.0 * R::Scalar::EPSILON) * magnitude;
+    let floor = R::constant(4.0 * R::EPSILON) * magnitude;
     let live = finite.and(goal(R::constant(f64::from(header.tolerance)), floor).lt(largest));
     report[REPORT_RESIDUAL] = R::select(finite, largest, R::constant(f64::INFINITY));
     report[REPORT_FLOOR] = R::select(finite, floor, R::zero());

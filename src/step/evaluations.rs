@@ -4,7 +4,7 @@
 //! stages of the step pose and solve just that. [`crate::runge_kutta`] says where the states of the evaluations are. Damping is not implicit here: it is
 //! that of v_j.
 
-use super::certify::{largest_speed, of_speed};
+use super::certify::{largest_speed, not_finite, of_speed};
 use super::chunk::Chunk;
 use super::felt::Felt;
 use super::plan::Plan;
@@ -90,7 +90,7 @@ stage_task!(GoOn { plan: &'a Plan, j: usize, tile: &'a mut Tile<'b, R>, path: &'
         tile.v.copy_from_slice(&path.free_velocity);
         integrate(model, dt, &path.mean_velocity, tile.q);
         activate(model, &tile.parameters, plan.dt, EVALUATIONS, tile.drive);
-        *speed = largest_speed(tile.q, tile.v);
+        *speed = not_finite(&tile.drive[model.nu()..], largest_speed(tile.q, tile.v));
     }
 });
 

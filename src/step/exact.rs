@@ -119,8 +119,8 @@ impl<R: Pack> Worker<R> {
         let (problem, impulse) = self.problem(settings.friction, q.tile, q.block, q.position);
         // The problem is known to the precision of the step only: no answer is better than b is rounded. What is too rough is stepped again in f64; in
         // f64 there is nothing better.
-        let rounding = 4.0 * R::Scalar::EPSILON * problem.bias.amax();
-        let rough = rounding > TRUSTED_FLOOR * settings.tolerance() && R::Scalar::EPSILON > f64::EPSILON;
+        let rounding = 4.0 * R::EPSILON * problem.bias.amax();
+        let rough = rounding > TRUSTED_FLOOR * settings.tolerance() && R::EPSILON > f64::EPSILON;
         if rough || !problem.is_finite() {
             return;
         }
@@ -404,8 +404,8 @@ impl<R: Pack> Worker<R> {
         // 4 ε max_i (|b_i| + Σ_j |W_ij λ_j|)
         let magnitude = (problem.bias.abs() + problem.delassus.abs() * rounded.abs()).amax();
         let floor = match settings.friction {
-            FrictionLaw::Patch => lcp::rounding_floor(problem, &rounded) * (R::Scalar::EPSILON / f64::EPSILON),
-            FrictionLaw::Cone | FrictionLaw::Box => 4.0 * R::Scalar::EPSILON * magnitude,
+            FrictionLaw::Patch => lcp::rounding_floor(problem, &rounded) * (R::EPSILON / f64::EPSILON),
+            FrictionLaw::Cone | FrictionLaw::Box => 4.0 * R::EPSILON * magnitude,
         };
         let solved = residual <= goal(settings.tolerance(), floor);
         for (entry, x) in

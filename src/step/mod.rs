@@ -304,7 +304,7 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
     if plan.integrator == Integrator::Rk4 {
         keep_momentum(plan, tile, scratch, w);
     }
-    w.speed = largest_speed(tile.q, tile.v);
+    w.speed = not_finite(&tile.drive[model.nu()..], largest_speed(tile.q, tile.v));
     let mut deepest = R::zero();
     for (slot, present) in w.contacts.slots.present.iter().enumerate() {
         deepest = R::select(R::Mask::from_bits(*present), (-w.contacts.lowest(slot)).max(deepest), deepest);

@@ -131,8 +131,7 @@ impl SoftPlan {
         let pair = model.pairs.iter().map(|pair| {
             let [a, b] = [pair.geom_a, pair.geom_b].map(|geom| mobility.body[model.geoms[geom].body][0]);
             let mobility = a + b;
-            // what holds both against a push is no reason for a force without end, which no number type can share out among edges
-            Yield::new(&pair.softness, if mobility < HELD { LEAST } else { mobility }, dt)
+            Yield::new(&pair.softness, held(mobility), dt)
         });
         let joint = joint_rows.iter().map(|row| {
             let (softness, mobility) = match *row {
@@ -143,9 +142,9 @@ impl SoftPlan {
                     (&model.joints[model.dofs[dof].joint].friction_softness, mobility.dof[dof])
                 }
                 JointRow::TendonLower(t) | JointRow::TendonUpper(t) => {
-                    (&model.tendons[t].limit_softness, mobility.tendon[t])
+                    (&model.tendons[t].limit_softness, held(mobility.tendon[t]))
                 }
-                JointRow::TendonFriction(t) => (&model.tendons[t].friction_softness, mobility.tendon[t]),
+                JointRow::TendonFriction(t) => (&model.tendons[t].friction_softness, held(mobility.tendon[t])),
             };
             Yield::new(softness, mobility, dt)
         });
@@ -160,7 +159,7 @@ impl SoftPlan {
                 }
                 EqualityKind::Tendon { tendon_a, tendon_b, .. } => {
                     let second = tendon_b.map_or(0.0, |t| mobility.tendon[t]);
-                    equality.push(Yield::new(&of.softness, mobility.tendon[tendon_a] + second, dt));
+                    equality.push(Yield::new(&of.softness, held(mobility.tendon[tendon_a] + second), dt));
                 }
                 EqualityKind::Connect { body_a, body_b, .. } => {
                     equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
@@ -175,6 +174,11 @@ impl SoftPlan {
         }
         Self { pair: pair.collect(), joint: joint.collect(), equality, together, contact: model.contact_softness }
     }
+}
+
+/// What holds against a push at rest, a tendon at a dead centre too, is no reason for a force without end, which no number type can share out among edges.
+fn held(mobility: f64) -> f64 {
+    if mobility < HELD { LEAST } else { mobility }
 }
 
 /// Inverse inertias of a model at rest.

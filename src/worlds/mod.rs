@@ -453,7 +453,7 @@ impl Worlds {
         q.chunks(nq).zip(v.chunks(nv)).flat_map(|(q, v)| q.iter().chain(v)).copied().collect()
     }
     /// Replaces position and velocity of the worlds of `mask` by their rows of `q`, shape `[row][nq]`, and `v`, shape `[row][nv]`, and forgets their
-    /// warm start; for activations see [`Worlds::set_activations`]. A row is a world, or an entry of [`Mask::List`]. Quaternions are normalised when they are used.
+    /// warm start; activations stay what they are ([`Worlds::set_activations`]). A row is a world, or an entry of [`Mask::List`]. Quaternions are normalised when they are used.
     ///
     /// # Errors
     /// [`Error::Argument`] if a shape is wrong.

@@ -2,6 +2,7 @@
 
 use super::{Constraints, Mask, Numbers, Parameter, Worlds};
 use crate::error::{Error, Result};
+use crate::model::Waypoint;
 use crate::solver::FrictionLaw;
 
 impl Worlds {
@@ -57,6 +58,10 @@ impl Worlds {
             return Some(
                 "friction patch knows faces and discs of the model's sizes only: use friction cone for GeomSize".into(),
             );
+        }
+        let around = |part: &Waypoint| matches!(part, Waypoint::Around { .. });
+        if parameter == Parameter::GeomSize && self.model.tendons.iter().any(|t| t.path.iter().any(around)) {
+            return Some("tendons go around geoms of the model's sizes only: change the model for GeomSize".into());
         }
         let hard = matches!(parameter, Parameter::Restitution | Parameter::Compliance);
         if hard && self.settings.constraints == Constraints::Soft && values.iter().any(|x| *x != 0.0) {

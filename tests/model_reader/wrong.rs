@@ -173,6 +173,16 @@ fn lenient_reading_lists_what_it_leaves_out() {
     assert!(Model::from_mjcf_str_with(&wrong, &ReadOptions { lenient: true }).is_err());
 }
 
+/// Dashes in comments, which XML has none of, are read over, as MuJoCo's parser does; what is wrong behind them keeps its line.
+#[test]
+fn comments_may_hold_dashes() {
+    let text = "<mujoco><!-- -- a -- b ---><!---->\n<!-- x\n------ é -->\n<worldbody><geom size=\"1\"/><!--ok--></worldbody>\n";
+    assert_eq!(Model::from_mjcf_str(&format!("{text}</mujoco>")).unwrap().geoms.len(), 1);
+    let message = error(&format!("{text}<sparkle/></mujoco>"));
+    assert!(message.contains("mjcf:5: <sparkle>"), "{message}");
+    assert!(error("<mujoco><!-- -- </mujoco>").contains("not well-formed"));
+}
+
 /// A file in which everything stands that the reader knows how to read.
 fn rich_file() -> String {
     format!(

@@ -168,7 +168,7 @@ fn activations_that_cannot_be_are_refused() {
         (r#"<intvelocity joint="x" kp="1"/>"#, "needs an actrange"),
         (r#"<intvelocity site="s" kp="1" inheritrange="1"/>"#, "needs a joint or tendon with a range"),
         (r#"<intvelocity joint="x" actrange="0 1" inheritrange="1"/>"#, "not both"),
-        (r#"<general joint="x" dyntype="muscle"/>"#, "gaintype, biastype and dyntype"),
+        (r#"<general joint="x" gaintype="muscle"/>"#, "both gaintype and biastype"),
         (r#"<muscle joint="x"/>"#, "lengthrange"),
         (r#"<muscle joint="x" lengthrange="1 0"/>"#, "lower first"),
         (r#"<muscle joint="b" lengthrange="0 1"/>"#, "needs a hinge, a slide or a tendon"),

@@ -308,3 +308,60 @@ fn paths_that_cannot_be_are_refused() {
         assert!(error.contains(says), "{path}: {error}");
     }
 }
+
+/// Tendons that can move nothing where they are: at a dead centre (in one line with an axis), within a body, between things that are fixed. None of them throws anything, and none is left unsolved; beside
+/// one of a second tree, whose islands are searched.
+#[test]
+fn tendons_that_move_nothing_do_nothing() {
+    let text = r#"<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody><site name="a" pos=".6 .3 0"/><site name="w" pos="0 0 1"/><site name="x" pos="1 0 1"/>
+        <body euler="0 0 180"><joint axis="0 0 1"/><geom size=".05" pos=".3 0 0"/><site name="b" pos=".4 .2 0"/></body>
+        <body pos="3 0 0"><freejoint/><geom size=".1"/><site name="c" pos=".25 0 0"/><site name="d" pos="-.25 0 0"/></body></worldbody>
+      <tendon><spatial name="dead" range="0 .1" frictionloss="0.1"><site site="a"/><site site="b"/></spatial>
+        <spatial name="within" range="0 .1" frictionloss="0.1"><site site="c"/><site site="d"/></spatial>
+        <spatial name="fixed" range="0 .1" frictionloss="0.1"><site site="w"/><site site="x"/></spatial></tendon>EQUALITY</mujoco>"#;
+    for equality in [
+        "",
+        r#"<equality><tendon tendon1="dead" polycoef=".1 0 0 0 0"/><tendon tendon1="within" polycoef=".1 0 0 0 0"/></equality>"#,
+    ] {
+        let model = Model::from_mjcf_str(&text.replace("EQUALITY", equality)).expect("a model");
+        for (constraints, precision) in [
+            (Constraints::Hard, Precision::F64),
+            (Constraints::Hard, Precision::F32),
+            (Constraints::Soft, Precision::F64),
+            (Constraints::Soft, Precision::F32),
+        ] {
+            let mut worlds = worlds(&model, 2, Settings { constraints, precision, ..f64_settings() });
+            worlds.step(5).expect("steps");
+            let speed = worlds.velocities().iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+            assert!(
+                speed < 0.1 && worlds.reports().iter().all(WorldReport::solved),
+                "{constraints:?} {precision:?}: {speed}"
+            );
+        }
+    }
+}
+
+/// An end on the axis of what the path passes through is no reason for a length that is not a number.
+#[test]
+fn an_end_on_the_axis_is_passed_by() {
+    let model = Model::from_mjcf_str(
+        r#"<mujoco><worldbody><geom name="drum" type="cylinder" size=".1 .2"/><site name="in" pos=".02 0 .03"/><site name="a" pos=".5 .5 0"/>
+             <body><joint axis="0 0 1"/><geom size=".05" pos=".3 0 0"/><site name="b"/></body></worldbody>
+           <tendon><spatial stiffness="1"><site site="a"/><geom geom="drum" sidesite="in"/><site site="b"/></spatial></tendon></mujoco>"#,
+    )
+    .expect("a model");
+    for precision in [Precision::F64, Precision::F32] {
+        let mut worlds = worlds(&model, 1, Settings { precision, ..f64_settings() });
+        near(&read(&worlds, &[Quantity::TendonLength], 1), &[0.5f64.hypot(0.5)], 1e-6);
+        assert!(worlds.step(3).expect("steps")[0].solved());
+        // its size is the model's
+        let size = worlds.parameter(Parameter::GeomSize);
+        assert!(
+            worlds
+                .set_parameter(Parameter::GeomSize, Mask::All, &size[..])
+                .unwrap_err()
+                .to_string()
+                .contains("tendons")
+        );
+    }
+}

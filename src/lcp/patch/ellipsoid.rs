@@ -267,7 +267,7 @@ pub fn least_on_ball<R: Pack>(d: &[[R; 3]; 3], g: [R; 3], radius: R, multiplier:
     }
     let pull = length(g) / safe;
     let alone = R::select(zero.lt(pull), pull, one);
-    let rounding = ROUNDING * R::Scalar::EPSILON;
+    let rounding = ROUNDING * R::EPSILON;
     let least = R::select(zero.lt(trace), (trace * R::constant(rounding)).max(pull - largest), alone);
     let (beyond, short) = (safe * R::constant(1.0 + rounding), safe * R::constant(1.0 - rounding));
     let mut lambda = R::select(least.lt(*multiplier), *multiplier, least);

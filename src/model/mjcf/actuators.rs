@@ -6,8 +6,8 @@ use super::tendons::Found;
 use super::values::Switch;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::rest::{along_joint, along_tendon, rest_inertia};
-use crate::model::{Activation, ActivationLaw, Actuator, Model, Transmission};
+use crate::model::rest::{along, rest_inertia};
+use crate::model::{Activation, ActivationLaw, Actuator, Model, Transmission, label};
 use std::f64::consts::PI;
 
 /// What gain or bias is a function of.
@@ -247,11 +247,10 @@ impl State {
         })
     }
 
-    /// Whether it is a muscle; none: in part.
+    /// Whether it pulls as a muscle; none: in part.
     fn is_muscle(&self) -> Option<bool> {
-        let parts = [self.gain_of == Function::Muscle, self.bias_of == Function::Muscle];
-        let parts = [parts[0], parts[1], self.following == Some(Following::Muscle)];
-        (parts.iter().all(|part| *part == parts[0])).then_some(parts[0])
+        let parts = [self.gain_of, self.bias_of].map(|of| of == Function::Muscle);
+        (parts[0] == parts[1]).then_some(parts[0])
     }
 
     /// MuJoCo's sign of a servo whose third bias coefficient is a damping ratio.
@@ -271,9 +270,16 @@ impl Reader {
             return self.notes.refuse(e, advice);
         }
         let Some(is_muscle) = state.is_muscle() else {
-            return self.notes.refuse(e, "what is a muscle is one in gaintype, biastype and dyntype");
+            return self.notes.refuse(e, "give both gaintype and biastype as muscle, or neither");
         };
         let Some(transmission) = self.transmission(e)? else { return Ok(()) };
+        let index = self.builder.model.actuators.len();
+        let length_range = e.numbers("lengthrange")?;
+        let muscle = match is_muscle.then(|| muscles::muscle(length_range, index, [&state.gain, &state.bias])) {
+            Some(Err(advice)) => return self.notes.refuse(e, advice),
+            Some(Ok(muscle)) => Some(muscle),
+            None => None,
+        };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
         let automatic = self.compiler.automatic_limits;
         let mut actuator = Actuator {
@@ -310,7 +316,6 @@ impl Reader {
         if integrates && activation_range.is_none() {
             return Err(e.error("needs an actrange, or inheritrange and a joint or tendon with a range"));
         }
-        let index = self.builder.model.actuators.len();
         if let Some(ratio) = state.damping_ratio() {
             let joints = &self.builder.model.joints;
             let scalar = match transmission {
@@ -325,16 +330,18 @@ impl Reader {
             self.damping_ratios.push((index, ratio));
         }
         self.builder.add_actuator(actuator);
-        if is_muscle {
-            let muscle = muscles::muscle(e, index, [&state.gain, &state.bias])?;
+        if let Some(muscle) = muscle {
+            let place = self.builder.model.muscles.len();
             if muscle.force < 0.0 {
-                self.muscle_scales.push((self.builder.model.muscles.len(), state.gain[3]));
+                self.muscle_scales.push((place, state.gain[3]));
             }
+            self.places.insert(label("muscle", place, ""), e.place());
             self.builder.add_muscle(muscle);
         }
         match state.activation_law() {
             Some(law) => {
                 let early = e.boolean("actearly")?.unwrap_or(false);
+                self.places.insert(label("activation", self.builder.model.na(), ""), e.place());
                 self.builder.add_activation(Activation { actuator: index, law, range: activation_range, early });
             }
             None if activation_range.is_some() => return Err(e.error("has an actrange, but no activation")),
@@ -389,11 +396,7 @@ pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) 
     if gear <= 1e-15 {
         return;
     }
-    let along = match servo.transmission {
-        Transmission::Joint(joint) => along_joint(model, joint),
-        Transmission::Tendon(tendon) => along_tendon(model, tendon),
-        Transmission::Site(_) => return,
-    };
+    let Some(along) = along(model, servo.transmission) else { return };
     let inertia = rest_inertia(model, &along) / (gear * gear);
     let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
     model.actuators[actuator].bias[2] = -damping;

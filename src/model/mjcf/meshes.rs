@@ -136,7 +136,7 @@ impl Reader {
         let path: PathBuf = path.iter().find(|path| path.is_file()).unwrap_or(&path[0]).clone();
         let bytes = std::fs::read(&path).map_err(|source| {
             let error = Error::File { action: "read", path: path.clone(), source };
-            let advice = "files of meshes and height fields are looked for in the folder of the main file and the compiler's meshdir";
+            let advice = "files of meshes and height fields are looked for in the compiler's meshdir, seen from the folder of the main file and from that of the file that names them";
             e.error(format!("{error}; {advice}"))
         })?;
         Ok((path, bytes))

@@ -1,16 +1,15 @@
 //! `<muscle>`, and general actuators of which gain, bias and activation are those of a muscle.
 
 use super::xml::Element;
-use crate::error::Result;
-use crate::model::rest::{along_joint, along_tendon, rest_acceleration};
-use crate::model::{Model, Muscle, MuscleTimes, Transmission};
+use crate::model::rest::{along, rest_acceleration};
+use crate::model::{Model, Muscle, MuscleTimes};
 
 /// Numbers of a muscle that is not told otherwise, as `gainprm` has them, and what they are before anything is said.
 const USUAL: [(f64, f64); 9] =
     [(0.75, 1.0), (1.05, 0.0), (-1.0, 0.0), (200.0, 0.0), (0.5, 0.0), (1.6, 0.0), (1.5, 0.0), (1.3, 0.0), (1.2, 0.0)];
 
 /// Applies the attributes of a `<muscle>` to its numbers, as `gainprm` and `dynprm` have them.
-pub(super) fn apply(e: &Element, [gain, dynamics]: [&mut [f64; 10]; 2]) -> Result<()> {
+pub(super) fn apply(e: &Element, [gain, dynamics]: [&mut [f64; 10]; 2]) -> crate::Result<()> {
     for (x, (usual, untold)) in gain.iter_mut().zip(USUAL) {
         if *x == untold {
             *x = usual;
@@ -34,13 +33,16 @@ pub(super) fn apply(e: &Element, [gain, dynamics]: [&mut [f64; 10]; 2]) -> Resul
     Ok(())
 }
 
-/// The muscle of numbers as `gainprm` has them; a peak force below zero is found later ([`set_force`]).
-pub(super) fn muscle(e: &Element, actuator: usize, [gain, bias]: [&[f64; 10]; 2]) -> Result<Muscle> {
+/// The muscle of numbers as `gainprm` has them, or what it lacks; a peak force below zero is found later ([`set_force`]).
+pub(super) fn muscle(
+    length_range: Option<[f64; 2]>,
+    actuator: usize,
+    [gain, bias]: [&[f64; 10]; 2],
+) -> Result<Muscle, &'static str> {
     if gain[..9] != bias[..9] {
-        return Err(e.error("gainprm and biasprm of a muscle must be the same"));
+        return Err("gainprm and biasprm of a muscle must be the same");
     }
-    let length_range = e.numbers::<2>("lengthrange")?;
-    let length_range = length_range.ok_or_else(|| e.error("a muscle needs a lengthrange: it is not found here"))?;
+    let length_range = length_range.ok_or("a muscle needs a lengthrange: it is not found here")?;
     Ok(Muscle {
         actuator,
         length_range,
@@ -61,11 +63,7 @@ pub(super) fn times(dynamics: &[f64; 10]) -> MuscleTimes {
 /// Gives a muscle the peak force F = scale/|M⁻¹ J|, J its gear along what it acts on at rest (MuJoCo 4.0).
 pub(super) fn set_force(model: &mut Model, muscle: usize, scale: f64) {
     let actuator = &model.actuators[model.muscles[muscle].actuator];
-    let along = match actuator.transmission {
-        Transmission::Joint(joint) => along_joint(model, joint),
-        Transmission::Tendon(tendon) => along_tendon(model, tendon),
-        Transmission::Site(_) => return,
-    };
+    let Some(along) = along(model, actuator.transmission) else { return };
     let acceleration = rest_acceleration(model, &(along * actuator.gear[0])).norm();
     model.muscles[muscle].force = scale / acceleration.max(1e-15);
 }

@@ -10,7 +10,7 @@ pub(super) fn read_obj(bytes: &[u8]) -> Result<Triangles, String> {
     let text = String::from_utf8_lossy(bytes);
     let (mut points, mut faces, mut is_over) = (Vec::<Point>::new(), Vec::<Vec<usize>>::new(), false);
     // some programs begin with a mark of the byte order
-    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (number, line) in text.trim_start_matches('\u{feff}').split(['\n', '\r']).enumerate() {
         let wrong = |needs: &str| format!("line {}: {needs}", number + 1);
         let mut words = line.split_ascii_whitespace();
         match words.next() {

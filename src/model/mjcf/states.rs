@@ -59,8 +59,13 @@ impl Reader {
                 pose[start..start + size].copy_from_slice(own);
             }
         }
-        for pose in poses.as_chunks::<POSE_LEN>().0 {
-            e.unit_quaternion("mquat", [pose[3], pose[4], pose[5], pose[6]])?;
+        for pose in poses.as_chunks_mut::<POSE_LEN>().0 {
+            let given = [pose[3], pose[4], pose[5], pose[6]];
+            if is_unsaid(given) {
+                pose[3] = 1.0;
+            } else {
+                e.unit_quaternion("mquat", given)?;
+            }
         }
         Ok(poses)
     }
@@ -84,9 +89,8 @@ impl Reader {
                 JointKind::Hinge | JointKind::Slide => continue,
             };
             let given = [q[start], q[start + 1], q[start + 2], q[start + 3]];
-            // as in MuJoCo, a turn of which nothing is said is none
-            let unsaid = given.iter().all(|x| x.abs() < 1e-15);
-            let orientation = if unsaid { UnitQuaternion::identity() } else { e.unit_quaternion("qpos", given)? };
+            let orientation =
+                if is_unsaid(given) { UnitQuaternion::identity() } else { e.unit_quaternion("qpos", given)? };
             q[start..start + 4].copy_from_slice(&[orientation.w, orientation.i, orientation.j, orientation.k]);
         }
         Ok(Keyframe {
@@ -99,4 +103,9 @@ impl Reader {
             mocap_pose: Self::mocap_pose(e, model)?,
         })
     }
+}
+
+/// Whether nothing is said of a turn of a state, which is none then, as in MuJoCo.
+fn is_unsaid(quaternion: [f64; 4]) -> bool {
+    quaternion.iter().all(|x| x.abs() < 1e-15)
 }

@@ -208,7 +208,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Use::Read(Place::Leaf, Attributes { read: "active", soft: "solref solimp", ..none() })
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
-        // An actuator of another kind begins anew, so that these matter to those only that are refused.
+        // An actuator of another kind begins anew, so that this matters to those only that are refused.
         (Place::Defaults, "adhesion") => actuator("ACTUATOR gain"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
 

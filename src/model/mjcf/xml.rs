@@ -1,6 +1,7 @@
 //! From text to a tree of elements: parsing, and includes spliced in where they stand.
 
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,6 +106,7 @@ impl Loader {
 
     /// The tree of a file that lies in `folder`, seen from that of the main file.
     fn parse(&mut self, text: &str, file: &str, folder: &Path, depth: usize) -> Result<Element> {
+        let text = &*plain_comments(text);
         let options = roxmltree::ParsingOptions { nodes_limit: NODE_LIMIT, ..Default::default() };
         let document = roxmltree::Document::parse_with_options(text, options).map_err(|e| {
             use roxmltree::Error as E;
@@ -206,4 +208,20 @@ fn short_name(path: &Path) -> String {
 /// The same for every spelling of a path, as far as the file exists.
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
+}
+
+/// The text with dashes in comments taken out where XML allows none and MuJoCo's parser does; every other letter stays where it is.
+fn plain_comments(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    let mut from = 0;
+    while let Some(start) = text[from..].find("<!--").map(|at| from + at + 4) {
+        let Some(end) = text[start..].find("-->").map(|at| start + at) else { break };
+        let comment = &text[start..end];
+        if comment.contains("--") || comment.ends_with('-') {
+            let plain = comment.replace('-', " ");
+            text.to_mut().replace_range(start..end, &plain);
+        }
+        from = end + 3;
+    }
+    text
 }

@@ -4,12 +4,12 @@ use super::super::project::scale;
 use super::law::{Pressure, Rows, Shape, project_disc_cone};
 use super::tile::{Room, add_product};
 use crate::contact::PATCH_ROWS;
-use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
+use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::lcp::patch::ellipsoid::length;
 
 /// Added to the diagonal of the normals: small beside 1, large beside rounding.
 fn normal_shift<R: Pack>() -> f64 {
-    if R::Scalar::EPSILON > 1e-10 { 1e-5 } else { 1e-7 }
+    if R::EPSILON > 1e-10 { 1e-5 } else { 1e-7 }
 }
 
 /// The problem of one tile.

@@ -5,7 +5,7 @@ use super::super::residual::{contact_residual, row_residual, write_report};
 use super::super::settings::{Header, LAW_CONE};
 use super::law::{Rows, Shape};
 use super::tile::{PatchTile, acts, add_product};
-use crate::lane::{Mask, Pack, Scalar};
+use crate::lane::{Mask, Pack};
 use crate::lcp::patch::ellipsoid::length;
 
 /// Natural-map residual of one tile, m/s, from the impulse and the original W, b; its rounding floor; and whether a block is still live.
@@ -100,7 +100,7 @@ impl<R: Pack> PatchTile<'_, R> {
     /// What the residual of a patch is a sum of, m/s; `size`: Σ |terms| of every row.
     #[inline(always)]
     pub(super) fn magnitude(&self, rows: &Rows, shape: &Shape<R>, w: &[R], size: &[R]) -> R {
-        let (zero, rounding) = (R::zero(), R::constant(4.0 * R::Scalar::EPSILON));
+        let (zero, rounding) = (R::zero(), R::constant(4.0 * R::EPSILON));
         let (_, friction) = self.diagonals(rows);
         let z = &*self.one.impulse;
         let pressure = shape.pressure(rows.normals(z));

@@ -6,11 +6,11 @@ use super::super::tiles::OneTile;
 use super::block::{Block, Point};
 use super::sweeps::{Carried, make_feasible};
 use super::tile::PatchTile;
-use crate::lane::{Compiled, Level, Pack, PackMask, Scalar, Task};
+use crate::lane::{Compiled, Level, Pack, PackMask, Task};
 
 /// The levels that the pieces are compiled for: blocks by themselves are in f64.
 const fn compiled<R: Pack>() -> Compiled {
-    if R::Scalar::EPSILON > 1e-10 { R::COMPILED } else { R::PIECES }
+    if R::EPSILON > 1e-10 { R::COMPILED } else { R::PIECES }
 }
 
 /// All that follows from the unknowns of `point`.
