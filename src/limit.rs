@@ -44,7 +44,7 @@ pub struct JointEntry {
 pub enum Factor {
     /// 1, or the coefficient of a fixed tendon.
     Constant(f64),
-    /// As much as the length of a spatial tendon changes with it: its place in [`Kinematics::tendon_moment`].
+    /// As much as the length of a spatial tendon changes with it: its place in `tendon_moment` of [`Kinematics`].
     Moment(usize),
 }
 
