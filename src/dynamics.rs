@@ -13,7 +13,7 @@ use crate::fluid::{Drag, drags};
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, copies};
-use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Muscle, Transmission};
+use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
 use crate::muscle::muscle_force;
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
@@ -271,6 +271,24 @@ pub struct ActuatorForce<R> {
     pub damping: Option<R>,
 }
 
+/// Length of what an actuator acts on, m or rad, and how fast it changes; 0 of what has none.
+#[inline(always)]
+pub(crate) fn transmitted<R: Real>(
+    model: &Model,
+    k: &Kinematics<R>,
+    transmission: Transmission,
+    [q, v]: [&[R]; 2],
+) -> [R; 2] {
+    match transmission {
+        Transmission::Joint(joint) if transmission.is_scalar(model) => {
+            let joint = &model.joints[joint];
+            [q[joint.q_start], v[joint.v_start]]
+        }
+        Transmission::Tendon(tendon) => [tendon::length(model, k, tendon, q), tendon::rate(model, k, tendon, v)],
+        Transmission::Joint(_) | Transmission::Site(_) => [R::zero(); 2],
+    }
+}
+
 /// Force of actuator `u` whose input is its control within bounds, or its activation.
 #[inline(always)]
 pub fn actuator_force<R: Real>(
@@ -279,26 +297,18 @@ pub fn actuator_force<R: Real>(
     p: &TileParameters<'_, R>,
     [q, v]: [&[R]; 2],
     k: &Kinematics<R>,
-    muscle: Option<&Muscle>,
     input: R,
 ) -> ActuatorForce<R> {
     let actuator = &model.actuators[u];
     let gear = R::constant(actuator.gear[0]);
-    let (length, rate, scalar) = match actuator.transmission {
-        Transmission::Joint(joint) => {
-            let joint = &model.joints[joint];
-            let scalar = joint.kind.nv() == 1;
-            if scalar { (q[joint.q_start], v[joint.v_start], true) } else { (R::zero(), R::zero(), false) }
-        }
-        Transmission::Tendon(tendon) => (tendon::length(model, k, tendon, q), tendon::rate(model, k, tendon, v), true),
-        Transmission::Site(_) => (R::zero(), R::zero(), false),
-    };
+    let scalar = actuator.transmission.is_scalar(model);
+    let [length, rate] = transmitted(model, k, actuator.transmission, [q, v]);
     let (length, rate) = (gear * length, gear * rate);
     let (gain_scale, velocity_scale) = (p.gain_scale[u], p.velocity_gain_scale[u]);
     let rate = rate * velocity_scale;
     // f = gain u + bias
     let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
-    let free_force = match muscle {
+    let free_force = match model.muscle_of(u) {
         Some(muscle) => muscle_force(muscle, input, length, rate) * gain_scale,
         None => (gain * gain_scale).mul_add(input, bias * gain_scale),
     };
@@ -371,10 +381,8 @@ pub fn applied_force<R: Real>(
 ) {
     d.applied_force.fill(R::zero());
     d.damping.fill(R::zero());
-    let mut muscles = model.muscles.iter().peekable();
     for (u, actuator) in model.actuators.iter().enumerate() {
-        let muscle = muscles.next_if(|muscle| muscle.actuator == u);
-        let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, muscle, inputs[u]);
+        let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, inputs[u]);
         add_actuator_force(model, k, actuator, force, &mut d.applied_force);
         if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
             d.damping[model.joints[joint].v_start] += damping;

@@ -389,13 +389,13 @@ fn object(model: &Model) -> Outcome<Value> {
             Transmission::Site(site) => (None, None, Some(site)),
         };
         let activation = activation(model, i).map(|activation| {
-            let (law, time) = match activation.law {
-                ActivationLaw::Integrator => ("integrator", None),
-                ActivationLaw::Filter(time) => ("filter", Some(time)),
-                ActivationLaw::FilterExact(time) => ("filterexact", Some(time)),
-                ActivationLaw::Muscle(times) => ("muscle", Some(times.rise)),
+            let (law, times) = match activation.law {
+                ActivationLaw::Integrator => ("integrator", vec![]),
+                ActivationLaw::Filter(time) => ("filter", vec![time]),
+                ActivationLaw::FilterExact(time) => ("filterexact", vec![time]),
+                ActivationLaw::Muscle(of) => ("muscle", vec![of.rise, of.fall, of.blend]),
             };
-            json!({ "law": law, "time": time, "range": activation.range, "early": activation.early })
+            json!({ "law": law, "times": times, "range": activation.range, "early": activation.early })
         });
         let muscle = model.muscles.iter().find(|muscle| muscle.actuator == i).map(|m| {
             json!({

@@ -149,25 +149,18 @@ pub(super) fn parts(m: &Model) -> Result<()> {
     }
     for (i, a) in m.actuators.iter().enumerate() {
         let el = || label("actuator", i, &a.name);
-        let scalar = match a.transmission {
-            Transmission::Joint(joint) => {
-                check(joint < m.joints.len(), &el, "acts on a joint that does not exist")?;
-                is_scalar(m, joint)
-            }
+        match a.transmission {
+            Transmission::Joint(joint) => check(joint < m.joints.len(), &el, "acts on a joint that does not exist")?,
             Transmission::Tendon(tendon) => {
                 check(tendon < m.tendons.len(), &el, "acts on a tendon that does not exist")?;
-                true
             }
-            Transmission::Site(site) => {
-                check(site < m.sites.len(), &el, "acts at a site that does not exist")?;
-                false
-            }
-        };
+            Transmission::Site(site) => check(site < m.sites.len(), &el, "acts at a site that does not exist")?,
+        }
         let numbers = a.gear.iter().chain(&a.gain).chain(&a.bias);
         check(numbers.into_iter().all(|x| x.is_finite()), &el, "gear, gain and bias must be finite")?;
         let stateless = a.gain[1..].iter().chain(&a.bias[1..]).all(|x| *x == 0.0);
         check(
-            scalar || stateless,
+            a.transmission.is_scalar(m) || stateless,
             &el,
             "gain and bias that depend on length or velocity need a hinge, a slide or a tendon",
         )?;
@@ -198,11 +191,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(muscle.actuator < m.actuators.len(), &el, "is of an actuator that does not exist")?;
         let in_order = k == 0 || m.muscles[k - 1].actuator < muscle.actuator;
         check(in_order, &el, "must come after those of the actuators before its own, and be the only one of it")?;
-        let scalar = match m.actuators[muscle.actuator].transmission {
-            Transmission::Joint(joint) => is_scalar(m, joint),
-            Transmission::Tendon(_) => true,
-            Transmission::Site(_) => false,
-        };
+        let scalar = m.actuators[muscle.actuator].transmission.is_scalar(m);
         check(scalar, &el, "needs a hinge, a slide or a tendon")?;
         let rising = |[a, b]: [f64; 2]| a < b && a.is_finite() && b.is_finite();
         check(

@@ -361,6 +361,17 @@ pub enum Transmission {
     Site(usize),
 }
 
+impl Transmission {
+    /// Whether it has a length: hinges, slides and tendons do.
+    pub(crate) fn is_scalar(self, model: &Model) -> bool {
+        match self {
+            Self::Joint(joint) => model.joints[joint].kind.nv() == 1,
+            Self::Tendon(_) => true,
+            Self::Site(_) => false,
+        }
+    }
+}
+
 /// The state a of an actuator between its control u and its force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Activation {
@@ -508,6 +519,12 @@ impl Model {
     /// Number of activations.
     pub fn na(&self) -> usize {
         self.activations.len()
+    }
+    /// The muscle that actuator `u` is, if it is one.
+    #[inline(always)]
+    pub(crate) fn muscle_of(&self, u: usize) -> Option<&Muscle> {
+        // they are in the order of their actuators
+        self.muscles.binary_search_by_key(&u, |muscle| muscle.actuator).ok().map(|k| &self.muscles[k])
     }
     /// Numbers that drive the actuators: control, and then activation.
     pub(crate) fn drive_len(&self) -> usize {

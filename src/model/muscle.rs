@@ -1,6 +1,6 @@
 //! Muscles: actuators that pull more or less with their length and with how fast it changes.
 
-/// The muscle of an actuator, after Millard et al. as MuJoCo simplifies it: f = −F (FL(L) FV(V) a + FP(L)), with the activation a, the length L and the velocity V in units of the muscle's own length at rest.
+/// The muscle of an actuator, with the curves of MuJoCo 4.0's actuator `muscle`: f = −F (FL(L) FV(V) a + FP(L)), with the activation a, the length L and the velocity V in units of the muscle's own length at rest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Muscle {
     /// The actuator.

@@ -230,10 +230,8 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
     let (start, nu) = (e.row.len(), model.nu());
     e.row.resize(start + if joints { model.nv() } else { nu }, R::zero());
     actuator_inputs(model, &now.parameters, now.dt, 0, now.drive, &mut e.inputs);
-    let mut muscles = model.muscles.iter().peekable();
     for u in 0..nu {
-        let muscle = muscles.next_if(|muscle| muscle.actuator == u);
-        let force = actuator_force(model, u, &now.parameters, [now.q, now.v], &e.k, muscle, e.inputs[u]).force;
+        let force = actuator_force(model, u, &now.parameters, [now.q, now.v], &e.k, e.inputs[u]).force;
         if !joints {
             e.row[start + u] = force;
             continue;

@@ -2,10 +2,10 @@
 
 use super::evaluation::{Evaluation, Now, actuator_forces, frame_orientation, pose, push, velocity_at};
 use super::{Axes, Quantity};
-use crate::dynamics::clamp;
+use crate::dynamics::{clamp, transmitted};
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Real;
-use crate::model::{Frame, FrameReading, Reading, Sensor, Transmission};
+use crate::model::{Frame, FrameReading, Reading, Sensor};
 use crate::spatial::{Mat3, Quat, Vec3};
 use crate::tendon;
 
@@ -36,23 +36,11 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
         Reading::TendonVelocity(t) => e.row.push(tendon::rate(model, &e.k, t, now.v)),
         Reading::BallOrientation(j) => push_quat(&mut e.row, quaternion(now.q, model.joints[j].q_start)),
         Reading::BallVelocity(j) => push(&mut e.row, triple(now.v, model.joints[j].v_start)),
-        Reading::ActuatorPosition(u) => {
+        Reading::ActuatorPosition(u) | Reading::ActuatorVelocity(u) => {
             let actuator = &model.actuators[u];
-            let length = match actuator.transmission {
-                Transmission::Joint(joint) => now.q[model.joints[joint].q_start],
-                Transmission::Tendon(tendon) => tendon::length(model, &e.k, tendon, now.q),
-                Transmission::Site(_) => R::zero(),
-            };
-            e.row.push(R::constant(actuator.gear[0]) * length);
-        }
-        Reading::ActuatorVelocity(u) => {
-            let actuator = &model.actuators[u];
-            let rate = match actuator.transmission {
-                Transmission::Joint(joint) => now.v[model.joints[joint].v_start],
-                Transmission::Tendon(tendon) => tendon::rate(model, &e.k, tendon, now.v),
-                Transmission::Site(_) => R::zero(),
-            };
-            e.row.push(R::constant(actuator.gear[0]) * rate);
+            let [length, rate] = transmitted(model, &e.k, actuator.transmission, [now.q, now.v]);
+            let along = if matches!(reading, Reading::ActuatorPosition(_)) { length } else { rate };
+            e.row.push(R::constant(actuator.gear[0]) * along);
         }
         Reading::ActuatorForce(_) | Reading::JointActuatorForce(_) => {
             // one of all

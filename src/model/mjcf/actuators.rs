@@ -317,13 +317,7 @@ impl Reader {
             return Err(e.error("needs an actrange, or inheritrange and a joint or tendon with a range"));
         }
         if let Some(ratio) = state.damping_ratio() {
-            let joints = &self.builder.model.joints;
-            let scalar = match transmission {
-                Transmission::Joint(joint) => joints[joint].kind.nv() == 1,
-                Transmission::Tendon(_) => true,
-                Transmission::Site(_) => false,
-            };
-            if !scalar {
+            if !transmission.is_scalar(&self.builder.model) {
                 return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
             }
             actuator.bias[2] = 0.0;

@@ -4,7 +4,7 @@ use super::Reader;
 use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Frame, FrameReading, Reading, Sensor, Transmission};
+use crate::model::{Frame, FrameReading, Reading, Sensor};
 
 impl Reader {
     pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
@@ -41,11 +41,7 @@ impl Reader {
             "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
                 let u = of("actuator", "actuator")?;
                 let model = &self.builder.model;
-                let scalar = match model.actuators[u].transmission {
-                    Transmission::Joint(joint) => model.joints[joint].kind.nv() == 1,
-                    Transmission::Tendon(_) => true,
-                    Transmission::Site(_) => false,
-                };
+                let scalar = model.actuators[u].transmission.is_scalar(model);
                 match e.tag.as_str() {
                     "actuatorfrc" => Reading::ActuatorForce(u),
                     _ if !scalar => return Ok(None),
