@@ -2,10 +2,13 @@
 //!
 //! A connect gives three rows, a weld six, one of joints or tendons one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
 //! ė = 0, the position problem for ė = −β e/Δt.
+//!
+//! Where all joints of the loop that a connect or a weld closes move in one plane, as in the four bars of a gripper's finger, nothing moves across it: there a connect has two rows, along
+//! the plane, and a weld three. A row that nothing moves would be rounding alone, in J, in its error, and in the impulses that are to take that error out.
 
 use crate::kinematics::{Kinematics, kinematics, orientation};
 use crate::lane::{Mask, Real};
-use crate::model::{EqualityKind, Model};
+use crate::model::{EqualityKind, JointKind, Model};
 use crate::spatial::{Motion, Quat, Vec3};
 use crate::tendon;
 use nalgebra::{UnitQuaternion, Vector3};
@@ -22,24 +25,82 @@ pub enum EqualityRow {
         /// Coefficients of p, constant first.
         polynomial: [f64; 5],
     },
-    /// Distance, along a world axis, of a point of body b from a point of body a, m.
+    /// Distance, along an axis, of a point of body b from a point of body a, m.
     Point {
         /// The bodies.
         bodies: [usize; 2],
         /// The points in the frames of their bodies, m.
         points: [Vector3<f64>; 2],
-        /// World axis.
-        axis: usize,
+        /// The axis.
+        axis: Axis,
     },
-    /// Rotation, about a world axis, of body b from where body a wants it, rad.
+    /// Rotation, about an axis, of body b from where body a wants it, rad.
     Rotation {
         /// The bodies.
         bodies: [usize; 2],
         /// Orientation of b in a.
         relative: UnitQuaternion<f64>,
-        /// World axis.
-        axis: usize,
+        /// The axis.
+        axis: Axis,
     },
+}
+
+/// What a row of a connect or a weld is along, or about.
+#[derive(Debug, Clone, Copy)]
+pub enum Axis {
+    /// An axis of the world.
+    World(usize),
+    /// A unit vector in the frame of a body.
+    Body(usize, Vector3<f64>),
+}
+
+impl Axis {
+    /// Unit vector, world axes.
+    #[inline(always)]
+    pub fn direction<R: Real>(self, k: &Kinematics<R>) -> Vec3<R> {
+        match self {
+            Self::World(axis) => Vec3::unit(axis),
+            Self::Body(body, axis) => k.body_pose[body].rotation.mul_constant(&axis),
+        }
+    }
+}
+
+/// Joints count as moving in one plane up to such an angle, rad: files tell right angles by a few digits, and what moves by a ten-thousandth of what it should is not moved.
+const PLANE: f64 = 1e-4;
+
+/// The axes that the loop between two bodies has rows along, and about: those of the world, or, if all of its joints move in one plane, two in the plane and the one across.
+fn axes(
+    model: &Model,
+    rest: &Kinematics<f64>,
+    [a, b]: [usize; 2],
+    orientation: &UnitQuaternion<f64>,
+) -> [Vec<Axis>; 2] {
+    let chain = |body: usize| model.last_dof(body).map_or(&[][..], |dof| &model.dofs[dof].ancestors);
+    let (of_a, of_b) = (chain(a), chain(b));
+    let own = of_a.iter().filter(|dof| !of_b.contains(dof)).chain(of_b.iter().filter(|dof| !of_a.contains(dof)));
+    let kind = |dof: usize| model.joints[model.dofs[dof].joint].kind;
+    let axis = |dof: usize| {
+        let Motion { angular, linear } = rest.motion_subspace[dof];
+        let along = if kind(dof) == JointKind::Hinge { angular } else { linear };
+        Vector3::new(along.x, along.y, along.z)
+    };
+    let across = own.clone().find(|dof| kind(**dof) == JointKind::Hinge).map(|dof| axis(*dof));
+    let flat = |n: &Vector3<f64>| {
+        own.clone().all(|dof| match kind(*dof) {
+            JointKind::Hinge => axis(*dof).cross(n).norm() <= PLANE,
+            JointKind::Slide => axis(*dof).dot(n).abs() <= PLANE,
+            JointKind::Ball | JointKind::Free => false,
+        })
+    };
+    match across {
+        // what the user moves need not stay in a plane
+        Some(n) if flat(&n) && ![a, b].iter().any(|body| model.bodies[*body].mocap) => {
+            let n = orientation.inverse() * n;
+            let e1 = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
+            [vec![Axis::Body(a, e1), Axis::Body(a, n.cross(&e1))], vec![Axis::Body(a, n)]]
+        }
+        _ => [(0..3).map(Axis::World).collect(), (0..3).map(Axis::World).collect()],
+    }
 }
 
 /// The coordinate of a hinge or a slide, or the length of a tendon, and what it is at rest.
@@ -110,6 +171,8 @@ impl Length {
 pub struct EqualityPlan {
     /// The rows, in the order of the model's equalities.
     pub rows: Vec<EqualityRow>,
+    /// Index of the equality that each row is of, shape \[row\].
+    pub equality: Vec<usize>,
     /// The moving trees that each row ties together, shape \[row\].
     pub trees: Vec<Vec<usize>>,
     /// The last degrees of freedom of the chains that each row touches, shape \[row\].
@@ -127,33 +190,36 @@ impl EqualityPlan {
             (Vector3::new(p.x, p.y, p.z), UnitQuaternion::from_quaternion(quaternion))
         };
         let length = |of: Coordinate| Length { of, rest: of.length(model, &rest, &model.q0) };
-        let mut rows = Vec::new();
-        for equality in model.equalities.iter().filter(|e| e.active) {
+        let (mut rows, mut of) = (Vec::new(), Vec::new());
+        for (index, equality) in model.equalities.iter().enumerate().filter(|(_, e)| e.active) {
             match &equality.kind {
                 EqualityKind::Joint { joint_a, joint_b, polynomial } => {
-                    let of = |joint: usize| length(Coordinate::Joint(joint));
-                    let (first, second) = (of(*joint_a), joint_b.map(of));
+                    let joint = |joint: usize| length(Coordinate::Joint(joint));
+                    let (first, second) = (joint(*joint_a), joint_b.map(joint));
                     rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
                 EqualityKind::Tendon { tendon_a, tendon_b, polynomial } => {
-                    let of = |tendon: usize| length(Coordinate::Tendon(tendon));
-                    let (first, second) = (of(*tendon_a), tendon_b.map(of));
+                    let tendon = |tendon: usize| length(Coordinate::Tendon(tendon));
+                    let (first, second) = (tendon(*tendon_a), tendon_b.map(tendon));
                     rows.push(EqualityRow::Length { first, second, polynomial: *polynomial });
                 }
                 EqualityKind::Connect { body_a, body_b, anchor, anchor_b } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
                     let on_b = anchor_b.unwrap_or_else(|| rb.inverse() * (pa + ra * anchor - pb));
                     let (bodies, points) = ([*body_a, *body_b], [*anchor, on_b]);
-                    rows.extend((0..3).map(|axis| EqualityRow::Point { bodies, points, axis }));
+                    let [along, _] = axes(model, &rest, bodies, &ra);
+                    rows.extend(along.into_iter().map(|axis| EqualityRow::Point { bodies, points, axis }));
                 }
                 EqualityKind::Weld { body_a, body_b, anchor, relative } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
                     let (p, r) = relative.unwrap_or((ra.inverse() * (pb - pa), ra.inverse() * rb));
                     let (bodies, points) = ([*body_a, *body_b], [p + r * anchor, *anchor]);
-                    rows.extend((0..3).map(|axis| EqualityRow::Point { bodies, points, axis }));
-                    rows.extend((0..3).map(|axis| EqualityRow::Rotation { bodies, relative: r, axis }));
+                    let [along, about] = axes(model, &rest, bodies, &ra);
+                    rows.extend(along.into_iter().map(|axis| EqualityRow::Point { bodies, points, axis }));
+                    rows.extend(about.into_iter().map(|axis| EqualityRow::Rotation { bodies, relative: r, axis }));
                 }
             }
+            of.resize(rows.len(), index);
         }
         let heads: Vec<Vec<usize>> = rows
             .iter()
@@ -168,7 +234,7 @@ impl EqualityPlan {
             })
             .collect();
         let trees = heads.iter().map(|h| h.iter().map(|&d| model.dofs[d].tree).collect()).collect();
-        Self { rows, trees, heads }
+        Self { rows, equality: of, trees, heads }
     }
 }
 
@@ -214,12 +280,12 @@ pub fn equalities<R: Real>(model: &Model, plan: &EqualityPlan, q: &[R], k: &Kine
             }
             EqualityRow::Point { bodies, points, axis } => {
                 let world = [0, 1].map(|s| k.body_pose[bodies[s]].point(Vec3::constant(&points[s])));
-                let e = Vec3::<R>::unit(*axis);
+                let e = axis.direction(k);
                 chain(model, k, *bodies, jacobian, |s, m, o| e.dot(m.at(world[s] - o)));
                 e.dot(world[1] - world[0])
             }
             EqualityRow::Rotation { bodies, relative, axis } => {
-                let e = Vec3::<R>::unit(*axis);
+                let e = axis.direction(k);
                 chain(model, k, *bodies, jacobian, |_, m, _| e.dot(m.angular));
                 // 2 vec(q_b (q_a q_rel)⁻¹), on the nearer side
                 let wanted = orientation(model, q, k, bodies[0]) * Quat::constant(relative);

@@ -206,3 +206,41 @@ fn sites_are_tied_together_as_in_mujoco() {
 fn scene_of(bodies: &str, constraint: &str) -> String {
     format!("<mujoco><worldbody>{bodies}</worldbody><equality>{constraint}</equality></mujoco>")
 }
+
+/// The four bars of a gripper's finger, on a body that is turned any way: two rows, along their plane, are all that a connect has, and no impulse pulls across it.
+#[test]
+fn a_loop_in_a_plane_has_rows_along_it_only() {
+    let bar = |name: &str, pos: &str, inside: &str| {
+        format!(
+            r#"<body name="{name}" pos="{pos}"><joint axis="1 0 0" damping="0.01" armature="0.001"/>
+              <geom type="capsule" fromto="0 0 0 0 0.03 0.03" size="0.004" contype="0" conaffinity="0"/>{inside}</body>"#
+        )
+    };
+    let finger = bar("driver", "0 0 0", &bar("coupler", "0 0.03 0.03", "")) + &bar("follower", "0 0.06 0", "");
+    let scene = |euler: &str, more: &str| {
+        format!(
+            r#"<mujoco><option timestep="0.002"/><worldbody><body pos="0 0 1" euler="{euler}"><freejoint/><geom size="0.05" contype="0" conaffinity="0"/>{finger}</body>
+              </worldbody><equality><connect name="tie" body1="follower" body2="coupler" anchor="0 0.03 0.03"/>{more}</equality></mujoco>"#
+        )
+    };
+    for euler in ["0 0 0", "20 -35 70"] {
+        let model = Model::from_mjcf_str(&scene(euler, "")).expect("a model");
+        let mut worlds = Worlds::new(&model, 1, Settings::default()).expect("worlds");
+        let velocity: Vec<f64> = (0..9).map(|i| 0.3 * f64::from(i - 4)).collect();
+        worlds.set_state(Mask::All, &model.q0, &velocity).unwrap();
+        for _ in 0..200 {
+            let report = worlds.step(1).unwrap()[0];
+            assert!(report.solved() && !report.fallback && report.row_count == 2, "{report:?}");
+            assert!(report.floor < 1e-5, "an impulse that is rounding: {report:?}");
+        }
+    }
+    // a weld of the same loop: two rows along the plane, one about what is across it; and a connect out of the plane has three
+    for (more, rows) in [
+        (r#"<weld body1="driver" body2="follower"/>"#, 5),
+        (r#"<connect body1="follower" body2="world" anchor="0 0 0"/>"#, 5),
+    ] {
+        let model = Model::from_mjcf_str(&scene("20 -35 70", more)).expect("a model");
+        let mut worlds = Worlds::new(&model, 1, Settings::default()).expect("worlds");
+        assert_eq!(worlds.step(1).unwrap()[0].row_count, rows, "{more}");
+    }
+}

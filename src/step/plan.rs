@@ -88,7 +88,8 @@ impl Plan {
             Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
         });
         let dt = settings.dt.unwrap_or(model.timestep);
-        let soft = (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, dt));
+        let soft =
+            (settings.constraints == Constraints::Soft).then(|| SoftPlan::new(&model, &joint_rows, &equalities, dt));
         let pyramids = soft.as_ref().is_some_and(|soft| soft.contact.pyramidal);
         let islands = IslandPlan::new(&model, &joint_rows, &equalities, pyramids);
         let scheme = settings.integrator.unwrap_or(model.integrator);

@@ -12,10 +12,11 @@
 //! Of a round cone r is 0 along the surface; the edges of a pyramid ([`super::pyramids`]) have that of the contact. A row acts from r < 0 on; both problems of the step are this one. With Runge-Kutta every evaluation of a step is such a step, see
 //! [`super::evaluations`].
 
+use crate::equality::{Coordinate, EqualityPlan, EqualityRow};
 use crate::kinematics::{Kinematics, kinematics};
 use crate::lane::{Pack, Scalar};
 use crate::limit::JointRow;
-use crate::model::{ContactSoftness, EqualityKind, Model, Softness, only_slides};
+use crate::model::{ContactSoftness, Model, Softness, only_slides};
 use crate::query::state_query;
 use crate::spatial::Vec3;
 use crate::tendon;
@@ -126,7 +127,7 @@ fn raised<R: Pack>(x: R, power: f64) -> R {
 
 impl SoftPlan {
     /// Of the rows of `model`, in steps of `dt`.
-    pub fn new(model: &Model, joint_rows: &[JointRow], dt: f64) -> Self {
+    pub fn new(model: &Model, joint_rows: &[JointRow], equalities: &EqualityPlan, dt: f64) -> Self {
         let mobility = Mobility::at_rest(model);
         let pair = model.pairs.iter().map(|pair| {
             let [a, b] = [pair.geom_a, pair.geom_b].map(|geom| mobility.body[model.geoms[geom].body][0]);
@@ -148,30 +149,26 @@ impl SoftPlan {
             };
             Yield::new(softness, mobility, dt)
         });
-        let (mut equality, mut together) = (Vec::new(), Vec::new());
-        for of in model.equalities.iter().filter(|e| e.active) {
-            let first = equality.len();
-            let bodies = |a: usize, b: usize, k: usize| mobility.body[a][k] + mobility.body[b][k];
-            match of.kind {
-                EqualityKind::Joint { joint_a, joint_b, .. } => {
-                    let joint = |j: usize| mobility.dof[model.joints[j].v_start];
-                    equality.push(Yield::new(&of.softness, joint(joint_a) + joint_b.map_or(0.0, joint), dt));
+        let equality = equalities.rows.iter().zip(&equalities.equality).map(|(row, of)| {
+            let length = |of: Coordinate| match of {
+                Coordinate::Joint(joint) => mobility.dof[model.joints[joint].v_start],
+                Coordinate::Tendon(tendon) => mobility.tendon[tendon],
+            };
+            let mobility = match row {
+                EqualityRow::Length { first, second, .. } => {
+                    held(length(first.of) + second.as_ref().map_or(0.0, |second| length(second.of)))
                 }
-                EqualityKind::Tendon { tendon_a, tendon_b, .. } => {
-                    let second = tendon_b.map_or(0.0, |t| mobility.tendon[t]);
-                    equality.push(Yield::new(&of.softness, held(mobility.tendon[tendon_a] + second), dt));
-                }
-                EqualityKind::Connect { body_a, body_b, .. } => {
-                    equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
-                }
-                EqualityKind::Weld { body_a, body_b, .. } => {
-                    equality.extend([Yield::new(&of.softness, bodies(body_a, body_b, 0), dt); 3]);
-                    // MuJoCo's rows are half an angle; a row of twice the velocity yields four times as much.
-                    equality.extend([Yield::new(&of.softness, 4.0 * bodies(body_a, body_b, 1), dt); 3]);
-                }
-            }
-            together.extend((first..equality.len()).map(|_| first..equality.len()));
-        }
+                EqualityRow::Point { bodies: [a, b], .. } => mobility.body[*a][0] + mobility.body[*b][0],
+                // MuJoCo's rows are half an angle; a row of twice the velocity yields four times as much.
+                EqualityRow::Rotation { bodies: [a, b], .. } => 4.0 * (mobility.body[*a][1] + mobility.body[*b][1]),
+            };
+            Yield::new(&model.equalities[*of].softness, mobility, dt)
+        });
+        let rows_of = |of: &usize| {
+            let first = equalities.equality.partition_point(|other| other < of);
+            first..equalities.equality.partition_point(|other| other <= of)
+        };
+        let (equality, together) = (equality.collect(), equalities.equality.iter().map(rows_of).collect());
         Self { pair: pair.collect(), joint: joint.collect(), equality, together, contact: model.contact_softness }
     }
 }

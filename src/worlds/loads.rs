@@ -123,7 +123,7 @@ impl<R: Pack> Loads<R> {
             };
             // the velocity of the row is that of body b less that of body a
             for (side, sign) in [(0, -R::one()), (1, R::one())] {
-                let (b, along) = (bodies[side], Vec3::unit(axis).scale(sign * impulse));
+                let (b, along) = (bodies[side], axis.direction(&self.k).scale(sign * impulse));
                 let own = match points {
                     Some(points) => {
                         let at = self.k.body_pose[b].point(Vec3::constant(&points[side]));

@@ -170,6 +170,8 @@ impl State {
     }
 
     fn apply_general(&mut self, e: &Element) -> Result<()> {
+        // what the control is called, which MuJoCo 4.0 writes into every file that it saves
+        e.word("input", &["pos", "vel", "pressure"])?;
         match e.attribute("gaintype").map(str::trim) {
             Some("fixed") => self.gain_of = Function::Nothing,
             Some("affine") => self.gain_of = Function::Affine,

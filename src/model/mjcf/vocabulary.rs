@@ -311,7 +311,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::TendonPath, "pulley") => Use::Read(Place::Leaf, read("divisor")),
 
         (Place::Actuators, "motor") => actuator("ACTUATOR"),
-        (Place::Actuators, "general") => actuator("ACTUATOR gaintype biastype gainprm biasprm dyntype dynprm"),
+        (Place::Actuators, "general") => actuator("ACTUATOR input gaintype biastype gainprm biasprm dyntype dynprm"),
         (Place::Actuators, "position") => actuator("ACTUATOR kp kv dampratio timeconst inheritrange"),
         (Place::Actuators, "velocity" | "damper") => actuator("ACTUATOR kv"),
         (Place::Actuators, "intvelocity") => actuator("ACTUATOR kp kv dampratio inheritrange"),
