@@ -9,7 +9,7 @@ use crate::equality::EqualityPlan;
 use crate::lane::Pack;
 use crate::limit::{JointRow, Limits};
 use crate::model::Model;
-use crate::slots::first_lanes;
+use crate::slots::{first_lanes, slot_counts};
 
 /// Marks a row that a world does not have.
 pub const NO_ROW: u32 = u32::MAX;
@@ -270,6 +270,7 @@ pub fn islands<R: Pack>(
 
 /// As [`islands`], where every world is one island ([`IslandPlan::one_island`]): a world that has any row is a block, and every row stays where the tile has
 /// it, in the lane of its world. Contacts without friction have three rows too, in either way of finding blocks, so that both give the same ones.
+#[inline(always)]
 pub fn worlds<R: Pack>(
     plan: &IslandPlan,
     lane_count: usize,
@@ -317,11 +318,11 @@ pub fn worlds<R: Pack>(
         }
     }
     let any = out.present.iter().fold(0, |any, bits| any | bits);
+    let (contacts, scalars) = out.present.split_at(if plan.pyramids { 0 } else { contacts.gap.len() });
+    let counts = [contacts, scalars, &contacts[..patch_slots]].map(slot_counts);
     for lane in (0..lane_count).filter(|lane| any >> lane & 1 != 0) {
-        let (contacts, scalars) = out.present.split_at(if plan.pyramids { 0 } else { contacts.gap.len() });
-        let count = |slots: &[u32]| slots.iter().filter(|bits| **bits >> lane & 1 != 0).count();
-        let (contact_count, scalar_count) = (count(contacts), count(scalars));
-        let (patch_count, dof_count) = (count(&contacts[..patch_slots]), plan.tree_dofs[0]);
+        let [contact_count, scalar_count, patch_count] = counts.map(|counts| counts[lane] as usize);
+        let dof_count = plan.tree_dofs[0];
         out.blocks.push(IslandBlock { lane, contact_count, patch_count, scalar_count, dof_count });
     }
 }

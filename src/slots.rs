@@ -181,19 +181,24 @@ impl Slots {
 
     /// Number of slots that every lane has, shape \[lane\].
     pub fn counts(&self) -> [u32; MOST_LANES] {
-        let mut counts = [0; MOST_LANES];
-        for present in &self.present {
-            for (lane, count) in counts.iter_mut().enumerate() {
-                *count += present >> lane & 1;
-            }
-        }
-        counts
+        slot_counts(&self.present)
     }
 
     /// Number of slots that a lane has.
     pub fn count(&self, lane: usize) -> usize {
         (0..self.len()).filter(|slot| self.has(*slot, lane)).count()
     }
+}
+
+/// How many of some slots every lane has, shape \[lane\]; `present`: the lanes that have each, one bit each.
+pub fn slot_counts(present: &[u32]) -> [u32; MOST_LANES] {
+    let mut counts = [0; MOST_LANES];
+    for present in present {
+        for (lane, count) in counts.iter_mut().enumerate() {
+            *count += present >> lane & 1;
+        }
+    }
+    counts
 }
 
 /// The largest of some numbers, by halves: one after the other they become as many conditional moves, each of which waits for the last.

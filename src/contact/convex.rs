@@ -3,6 +3,7 @@
 
 use super::boxes::Cuboid;
 use super::clip::{CORNERS, Face, Point, Points, face_points};
+use super::corner::Way;
 use crate::lane::Scalar;
 use crate::model::{Hull, Shape};
 use crate::spatial::{Pose, Vec3};
@@ -33,6 +34,8 @@ const APART: [f64; 5] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-5];
 #[derive(Debug)]
 pub(super) struct HullFaces {
     vertices: Vec<Vector3<f64>>,
+    /// How a corner is found.
+    way: Way,
     normals: Vec<Vector3<f64>>,
     /// Corners of each face, counter-clockwise; of a face with more than [`CORNERS`] every second, third …
     corners: Vec<Vec<usize>>,
@@ -62,7 +65,8 @@ impl HullFaces {
     fn new(hull: &Hull) -> Self {
         let v = &hull.vertices;
         let size = v.iter().map(Vector3::norm).fold(0.0, f64::max);
-        let mut faces = Self { vertices: v.clone(), normals: Vec::new(), corners: Vec::new(), reach: size };
+        let way = Way::new(hull);
+        let mut faces = Self { vertices: v.clone(), way, normals: Vec::new(), corners: Vec::new(), reach: size };
         // Faces by the cell that their normal is in: what is in the plane of a triangle is within 5e-5 of its normal, so it is in one of a few.
         let mut by_cell: HashMap<[i32; 3], Vec<usize>> = HashMap::new();
         let cell = |x: f64| (x * CELLS).floor() as i32;
@@ -181,14 +185,7 @@ impl Solid {
             }
             Self::Box(half) => Vector3::new(half.x.copysign(n.x), half.y.copysign(n.y), half.z.copysign(n.z)),
             Self::Hull(faces) => {
-                let mut best = (f64::NEG_INFINITY, Vector3::zeros());
-                for v in &faces.vertices {
-                    let along = n.dot(v);
-                    if along > best.0 {
-                        best = (along, *v);
-                    }
-                }
-                best.1
+                faces.way.farthest(&faces.vertices, n).map_or_else(Vector3::zeros, |k| faces.vertices[k])
             }
         }
     }

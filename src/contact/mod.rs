@@ -8,6 +8,7 @@ mod apart;
 mod boxes;
 mod clip;
 mod convex;
+mod corner;
 mod disc;
 mod extent;
 mod grid;

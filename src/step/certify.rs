@@ -48,7 +48,7 @@ impl<R: Pack> Worker<R> {
         for (b, block) in self.posed[t].islands.blocks.iter().enumerate() {
             let step = &mut steps[block.lane];
             step.row_count += 3 * block.contact_count + block.scalar_count;
-            let reports = [false, true].map(|position| self.block_report(t, b, position));
+            let reports = self.block_reports(t, b);
             let count = |entry: usize| (reports[0][entry] + reports[1][entry]) as u32;
             let (sweeps, newton_steps) = (count(REPORT_SWEEPS), count(REPORT_NEWTON_STEPS));
             if sweeps + newton_steps > step.iterations {

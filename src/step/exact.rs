@@ -68,10 +68,20 @@ impl Certificate {
 
 /// One problem of one block: which tile of the chunk, which block of the tile, velocity or position.
 #[derive(Debug, Clone, Copy)]
-struct Question {
-    tile: usize,
-    block: usize,
-    position: bool,
+pub(super) struct Question {
+    pub tile: usize,
+    pub block: usize,
+    pub position: bool,
+}
+
+/// No answer is better than b is rounded: the problem is known to the precision of the step only, m/s.
+fn rounding<R: Pack>(problem: &Problem) -> f64 {
+    4.0 * R::EPSILON * problem.bias.amax()
+}
+
+/// Whether a problem is too rough for its tolerance: it is stepped again in f64. In f64 there is nothing better.
+pub(super) fn rough<R: Pack>(settings: &Settings, problem: &Problem) -> bool {
+    rounding::<R>(problem) > TRUSTED_FLOOR * settings.tolerance() && R::EPSILON > f64::EPSILON
 }
 
 impl<R: Pack> Worker<R> {
@@ -90,13 +100,22 @@ impl<R: Pack> Worker<R> {
             for lane in 0..R::LANES {
                 self.mended[tile * R::LANES + lane].unsolved = !self.posed[tile].overflow.get(lane).is_finite();
             }
-            for block in 0..self.posed[tile].islands.blocks.len() {
-                let world = tile * R::LANES + self.posed[tile].islands.blocks[block].lane;
-                for position in [false, true] {
-                    if !self.certificate(tile, block, position).solved {
-                        self.mend(settings, Question { tile, block, position }, world);
-                        self.mended[world].unsolved |= !self.certificate(tile, block, position).solved;
+        }
+        for position in [false, true] {
+            if position {
+                self.give_way_together(plan, chunk.tile_count());
+            }
+            for tile in 0..chunk.tile_count() {
+                if self.all_solved(tile) {
+                    continue;
+                }
+                for block in 0..self.posed[tile].islands.blocks.len() {
+                    if self.certificate(tile, block, position).solved {
+                        continue;
                     }
+                    let world = tile * R::LANES + self.posed[tile].islands.blocks[block].lane;
+                    self.mend(settings, Question { tile, block, position }, world);
+                    self.mended[world].unsolved |= !self.certificate(tile, block, position).solved;
                 }
             }
         }
@@ -117,14 +136,10 @@ impl<R: Pack> Worker<R> {
     /// What the exact solver says to one problem, if that is better.
     fn answer_exactly(&mut self, settings: &Settings, q: Question, world: usize) {
         let (problem, impulse) = self.problem(settings.friction, q.tile, q.block, q.position);
-        // The problem is known to the precision of the step only: no answer is better than b is rounded. What is too rough is stepped again in f64; in
-        // f64 there is nothing better.
-        let rounding = 4.0 * R::EPSILON * problem.bias.amax();
-        let rough = rounding > TRUSTED_FLOOR * settings.tolerance() && R::EPSILON > f64::EPSILON;
-        if rough || !problem.is_finite() {
+        if rough::<R>(settings, &problem) || !problem.is_finite() {
             return;
         }
-        let wanted = 0.5 * goal(settings.tolerance(), rounding);
+        let wanted = 0.5 * goal(settings.tolerance(), rounding::<R>(&problem));
         self.mended[world].called = true;
         if q.position && self.give_way(settings, q, world, &problem, wanted) {
             return;
@@ -182,16 +197,9 @@ impl<R: Pack> Worker<R> {
             if solution.status != lcp::SolveStatus::Solved {
                 continue;
             }
-            // b + ε λ
-            let mut granted = problem.clone();
-            for &i in &pushed {
-                let denied = share * problem.delassus[(i, i)] * solution.impulse[i];
-                granted.bias[i] = R::Scalar::from_f64(problem.bias[i] + denied).to_f64();
-                let most = &mut self.mended[world].push_denied;
-                *most = most.max(denied.abs().min(settings.push_speed));
-            }
-            self.set_position_bias(q, &granted.bias);
-            self.replace(settings, q, &granted, &solution.impulse);
+            let denied = self.grant(settings, q, problem, &solution.impulse, &pushed, share);
+            let most = &mut self.mended[world].push_denied;
+            *most = most.max(denied);
             if self.certificate(q.tile, q.block, true).solved {
                 break;
             }
@@ -199,8 +207,29 @@ impl<R: Pack> Worker<R> {
         true
     }
 
+    /// Poses a position problem anew, as the one that grants every row that pushes less push-out, b + ε λ, and answers it so; the largest push-out denied, m/s (rad/s).
+    pub(super) fn grant(
+        &mut self,
+        settings: &Settings,
+        q: Question,
+        problem: &Problem,
+        impulse: &DVector<f64>,
+        pushed: &[usize],
+        share: f64,
+    ) -> f64 {
+        let (mut granted, mut most) = (problem.clone(), 0.0f64);
+        for &i in pushed {
+            let denied = share * problem.delassus[(i, i)] * impulse[i];
+            granted.bias[i] = R::Scalar::from_f64(problem.bias[i] + denied).to_f64();
+            most = most.max(denied.abs().min(settings.push_speed));
+        }
+        self.set_position_bias(q, &granted.bias);
+        self.replace(settings, q, &granted, impulse);
+        most
+    }
+
     /// The rows of a block, counted as in [`Self::problem`], that push something out: normals of overlaps, limits that are passed, and equalities.
-    fn pushed_rows(&self, q: Question) -> Vec<usize> {
+    pub(super) fn pushed_rows(&self, q: Question) -> Vec<usize> {
         let w = &self.posed[q.tile];
         let lane = w.islands.blocks[q.block].lane;
         let home = self.home(q.tile, q.block);
@@ -263,19 +292,33 @@ impl<R: Pack> Worker<R> {
 
     /// The certificate of block `b` of tile `t`.
     pub(super) fn certificate(&self, t: usize, b: usize, position: bool) -> Certificate {
-        Certificate::of(&self.block_report(t, b, position))
+        Certificate::of(&self.block_reports(t, b)[usize::from(position)])
     }
 
-    /// The report of block `b` of tile `t`: see [`Group::report`].
-    pub(super) fn block_report(&self, t: usize, b: usize, position: bool) -> [f64; REPORT_LEN] {
+    /// The reports of block `b` of tile `t`, velocity and position: see [`Group::report`].
+    pub(super) fn block_reports(&self, t: usize, b: usize) -> [[f64; REPORT_LEN]; 2] {
         let (tile, lane, group) = self.home(t, b);
         let group = &self.batch.groups[group];
-        let report = if position { &group.position_report } else { &group.report };
-        let mut numbers = [0.0; REPORT_LEN];
-        for (number, x) in numbers.iter_mut().zip(&report[tile * REPORT_LEN..(tile + 1) * REPORT_LEN]) {
-            *number = x.get(lane).to_f64();
+        let mut numbers = [[0.0; REPORT_LEN]; 2];
+        for (numbers, report) in numbers.iter_mut().zip([&group.report, &group.position_report]) {
+            for (number, x) in numbers.iter_mut().zip(&report[tile * REPORT_LEN..][..REPORT_LEN]) {
+                *number = x.get(lane).to_f64();
+            }
         }
         numbers
+    }
+
+    /// Whether every block of tile `t` is known to be solved, by whole packs; it may be, where rows were dealt out.
+    pub(super) fn all_solved(&self, t: usize) -> bool {
+        let Some(group) = self.posed[t].places.whole() else { return false };
+        let group = &self.batch.groups[group];
+        // lanes in one sweep, without a branch in between
+        let nothing = R::Scalar::from_f64(0.0);
+        let solved = |report: &[R]| {
+            let lanes = report[REPORT_LIVE].lanes().iter().zip(report[REPORT_RESIDUAL].lanes());
+            lanes.filter(|(live, residual)| **live != nothing || !residual.is_finite()).count() == 0
+        };
+        solved(&group.report) && solved(&group.position_report)
     }
 
     /// Rows of the group that block `b` of tile `t` really has: contacts, then scalars. Of a patch its normals, without the vertices that it lacks, tangents and torsion.
@@ -353,7 +396,7 @@ impl<R: Pack> Worker<R> {
     }
 
     /// Block `b` of tile `t` as a dense problem, and its present impulse.
-    fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
+    pub(super) fn problem(&self, law: FrictionLaw, t: usize, b: usize, position: bool) -> (Problem, DVector<f64>) {
         let (tile, lane, group) = self.home(t, b);
         let group: &Group<R> = &self.batch.groups[group];
         let rows = self.real_rows(t, b);
@@ -375,7 +418,7 @@ impl<R: Pack> Worker<R> {
     }
 
     /// Poses the position problem of a block anew.
-    fn set_position_bias(&mut self, q: Question, bias: &DVector<f64>) {
+    pub(super) fn set_position_bias(&mut self, q: Question, bias: &DVector<f64>) {
         let (tile, lane, group) = self.home(q.tile, q.block);
         let rows = self.real_rows(q.tile, q.block);
         let group = &mut self.batch.groups[group];
@@ -386,7 +429,7 @@ impl<R: Pack> Worker<R> {
     }
 
     /// Writes an answer back and certifies it anew, as rounded.
-    fn replace(&mut self, settings: &Settings, q: Question, problem: &Problem, answer: &DVector<f64>) {
+    pub(super) fn replace(&mut self, settings: &Settings, q: Question, problem: &Problem, answer: &DVector<f64>) {
         let (tile, lane, group) = self.home(q.tile, q.block);
         let rows = self.real_rows(q.tile, q.block);
         let group = &mut self.batch.groups[group];

@@ -7,6 +7,7 @@ mod delassus;
 mod evaluations;
 mod exact;
 mod felt;
+mod giving;
 mod impacts;
 mod memory;
 mod momentum;

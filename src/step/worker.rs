@@ -40,6 +40,8 @@ pub struct Worker<R: Pack> {
     pub(super) solver: solver::Scratch<R>,
     /// What became of the blocks of every world after the batched solver, shape \[tile\]\[lane\].
     pub(super) mended: Vec<Mended>,
+    /// Position problems that give way, see [`super::giving`].
+    pub(super) giving: Batch<R>,
     /// Where an evaluation is not the whole step.
     pub(super) evaluations: Evaluations<R>,
     /// Its worlds, where they are sorted.
@@ -153,6 +155,7 @@ impl<R: Pack> Worker<R> {
             dealt: Vec::new(),
             solver: solver::Scratch::new(),
             mended: Vec::new(),
+            giving: Batch::new(),
             evaluations: Evaluations::default(),
             sorted: Sorted::default(),
             redo: None,
