@@ -39,7 +39,8 @@ impl<R: Pack> Worker<R> {
         step.overflow = step.capacity_needed > step.contact_count;
         step.penetration = step.penetration.max(w.penetration.get(lane).to_f64());
         step.fallback = mended.called;
-        step.push_denied = mended.push_denied;
+        let denied = (1.0 - w.granted.get(lane).to_f64()) * plan.settings.push_speed;
+        step.push_denied = mended.push_denied.max(denied);
         step.status = step.status.max(of_speed(plan, w.speed.get(lane).to_f64()));
     }
 

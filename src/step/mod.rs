@@ -171,6 +171,9 @@ impl<R: Pack> Worker<R> {
     }
 }
 
+/// rad and m: an arm that is stretched out would fold by more to give way to a push of its hand.
+const MOST_PUSH: f64 = 0.5;
+
 // Tasks of their own: the compiler's time goes with more than the length of a function.
 stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { free_motion(plan, tile, scratch, w); });
 stage_task!(FindContacts { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { find_contacts(plan, tile, scratch, w); });
@@ -289,6 +292,7 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
         tile.v.copy_from_slice(position_velocity);
     } else {
         apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [&mut *tile.v, position_velocity]);
+        w.granted = bound_push(plan, tile.v, position_velocity);
     }
     if plan.integrator == Integrator::Rk4 {
         // v̄ + ½ M⁻¹ Jᵀ λ
@@ -311,6 +315,25 @@ fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>
         deepest = R::select(R::Mask::from_bits(*present), (-w.contacts.lowest(slot)).max(deepest), deepest);
     }
     w.penetration = deepest;
+}
+
+/// x ← v⁺ + s (x − v⁺), where the push-out of the position problem would turn or move anything by more than [`MOST_PUSH`] within the step: rows are straight, and know nothing of
+/// what lies so far away. The share s that is granted.
+#[inline(always)]
+fn bound_push<R: Pack>(plan: &Plan, v: &[R], position_velocity: &mut [R]) -> R {
+    let (limit, mut most) = (R::constant(MOST_PUSH / plan.dt), R::zero());
+    for (x, v) in position_velocity.iter().zip(v) {
+        most = (*x - *v).abs().max(most);
+    }
+    let far = limit.lt(most);
+    if !far.any() {
+        return R::one();
+    }
+    let share = R::select(far, limit / most, R::one());
+    for (x, v) in position_velocity.iter_mut().zip(v) {
+        *x = R::select(far, share.mul_add(*x - *v, *v), *x);
+    }
+    share
 }
 
 /// Free motion Δt V* of every geom. `size`: see [`TileParameters::geom_size`](crate::parameters::TileParameters::geom_size).

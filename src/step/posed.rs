@@ -102,6 +102,8 @@ pub struct Posed<R: Real> {
     pub(super) speed: R,
     /// The deepest overlap of contacts, m; 0 without.
     pub(super) penetration: R,
+    /// The share of the push-out that positions move by, 1 but where that would be far.
+    pub(super) granted: R,
 }
 
 impl<R: Real> Posed<R> {
@@ -122,6 +124,7 @@ impl<R: Real> Posed<R> {
             overflow: R::zero(),
             speed: R::zero(),
             penetration: R::zero(),
+            granted: R::one(),
         }
     }
 }
