@@ -19,6 +19,7 @@ mod mocap;
 mod motion;
 mod observe;
 mod parameters;
+mod reach;
 mod recording;
 mod sensors;
 mod sizes;
