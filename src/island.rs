@@ -299,8 +299,9 @@ pub fn worlds<R: Pack>(
             out.present.resize(plan.edges * contacts.gap.len(), 0);
             for part in &contacts.slots.parts {
                 let edges = plan.pair_edges[part.origin as usize];
-                let own = &mut out.present[plan.edges * part.slot as usize..][..edges];
-                own.iter_mut().for_each(|has| *has |= part.lanes);
+                for has in &mut out.present[plan.edges * part.slot as usize..][..edges] {
+                    *has |= part.lanes;
+                }
             }
             out.present.extend(&limits.slots.present);
             out.present.extend(std::iter::repeat_n(worlds, equality_count));

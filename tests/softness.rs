@@ -177,6 +177,26 @@ fn friction_holds_a_torque_about_the_normal_and_about_the_surface() {
     }
 }
 
+/// Torques are a part of the first guess, which tells the last digits of the answer.
+#[test]
+fn torques_are_in_snapshots() {
+    let rolls = r#"<worldbody><geom type="plane" size="5 5 1"/>
+        <body pos="0 0 0.099"><freejoint/><geom size="0.1" condim="6" friction="1 0.02 0.01"/></body>
+        <body pos="1 0 0.099"><freejoint/><geom size="0.1" condim="4" friction="1 0.02 0.01"/></body></worldbody>"#;
+    let model = model("", rolls);
+    let mut worlds = Worlds::new(&model, 3, soft()).expect("worlds");
+    worlds.set_state(Mask::All, &model.q0.repeat(3), &[0.3, 0.0, 0.0, 0.0, 3.0, 1.0].repeat(6)).expect("a state");
+    worlds.step(20).expect("steps");
+    let mut other = Worlds::new(&model, 3, soft()).expect("worlds");
+    other.load(&worlds.save()).expect("a snapshot");
+    for _ in 0..5 {
+        worlds.step(1).expect("a step");
+        other.step(1).expect("a step");
+        assert_eq!(worlds.velocities(), other.velocities());
+        assert_eq!(worlds.reports()[0].sweeps, other.reports()[0].sweeps);
+    }
+}
+
 /// With hard constraints, and round cones, nothing turns a ball but what slides.
 #[test]
 fn what_has_no_edges_has_no_torsion() {

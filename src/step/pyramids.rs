@@ -9,10 +9,10 @@
 //! four more, n ± μ₄ d₄ and n ± μ₅ d₅, about the tangents ([`super::turns`]); R is that of the sliding friction μ. Rows of directions become rows of edges: four, six or ten in every slot, as the
 //! contact of the model with most needs; what a contact lacks is zero.
 
-use super::places::scalar_row;
+use super::places::{Places, scalar_row};
 use super::plan::Plan;
-use super::posed::{MOST_TURNS, Posed, Soft, Tile, turn_count};
-use super::softness::SoftPlan;
+use super::posed::{MOST_TURNS, Posed, Rows, Tile, turn_count};
+use super::softness::{SoftPlan, Yield};
 use super::supports::Bits;
 use super::targets::{remembered, remembered_torque, surface};
 use crate::contact::Contacts;
@@ -183,45 +183,60 @@ pub(super) fn soften_edges<R: Pack>(plan: &Plan, soft: &SoftPlan, slot: usize, p
         let impedance = of.impedance(gap.abs());
         let softness = of.compliance(impedance);
         let compliance = R::select(rough, share * softness, softness);
-        for e in 0..edges {
-            let target = of.target(plan.dt, rows.previous[edges * slot + e], impedance, Some(gap));
-            // an edge that there is not has nothing to reach
-            let there = match e {
-                0 => lanes,
-                1..EDGES => lanes.and(rough),
-                _ => lanes.and(R::zero().lt(rows.turns.friction[slot][(e - EDGES) / 2])),
-            };
-            let row: &mut Soft<R> = &mut rows.soft[edges * slot + e];
-            row.target[0] = R::select(there, target, row.target[0]);
-            row.compliance[0] = R::select(lanes, compliance, row.compliance[0]);
+        let yields = (of, [impedance, gap, compliance]);
+        // an edge that there is not has nothing to reach
+        let held = lanes.and(rough);
+        for e in 0..EDGES {
+            soften_edge(plan.dt, yields, [lanes, if e == 0 { lanes } else { held }], edges * slot + e, rows);
+        }
+        for e in EDGES..edges {
+            let turns = lanes.and(R::zero().lt(rows.turns.friction[slot][(e - EDGES) / 2]));
+            soften_edge(plan.dt, yields, [lanes, turns], edges * slot + e, rows);
         }
     }
+}
+
+/// Target, where `there`, and compliance, in `lanes`, of one edge of contacts with this impedance at this gap.
+#[inline(always)]
+fn soften_edge<R: Pack>(
+    dt: f64,
+    (of, [impedance, gap, compliance]): (&Yield, [R; 3]),
+    [lanes, there]: [R::Mask; 2],
+    edge: usize,
+    rows: &mut Rows<R>,
+) {
+    let target = of.target(dt, rows.previous[edge], impedance, Some(gap));
+    let row = &mut rows.soft[edge];
+    row.target[0] = R::select(there, target, row.target[0]);
+    row.compliance[0] = R::select(lanes, compliance, row.compliance[0]);
 }
 
 /// Biases, bounds and first guess of the edges.
 #[inline(always)]
 pub(super) fn edge_terms<R: Pack>(tile: &Tile<'_, R>, posed: &Posed<R>, batch: &mut Batch<R>) {
     let Posed { contacts, places, rows, .. } = posed;
-    let bounds = [R::zero(), R::constant(f64::INFINITY)];
     for slot in 0..contacts.gap.len() {
         let impulse = remembered(tile, contacts, rows, slot);
-        let guess = match rows.turns.friction.get(slot) {
-            Some(turning) => {
-                let torque = remembered_torque(tile, contacts, rows, slot);
-                pressed_turning(rows.friction[slot], *turning, impulse, torque)
+        let Some(turning) = rows.turns.friction.get(slot) else {
+            let guess = pressed(rows.friction[slot], impulse);
+            for e in 0..EDGES {
+                edge_term(places, rows, EDGES * slot + e, guess[e], batch);
             }
-            None => {
-                let [a, b, c, d] = pressed(rows.friction[slot], impulse);
-                let zero = R::zero();
-                [a, b, c, d, zero, zero, zero, zero, zero, zero]
-            }
+            continue;
         };
+        let torque = remembered_torque(tile, contacts, rows, slot);
+        let guess = pressed_turning(rows.friction[slot], *turning, impulse, torque);
         for e in 0..rows.edges {
-            let row = rows.edges * slot + e;
-            let bias = rows.free[row] - rows.soft[row].target[0];
-            scalar_row(places, batch, row, bounds, [bias; 2], guess[e]);
+            edge_term(places, rows, rows.edges * slot + e, guess[e], batch);
         }
     }
+}
+
+/// Those of one edge.
+#[inline(always)]
+fn edge_term<R: Pack>(places: &Places, rows: &Rows<R>, row: usize, guess: R, batch: &mut Batch<R>) {
+    let bias = rows.free[row] - rows.soft[row].target[0];
+    scalar_row(places, batch, row, [R::zero(), R::constant(f64::INFINITY)], [bias; 2], guess);
 }
 
 /// The impulses of the edges that add up to one along normal and tangents: of those the least, as all yield alike.
