@@ -1,21 +1,21 @@
 //! Stage 6, `islands`: contacts, limits and dry friction that share a moving tree share a block.
 //!
 //! World by world (lane by lane), union-find over the moving trees. Static bodies do not link. The rows of a tile are numbered: contact slot s
-//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents), or as a pyramid 4 s to 4 s + 3 (edges); then come four more rows of every patch, then the joint slots, one row each, then the bilateral rows. For every row and every world
+//! has rows 3 s (normal), 3 s + 1, 3 s + 2 (tangents), or as a pyramid e s to e s + e − 1 (edges, [`IslandPlan::edges`] = e); then come four more rows of every patch, then the joint slots, one row each, then the bilateral rows. For every row and every world
 //! this stage says which block the row belongs to and which row of the block it is.
 
 use crate::contact::{Contacts, PATCH_ROWS};
 use crate::equality::EqualityPlan;
 use crate::lane::Pack;
 use crate::limit::{JointRow, Limits};
-use crate::model::Model;
+use crate::model::{CollisionPair, Model};
 use crate::slots::{first_lanes, slot_counts};
 
 /// Marks a row that a world does not have.
 pub const NO_ROW: u32 = u32::MAX;
 /// Added to the entry of a scalar row: scalar k of a block is entry `SCALAR + k`.
 pub const SCALAR: u32 = 1 << 30;
-/// Edges of a contact that is a pyramid (`step/pyramids.rs`), each a scalar row; without friction it has the first alone.
+/// Edges of a contact of condim 3 that is a pyramid (`step/pyramids.rs`), each a scalar row; without friction it has the first alone, with torsional and rolling friction more.
 pub const EDGES: usize = 4;
 
 /// The blocks of a tile of worlds.
@@ -88,10 +88,10 @@ pub struct IslandPlan {
     pair_trees: Vec<[u32; 2]>,
     /// Whether a contact has three rows: it has friction, or worlds are one island (see [`worlds`]), shape \[pair\].
     three_rows: Vec<bool>,
-    /// Whether contacts are pyramids, whose edges are scalar rows.
-    pyramids: bool,
-    /// Whether a contact has friction, and so four edges and not the first alone, shape \[pair\].
-    rough: Vec<bool>,
+    /// Rows that the slot of a contact that is a pyramid has: edges, which are scalar rows, of the pair with most, at least [`EDGES`]; 0 where contacts are not pyramids.
+    pub edges: usize,
+    /// Edges of a contact that is a pyramid, the first ones of its slot, shape \[pair\].
+    pair_edges: Vec<usize>,
     /// Trees of every joint row: one of a joint, any number of a tendon.
     joint_trees: Vec<Vec<usize>>,
     /// Trees of every bilateral row.
@@ -102,9 +102,14 @@ pub struct IslandPlan {
 const NO_TREE: u32 = u32::MAX;
 
 impl IslandPlan {
+    /// Whether contacts are pyramids.
+    fn pyramids(&self) -> bool {
+        self.edges > 0
+    }
+
     /// Rows of a contact slot.
     fn contact_rows(&self) -> usize {
-        if self.pyramids { EDGES } else { 3 }
+        if self.pyramids() { self.edges } else { 3 }
     }
 
     /// Whether every world is one island, whatever touches: it has one moving tree, and all its rows move that.
@@ -126,11 +131,15 @@ impl IslandPlan {
         for dof in &model.dofs {
             tree_dofs[dof.tree] += 1;
         }
+        // the normal alone, or two edges for every direction of friction
+        let pair_edges = |p: &CollisionPair| if p.condim == 1 { 1 } else { 2 * (p.condim - 1) };
+        let pair_edges: Vec<usize> = model.pairs.iter().map(pair_edges).collect();
+        let most = pair_edges.iter().fold(EDGES, |most, edges| most.max(*edges));
         Self {
             tree_dofs,
             pair_trees: model.pairs.iter().map(|p| [tree(p.geom_a), tree(p.geom_b)]).collect(),
-            pyramids,
-            rough: model.pairs.iter().map(|p| p.condim > 1).collect(),
+            edges: if pyramids { most } else { 0 },
+            pair_edges,
             three_rows: model.pairs.iter().map(|p| p.condim > 1 || model.trees.len() == 1).collect(),
             joint_trees: rows.iter().map(joint_trees).collect(),
             equality_trees: equalities.trees.clone(),
@@ -218,9 +227,9 @@ pub fn islands<R: Pack>(
                 continue;
             }
             let with_friction = plan.three_rows[pair];
-            if plan.pyramids {
-                for i in 0..if plan.rough[pair] { EDGES } else { 1 } {
-                    add_scalar(out, tree as usize, lane, (EDGES * slot + i) * lanes + lane);
+            if plan.pyramids() {
+                for i in 0..plan.pair_edges[pair] {
+                    add_scalar(out, tree as usize, lane, (plan.edges * slot + i) * lanes + lane);
                 }
                 continue;
             }
@@ -287,14 +296,13 @@ pub fn worlds<R: Pack>(
     out.blocks.clear();
     out.present.clear();
     match part {
-        Part::All if plan.pyramids => {
-            for present in &contacts.slots.present {
-                out.present.extend([*present, 0, 0, 0]);
-            }
-            for part in contacts.slots.parts.iter().filter(|part| plan.rough[part.origin as usize]) {
-                out.present[EDGES * part.slot as usize + 1..][..EDGES - 1]
-                    .iter_mut()
-                    .for_each(|has| *has |= part.lanes);
+        Part::All if plan.pyramids() => {
+            out.present.resize(plan.edges * contacts.gap.len(), 0);
+            for part in &contacts.slots.parts {
+                let edges = plan.pair_edges[part.origin as usize];
+                for has in &mut out.present[plan.edges * part.slot as usize..][..edges] {
+                    *has |= part.lanes;
+                }
             }
             out.present.extend(&limits.slots.present);
             out.present.extend(std::iter::repeat_n(worlds, equality_count));
@@ -318,7 +326,7 @@ pub fn worlds<R: Pack>(
         }
     }
     let any = out.present.iter().fold(0, |any, bits| any | bits);
-    let (contacts, scalars) = out.present.split_at(if plan.pyramids { 0 } else { contacts.gap.len() });
+    let (contacts, scalars) = out.present.split_at(if plan.pyramids() { 0 } else { contacts.gap.len() });
     let counts = [contacts, scalars, &contacts[..patch_slots]].map(slot_counts);
     for lane in (0..lane_count).filter(|lane| any >> lane & 1 != 0) {
         let [contact_count, scalar_count, patch_count] = counts.map(|counts| counts[lane] as usize);

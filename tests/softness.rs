@@ -111,6 +111,107 @@ fn what_friction_holds_creeps() {
     close(-worlds.velocities()[0], (1.0 - IMPEDANCE) * TIME * GRAVITY / 2.0, 1e-6);
 }
 
+/// A ball on six or ten edges, e of them, under a torque τ of 1/e of what friction about an axis holds, μ' m g, creeps, under one of six tenths turns steadily, and under more ever faster.
+///
+/// An edge that moves at u has R f = −b u − k d r at rest, so that the two of the axis, u = ±μ' ω, differ by 2 b μ' ω/R while both press, and when the other one is clear all rests on the rest of
+/// them: (e − 2) s + s + b μ' ω = R m g with s = −k d r and s + b μ' ω = R τ/μ'.
+#[test]
+fn friction_holds_a_torque_about_the_normal_and_about_the_surface() {
+    let (mass, size, friction, ratio) = (2.0, 0.1, 0.8_f64, 2.0);
+    let weight = mass * GRAVITY;
+    let square = friction * friction;
+    // R = 2 μ² (1 + μ²)/ratio · (1 − d)/d · Â
+    let compliance = 2.0 * square * (1.0 + square) / ratio * (1.0 - IMPEDANCE) / IMPEDANCE / mass;
+    let damping = 2.0 / (IMPEDANCE * TIME);
+    for (condim, edges, axis, turning) in [(4, 6.0, 2, 0.02), (6, 10.0, 2, 0.02), (6, 10.0, 1, 0.007)] {
+        let ball = format!(
+            r#"<worldbody><geom type="plane" size="1 1 1" condim="{condim}" friction="0.1 0.02 0.001"/>
+                 <body pos="0 0 {size}"><freejoint/><geom size="{size}" mass="{mass}" friction="{friction} 0.001 0.007"/></body></worldbody>"#
+        );
+        let model = model(&format!(r#"impratio="{ratio}""#), &ball);
+        // about an axis of the world: one that turns with the ball does not let it stand
+        let turn = |worlds: &mut Worlds, torque: f64| {
+            let mut push = [0.0; 12];
+            push[9 + axis] = torque;
+            worlds.set_parameter(Parameter::Push, Mask::All, &push).expect("a push");
+        };
+        for (share, slides) in [(1.0 / edges, false), (0.6, true)] {
+            let torque = share * turning * weight;
+            let steady = if slides {
+                let spring = (compliance * weight - compliance * torque / turning) / (edges - 2.0);
+                (compliance * torque / turning - spring) / (damping * turning)
+            } else {
+                compliance * torque / (2.0 * damping * turning * turning)
+            };
+            let mut worlds = Worlds::new(&model, 1, soft()).expect("worlds");
+            worlds.feel_contacts(true);
+            worlds.watch(0, true).expect("a world");
+            turn(&mut worlds, torque);
+            worlds.step(8000).expect("steps");
+            assert!(worlds.reports()[0].solved());
+            worlds.step(1).expect("a step");
+            let v = worlds.velocities();
+            close(v[3 + axis], steady, 1e-6);
+            // it rolls without slip, about a point half way between the surfaces, and does not roll where it spins
+            let arm = if axis == 1 { 0.5 * (size + worlds.positions()[2]) } else { 0.0 };
+            close(v[0] + 1.0, arm * steady + 1.0, 1e-6);
+            // what holds it is the torque of the contact, felt about where the ball is after the step
+            let mut felt = [0.0; 6];
+            worlds.observe_into(&[Quantity::Contact(Frame::Body(1))], &mut felt[..]).expect("quantities");
+            close(felt[2], weight, 1e-6);
+            close(felt[3 + axis], weight * v[0] * model.timestep - torque, 1e-6);
+            let contacts = worlds.contacts(0).expect("contacts");
+            let own = (0..3).map(|i| contacts[0].frame[i] * contacts[0].torque[i]).sum::<nalgebra::Vector3<f64>>();
+            close(own[axis], -torque * model.timestep, 1e-6);
+            // and it comes to stand
+            turn(&mut worlds, 0.0);
+            worlds.step(4000).expect("steps");
+            assert!(worlds.velocities()[3 + axis].abs() < 1e-3 * steady, "{:?}", worlds.velocities());
+        }
+        // more than that does not stay
+        let mut worlds = Worlds::new(&model, 1, soft()).expect("worlds");
+        turn(&mut worlds, 2.0 * turning * weight);
+        worlds.step(4000).expect("steps");
+        let fastest = compliance * weight / (damping * turning);
+        assert!(worlds.velocities()[3 + axis] > 2.0 * fastest, "{:?}", worlds.velocities());
+    }
+}
+
+/// Torques are a part of the first guess, which tells the last digits of the answer.
+#[test]
+fn torques_are_in_snapshots() {
+    let rolls = r#"<worldbody><geom type="plane" size="5 5 1"/>
+        <body pos="0 0 0.099"><freejoint/><geom size="0.1" condim="6" friction="1 0.02 0.01"/></body>
+        <body pos="1 0 0.099"><freejoint/><geom size="0.1" condim="4" friction="1 0.02 0.01"/></body></worldbody>"#;
+    let model = model("", rolls);
+    let mut worlds = Worlds::new(&model, 3, soft()).expect("worlds");
+    worlds.set_state(Mask::All, &model.q0.repeat(3), &[0.3, 0.0, 0.0, 0.0, 3.0, 1.0].repeat(6)).expect("a state");
+    worlds.step(20).expect("steps");
+    let mut other = Worlds::new(&model, 3, soft()).expect("worlds");
+    other.load(&worlds.save()).expect("a snapshot");
+    for _ in 0..5 {
+        worlds.step(1).expect("a step");
+        other.step(1).expect("a step");
+        assert_eq!(worlds.velocities(), other.velocities());
+        assert_eq!(worlds.reports()[0].sweeps, other.reports()[0].sweeps);
+    }
+}
+
+/// With hard constraints, and round cones, nothing turns a ball but what slides.
+#[test]
+fn what_has_no_edges_has_no_torsion() {
+    for (cone, constraints) in [("pyramidal", Constraints::Hard), ("elliptic", Constraints::Soft)] {
+        let ball = r#"<worldbody><geom type="plane" size="1 1 1" condim="6"/>
+            <body pos="0 0 0.1"><freejoint/><geom size="0.1" friction="1 0.1 0.1"/></body></worldbody>"#;
+        let model = model(&format!(r#"cone="{cone}""#), ball);
+        assert!(model.notes.iter().any(|note| note.text.contains("condim 6 is treated as 3") && note.changes_motion));
+        let mut worlds = Worlds::new(&model, 1, Settings { constraints, ..soft() }).expect("worlds");
+        worlds.set_state(Mask::All, &model.q0, &[0.0, 0.0, 0.0, 0.0, 0.0, 3.0]).expect("a state");
+        worlds.step(200).expect("steps");
+        close(worlds.velocities()[5], 3.0, 1e-6);
+    }
+}
+
 /// `count` worlds of an example with noise, 60 steps on, and their positions and velocities.
 fn rolled(
     model: &Model,
@@ -172,7 +273,7 @@ fn worlds_that_are_sorted_are_those_that_stay_in_their_lanes() {
     // where a step solves four times worlds are sorted by what they touch; where somebody looks at blocks they are not
     let gear = r#"<mujoco><option integrator="RK4" timestep="0.004"/><worldbody><geom type="plane" size="1 1 1"/>
          <body name="trunk" pos="0 0 0.45"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>
-           <body pos="0.2 0 0"><joint name="front" axis="0 1 0" range="-40 40"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04"/></body>
+           <body pos="0.2 0 0"><joint name="front" axis="0 1 0" range="-40 40"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04" condim="6" friction="1 0.02 0.01"/></body>
            <body pos="-0.2 0 0"><joint name="back" axis="0 1 0" range="-40 40" frictionloss="0.2"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04"/></body>
          </body></worldbody>
          <equality><joint joint1="front" joint2="back"/></equality><actuator><motor joint="front" gear="20" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>"#;

@@ -65,7 +65,9 @@ CONTACT: np.dtype[Any] = np.dtype(
         ("frame", "f8", (3, 3)),
         ("gap", "f8"),
         ("impulse", "f8", 3),
+        ("torque", "f8", 3),
     ]
 )
 """A contact: its geoms, position (m), normal from the first geom to the second and two tangents (rows of ``frame``, world axes), gap before
-the step (m, negative: overlap), and impulse on the second geom along the axes of the frame (N·s)."""
+the step (m, negative: overlap), impulse on the second geom along the axes of the frame (N·s), and impulse of the torque about them at the
+contact point (N·m·s): of torsional and rolling friction of soft contacts with condim 4 and 6, else 0."""

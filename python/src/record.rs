@@ -73,6 +73,7 @@ pub struct Contact {
     frame: [[f64; 3]; 3],
     gap: f64,
     impulse: [f64; 3],
+    torque: [f64; 3],
 }
 
 impl From<&ContactRecord> for Contact {
@@ -84,6 +85,7 @@ impl From<&ContactRecord> for Contact {
             frame: c.frame.map(Into::into),
             gap: c.gap,
             impulse: c.impulse,
+            torque: c.torque,
         }
     }
 }

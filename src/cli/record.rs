@@ -46,7 +46,7 @@ impl<'a> GeomName<'a> {
     }
 }
 
-/// A contact. The normal points from the first geom to the second; the impulse acts on the second, along the normal and the two tangents.
+/// A contact. The normal points from the first geom to the second; the impulse acts on the second, along the normal and the two tangents, as does the torque, about them, of torsional and rolling friction.
 #[derive(Serialize)]
 struct ContactLine<'a> {
     geoms: [GeomName<'a>; 2],
@@ -55,8 +55,15 @@ struct ContactLine<'a> {
     tangents: [[f64; 3]; 2],
     gap: f64,
     impulse: [f64; 3],
+    #[serde(skip_serializing_if = "is_zero")]
+    torque: [f64; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<PatchLine<'a>>,
+}
+
+/// Whether no friction turns.
+fn is_zero(torque: &[f64; 3]) -> bool {
+    *torque == [0.0; 3]
 }
 
 /// What a patch has beside a point: torsion about the normal at its position, the equivalent contact point, and where it presses how much.
@@ -85,6 +92,7 @@ impl<'a> ContactLine<'a> {
             tangents: [t1, t2],
             gap: contact.gap,
             impulse: contact.impulse,
+            torque: contact.torque,
             patch,
         }
     }

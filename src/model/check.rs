@@ -389,8 +389,9 @@ pub(super) fn pairs(m: &Model) -> Result<()> {
         check(fixed_ok, "friction must be finite and not negative")?;
         check(matches!(p.condim, 1 | 3 | 4 | 6), "condim must be 1, 3, 4 or 6")?;
         let allowed = |x: &f64| *x >= 0.0 && x.is_finite();
-        let ellipsoid_ok = p.ellipsoid.iter().flatten().chain(&p.torsion).all(allowed);
-        check(ellipsoid_ok, "ellipsoid and torsion must be finite and not negative")?;
+        let rotation = p.torsion.iter().chain(p.rolling.iter().flatten());
+        let rotation_ok = p.ellipsoid.iter().flatten().chain(rotation).all(allowed);
+        check(rotation_ok, "ellipsoid, torsion and rolling must be finite and not negative")?;
         check(p.margin.is_finite() && p.margin >= 0.0, "the margin must be finite and not negative")?;
         check(p.softness.is_finite(), "solref and solimp must be finite")?;
         let restitution_ok = p.restitution.is_none_or(|e| (0.0..=1.0).contains(&e));

@@ -150,8 +150,9 @@ impl Hash {
         self.index(kind);
         self.number(friction);
         self.index(pair.condim);
-        // what gives neither has the number that it always had
-        for numbers in [pair.ellipsoid.as_ref().map(|e| &e[..]), pair.torsion.as_ref().map(std::slice::from_ref)] {
+        // what gives none of them has the number that it always had
+        let [ellipsoid, rolling] = [pair.ellipsoid.as_ref().map(|e| &e[..]), pair.rolling.as_ref().map(|r| &r[..])];
+        for numbers in [ellipsoid, pair.torsion.as_ref().map(std::slice::from_ref), rolling] {
             if numbers.is_some() {
                 self.optional(numbers);
             }

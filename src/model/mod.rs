@@ -288,7 +288,8 @@ pub struct Geom {
     pub orientation: UnitQuaternion<f64>,
     /// Sliding (μ), torsional (m) and rolling (m) friction.
     pub friction: [f64; 3],
-    /// 1: no friction; 3: sliding friction; 4 and 6 are treated as 3, with a note, but with [`crate::solver::FrictionLaw::Patch`], which has torsion.
+    /// 1: no friction; 3: sliding friction; 4: torsion too; 6: rolling friction as well. Both act in pyramids of [`crate::Constraints::Soft`], torsion in
+    /// [`crate::solver::FrictionLaw::Patch`]; else 4 and 6 are treated as 3.
     pub condim: usize,
     /// Half axes e_t, e_o (without unit) and e_r (m) of the friction ellipsoid in units of μ N, where friction is [`crate::solver::FrictionLaw::Patch`]; none: 1, 1, and
     /// e_r by `condim` and the shape of the patch.
@@ -476,12 +477,14 @@ pub struct CollisionPair {
     pub geom_b: usize,
     /// How the friction of the two geoms is mixed.
     pub friction: PairFriction,
-    /// 1: no friction; 3: sliding friction; 4 and 6: torsion too, where friction is [`crate::solver::FrictionLaw::Patch`].
+    /// See [`Geom::condim`].
     pub condim: usize,
     /// Half axes of the friction ellipsoid, if given: see [`Geom::ellipsoid`].
     pub ellipsoid: Option<[f64; 3]>,
-    /// Torsional friction coefficient of condim 4 and 6, m: the most torsion is this times the normal force; none: by the shape of the patch.
+    /// Torsional friction coefficient of condim 4 and 6, m: the most torsion is this times the normal force; none: of a patch by its shape, of a pyramid none.
     pub torsion: Option<f64>,
+    /// Rolling friction coefficients of condim 6 about the two tangents, m; none: no rolling friction.
+    pub rolling: Option<[f64; 2]>,
     /// Distance between the two shapes at which they touch and contacts carry force, m.
     pub margin: f64,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].

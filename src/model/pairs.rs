@@ -84,7 +84,7 @@ pub(super) fn fill(builder: &mut ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// The higher priority decides; at equal priority the larger friction (along each axis), condim and restitution, and the mean softness. Margins add up.
+/// The higher priority decides; at equal priority the larger friction (sliding, torsional and rolling), condim and restitution, and the mean softness. Margins add up.
 pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     let (friction, condim, restitution, softness) = match ga.priority.cmp(&gb.priority) {
         std::cmp::Ordering::Greater => (PairFriction::First, ga.condim, ga.restitution, ga.softness),
@@ -98,13 +98,26 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
             (PairFriction::Larger, ga.condim.max(gb.condim), restitution, softness)
         }
     };
-    let (ellipsoid, torsion) = match (friction, ga.ellipsoid, gb.ellipsoid) {
-        (PairFriction::First, ellipsoid, _) => (ellipsoid, ga.friction[1]),
-        (PairFriction::Second, _, ellipsoid) => (ellipsoid, gb.friction[1]),
-        (_, Some(a), Some(b)) => (Some(std::array::from_fn(|k| f64::max(a[k], b[k]))), 0.0),
-        (_, a, b) => (a.or(b), ga.friction[1].max(gb.friction[1])),
+    let ellipsoid = match (friction, ga.ellipsoid, gb.ellipsoid) {
+        (PairFriction::First, ellipsoid, _) | (PairFriction::Second, _, ellipsoid) => ellipsoid,
+        (_, Some(a), Some(b)) => Some(std::array::from_fn(|k| f64::max(a[k], b[k]))),
+        (_, a, b) => a.or(b),
     };
-    let torsion = (condim > 3).then_some(torsion);
-    let margin = ga.margin + gb.margin;
-    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, restitution, softness }
+    let [_, torsion, rolling] = match friction {
+        PairFriction::First => ga.friction,
+        PairFriction::Second => gb.friction,
+        _ => std::array::from_fn(|k| ga.friction[k].max(gb.friction[k])),
+    };
+    CollisionPair {
+        geom_a: a,
+        geom_b: b,
+        friction,
+        condim,
+        ellipsoid,
+        torsion: (condim > 3).then_some(torsion),
+        rolling: (condim > 4).then_some([rolling; 2]),
+        margin: ga.margin + gb.margin,
+        restitution,
+        softness,
+    }
 }

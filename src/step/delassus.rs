@@ -55,7 +55,7 @@ pub(super) fn deal_rows<R: Pack>(
     for part in &contacts.slots.parts {
         let (slot, strips) = (part.slot as usize, rows.strips_of_contact(part.origin as usize));
         if plan.pyramids {
-            for edge in EDGES * slot..EDGES * (slot + 1) {
+            for edge in posed.rows.edges * slot..posed.rows.edges * (slot + 1) {
                 deal(plan, tile, posed, SlotPart { slot: edge as u32, ..*part }, strips, batch, dealt);
             }
             continue;
@@ -229,18 +229,22 @@ impl<R: Pack> Delassus<'_, R> {
 pub(super) fn whole_delassus<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, posed: &Posed<R>, group: &mut Group<R>) {
     let Posed { rows, places, .. } = posed;
     let (words, n) = (plan.rows.words, group.size.row_count());
-    // the edges of a pyramid stand together as the further rows of a patch do
-    let (contacts, patches) = (group.size.contact_count, group.patch_count + rows.friction.len());
-    for a in 0..rows.support.len() / words - (PATCH_ROWS - 1) * patches {
-        let a = Bundle::new(a, contacts, patches);
+    // the edges of a pyramid stand together as the further rows of a patch do; where there are more than four, two and two
+    let (contacts, edges) = (group.size.contact_count, rows.edges * rows.friction.len());
+    let count = if rows.edges > EDGES { EDGE_PAIR } else { PATCH_ROWS };
+    let together = (count, group.patch_count + edges / count);
+    for a in 0..rows.support.len() / words - (count - 1) * together.1 {
+        let a = Bundle::new(a, contacts, together);
         for b in 0.. {
-            let b = Bundle::new(b, contacts, patches);
+            let b = Bundle::new(b, contacts, together);
             match (a.count, b.count) {
                 (3, 3) => write_product::<R, 3, 3>(plan, rows, [a, b], group),
                 (PATCH_ROWS, 3) => write_product::<R, PATCH_ROWS, 3>(plan, rows, [a, b], group),
                 (PATCH_ROWS, PATCH_ROWS) => write_product::<R, PATCH_ROWS, PATCH_ROWS>(plan, rows, [a, b], group),
                 (1, 3) => write_product::<R, 1, 3>(plan, rows, [a, b], group),
                 (1, PATCH_ROWS) => write_product::<R, 1, PATCH_ROWS>(plan, rows, [a, b], group),
+                (EDGE_PAIR, EDGE_PAIR) => write_product::<R, EDGE_PAIR, EDGE_PAIR>(plan, rows, [a, b], group),
+                (1, EDGE_PAIR) => write_product::<R, 1, EDGE_PAIR>(plan, rows, [a, b], group),
                 _ => write_product::<R, 1, 1>(plan, rows, [a, b], group),
             }
             if a.slot == b.slot {
@@ -307,27 +311,30 @@ fn product_of<R: Pack, const A: usize, const B: usize>(
     w
 }
 
-/// Rows that follow each other and touch the same degrees of freedom: those of a contact, the further ones of a patch, or a scalar row.
+/// The two edges of one direction of friction.
+const EDGE_PAIR: usize = 2;
+
+/// Rows that follow each other and touch the same degrees of freedom: those of a contact, the further ones of a patch, edges, or a scalar row.
 #[derive(Clone, Copy)]
 struct Bundle {
     slot: usize,
     row: usize,
-    /// 3, [`PATCH_ROWS`], or 1.
+    /// 3, [`PATCH_ROWS`], [`EDGE_PAIR`], or 1.
     count: usize,
 }
 
 impl Bundle {
-    /// Number `k` of a tile: all contacts, all patches, then the scalar rows.
+    /// Number `k` of a tile: all contacts, all that stand together, so many rows each and so many of these, then the scalar rows.
     #[inline(always)]
-    fn new(k: usize, contact_slots: usize, patch_slots: usize) -> Self {
-        let patch = k.wrapping_sub(contact_slots);
+    fn new(k: usize, contact_slots: usize, (count, together): (usize, usize)) -> Self {
+        let behind = k.wrapping_sub(contact_slots);
         if k < contact_slots {
             Self { slot: k, row: 3 * k, count: 3 }
-        } else if patch < patch_slots {
-            let more = PATCH_ROWS * patch;
-            Self { slot: contact_slots + more, row: 3 * contact_slots + more, count: PATCH_ROWS }
+        } else if behind < together {
+            let more = count * behind;
+            Self { slot: contact_slots + more, row: 3 * contact_slots + more, count }
         } else {
-            let slot = k + (PATCH_ROWS - 1) * patch_slots;
+            let slot = k + (count - 1) * together;
             Self { slot, row: 2 * contact_slots + slot, count: 1 }
         }
     }

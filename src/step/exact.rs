@@ -17,7 +17,6 @@ use super::profile::{Stage, StopWatch};
 use super::records::BlockRecord;
 use super::settings::Settings;
 use super::worker::{Mended, Worker};
-use crate::island::EDGES;
 use crate::lane::{Pack, Scalar};
 use crate::lcp::patch::{MOST_VERTICES, Patch, Support};
 use crate::lcp::{self, Law, Problem};
@@ -238,7 +237,7 @@ impl<R: Pack> Worker<R> {
         let joints = w.rows.joint_start(w.contacts.patch_rows());
         let pushes = |slot: usize| match slot {
             _ if w.rows.three_rows() < contacts && slot < joints => {
-                w.contacts.lowest(slot / EDGES).get(lane).to_f64() < 0.0
+                w.contacts.lowest(slot / w.rows.edges).get(lane).to_f64() < 0.0
             }
             _ if slot < contacts => w.contacts.lowest(slot).get(lane).to_f64() < 0.0,
             _ if slot < joints => w.contacts.pushes(slot - contacts, lane),

@@ -143,15 +143,19 @@ impl<R: Pack> Task for Feel<'_, R> {
         for part in &contacts.slots.parts {
             let (slot, lanes) = (part.slot as usize, R::Mask::from_bits(part.lanes & lanes));
             let [n, t1, t2] = rows.frame[slot];
-            let ([normal, first, second], [d1, d2, torsion]) = if slot < contacts.patches.len() {
-                resultant(posed, slot)
+            let zero = R::zero();
+            let ([normal, first, second], [d1, d2], [about_n, about_1, about_2]) = if slot < contacts.patches.len() {
+                let (impulse, [d1, d2, torsion]) = resultant(posed, slot);
+                (impulse, [d1, d2], [torsion, zero, zero])
             } else {
-                (rows.contact_impulse(slot, &posed.impulse), [R::zero(); 3])
+                let impulse = &posed.impulse;
+                (rows.contact_impulse(slot, impulse), [zero; 2], rows.contact_torque(slot, impulse))
             };
-            // λ = n λ_n + t₁ λ₁ + t₂ λ₂ at p, with a torsion about n
+            // λ = n λ_n + t₁ λ₁ + t₂ λ₂ at p, with torques about n, t₁ and t₂
             let impulse = n.scale(normal) + t1.scale(first) + t2.scale(second);
             let arm = contacts.position[slot] + t1.scale(d1) + t2.scale(d2) - about;
-            let moment = arm.cross(impulse) + n.scale(torsion);
+            let torque = n.scale(about_n) + t1.scale(about_1) + t2.scale(about_2);
+            let moment = arm.cross(impulse) + torque;
             let (moment, impulse) =
                 (Vec3::select(lanes, moment, Vec3::zero()), Vec3::select(lanes, impulse, Vec3::zero()));
             let wrench = [moment.x, moment.y, moment.z, impulse.x, impulse.y, impulse.z];

@@ -13,6 +13,8 @@ pub struct Memory<R> {
     pub(super) feature: Vec<R>,
     /// Impulse of the contact in world axes, N·s, shape \[contact slot\].
     pub(super) contact_impulse: Vec<Vec3<R>>,
+    /// Impulse of its torque in world axes, N·m·s, shape \[contact slot\]; empty where no contact of the model has torsional or rolling friction that acts.
+    pub(super) contact_torque: Vec<Vec3<R>>,
     /// Impulse of every joint row, N·s or N·m·s, 0 where it did not act, shape \[joint row\].
     pub(super) joint_impulse: Vec<R>,
     /// Impulse of every bilateral row, shape \[row\], of the worlds that have one, one bit each.
@@ -43,6 +45,8 @@ pub type Remembered = (u64, [f64; 3]);
 /// Added to the identity of a bilateral row, and of a joint row; that of a contact is pair · 2³² + feature.
 const EQUALITY: u64 = 1 << 62;
 const JOINT_ROW: u64 = 1 << 63;
+/// Added to the identity of a contact for that of its torque.
+const TORQUE: u64 = 1 << 60;
 /// Added to the identity of what a patch transmits.
 const PATCH: u64 = 1 << 61;
 /// What of a patch: its tangential impulse in world axes, its torsion in x; anything else is a vertex, its normal impulse in x.
@@ -54,6 +58,8 @@ pub(crate) const TORSION: u32 = u32::MAX - 1;
 pub(crate) enum Identity {
     /// Of a pair of geoms, and which point of it.
     Contact(u32, u32),
+    /// The torque of the contact before it.
+    Torque(u32, u32),
     /// Index of a joint row.
     JointRow(u32),
     /// Index of a bilateral row.
@@ -67,6 +73,7 @@ impl Identity {
     pub fn key(self) -> u64 {
         match self {
             Self::Contact(pair, feature) => u64::from(pair) << 32 | u64::from(feature),
+            Self::Torque(pair, feature) => TORQUE | u64::from(pair) << 32 | u64::from(feature),
             Self::JointRow(row) => JOINT_ROW | u64::from(row),
             Self::Equality(row) => EQUALITY | u64::from(row),
             Self::Patch(pair, part) => PATCH | u64::from(pair) << 32 | u64::from(part),
@@ -78,6 +85,7 @@ impl Identity {
             key if key & JOINT_ROW != 0 => Self::JointRow(key as u32),
             key if key & EQUALITY != 0 => Self::Equality((key & !EQUALITY).min(u64::from(u32::MAX)) as u32),
             key if key & PATCH != 0 => Self::Patch(((key & !PATCH) >> 32) as u32, key as u32),
+            key if key & TORQUE != 0 => Self::Torque(((key & !TORQUE) >> 32) as u32, key as u32),
             key => Self::Contact((key >> 32) as u32, key as u32),
         }
     }
@@ -108,6 +116,19 @@ impl<R: Pack> Memory<R> {
                 let own = lanes.and(same(before.feature[l], feature)).and(R::zero().lt(before.pressure[l]));
                 guess = Vec3::select(own, before.friction + normal.scale(before.pressure[l]), guess);
             }
+        }
+        guess
+    }
+
+    /// The impulse of the torques of the contacts of `part` with these features, world axes, N·m·s; 0 where none is remembered.
+    #[inline(always)]
+    pub(super) fn torque(&self, part: &SlotPart, feature: R) -> Vec3<R> {
+        let mut guess = Vec3::zero();
+        for kept in self.contacts_of(part) {
+            let slot = kept.slot as usize;
+            let Some(torque) = self.contact_torque.get(slot) else { continue };
+            let own = R::Mask::from_bits(kept.shared(part)).and(same(self.feature[slot], feature));
+            guess = Vec3::select(own, *torque, guess);
         }
         guess
     }
@@ -191,6 +212,8 @@ impl<R: Pack> Memory<R> {
         }
         self.feature.resize(self.contacts.len(), R::zero());
         self.contact_impulse.resize(self.contacts.len(), Vec3::zero());
+        let turns = from.iter().any(|memory| !memory.contact_torque.is_empty());
+        self.contact_torque.resize(if turns { self.contacts.len() } else { 0 }, Vec3::zero());
         for (lane, world) in worlds.enumerate() {
             let ((memory, before, parts), mut at) = (own(world), 0);
             for part in parts {
@@ -198,6 +221,10 @@ impl<R: Pack> Memory<R> {
                 let slot = part.slot as usize;
                 self.feature[at].set(lane, memory.feature[slot].get(before));
                 self.contact_impulse[at].set(lane, memory.contact_impulse[slot].get(before));
+                if turns {
+                    let torque = memory.contact_torque.get(slot).map_or(Vec3::zero(), |torque| torque.get(before));
+                    self.contact_torque[at].set(lane, torque);
+                }
                 at += 1;
             }
         }
@@ -219,6 +246,10 @@ impl<R: Pack> Memory<R> {
             let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
             let feature = self.feature[slot].get(lane).to_f64() as u32;
             all.push((Identity::Contact(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
+            if let Some(torque) = self.contact_torque.get(slot) {
+                let Vec3 { x, y, z } = torque.get(lane);
+                all.push((Identity::Torque(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
+            }
         }
         let mut patches: Vec<_> = self.patches.iter().filter(has).collect();
         patches.sort_by_key(|part| part.slot);
@@ -294,11 +325,19 @@ impl<R: Pack> Memory<R> {
                         patch.feature[k].set(lane, number(f64::from(what)));
                     }
                 }
+                Identity::Torque(..) => {
+                    let Some(slot) = usize::checked_sub(contact_slots, 1) else { continue };
+                    grow(&mut self.contact_torque, slot, Vec3::zero());
+                    self.contact_torque[slot].set(lane, vec3(number(x), number(y), number(z)));
+                }
                 Identity::Contact(pair, feature) => {
                     grow(&mut self.contact_impulse, contact_slots, Vec3::zero());
                     grow(&mut self.feature, contact_slots, R::zero());
                     self.contact_impulse[contact_slots].set(lane, vec3(number(x), number(y), number(z)));
                     self.feature[contact_slots].set(lane, number(f64::from(feature)));
+                    if let Some(torque) = self.contact_torque.get_mut(contact_slots) {
+                        torque.set(lane, Vec3::zero());
+                    }
                     let part = SlotPart { slot: contact_slots as u32, origin: pair, lanes: 1 << lane };
                     self.contacts.push(part);
                     contact_slots += 1;
@@ -315,7 +354,7 @@ impl<R: Pack> Memory<R> {
             + size_of::<Transmitted<R>>() * self.transmitted.capacity()
             + size_of::<R>()
                 * (self.feature.capacity() + self.joint_impulse.capacity() + self.equality_impulse.capacity())
-            + size_of::<Vec3<R>>() * self.contact_impulse.capacity()
+            + size_of::<Vec3<R>>() * (self.contact_impulse.capacity() + self.contact_torque.capacity())
     }
 }
 

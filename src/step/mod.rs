@@ -26,6 +26,7 @@ mod softness;
 mod sorted;
 mod supports;
 mod targets;
+mod turns;
 mod warm;
 mod worker;
 
@@ -271,7 +272,7 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
     find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
     constraint_rows(plan, tile.v, k, w);
     if let Some(soft) = &plan.soft {
-        soften(plan, soft, tile, w);
+        soften(plan, soft, tile, k, w);
     }
 }
 

@@ -152,8 +152,34 @@ pub struct Rows<R> {
     pub frame: Vec<[Vec3<R>; 3]>,
     /// μ of contacts that are pyramids, shape \[contact slot\]; empty where none are.
     pub(super) friction: Vec<R>,
+    /// Rotations of contacts that are pyramids.
+    pub(super) turns: Turns<R>,
+    /// Rows of the slot of a contact that is a pyramid, see [`crate::island::IslandPlan::edges`].
+    pub(super) edges: usize,
     /// Room for rows that become others.
     pub(super) spare: Spare<R>,
+}
+
+/// The rotations of the contacts of a tile; empty where no contact of the model has any.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turns<R> {
+    /// Y, shape \[contact slot\]\[turn\]\[nv\]; entries outside the support of the slot are not meaningful.
+    pub y: Vec<R>,
+    /// Velocity of every rotation without impulses, rad/s, shape \[contact slot\]\[turn\].
+    pub free: Vec<R>,
+    /// That before the step.
+    pub previous: Vec<R>,
+    /// μ about normal and tangents, m, 0 where a contact has no such friction, shape \[contact slot\].
+    pub friction: Vec<[R; MOST_TURNS]>,
+}
+
+/// Rotations of a contact of condim 6.
+pub(super) const MOST_TURNS: usize = 3;
+
+/// Rotations that the slot of a contact with so many edges has: 0, 1 or 3.
+#[inline(always)]
+pub(super) fn turn_count(edges: usize) -> usize {
+    edges.saturating_sub(EDGES) / 2
 }
 
 /// What rows have before they become others, see [`super::pyramids`].
@@ -184,7 +210,7 @@ impl<R: Pack> Rows<R> {
     /// The first slot behind those of contacts, and of patches, which have so many.
     #[inline(always)]
     pub(super) fn joint_start(&self, patch_rows: usize) -> usize {
-        if self.friction.is_empty() { self.frame.len() + patch_rows } else { EDGES * self.frame.len() }
+        if self.friction.is_empty() { self.frame.len() + patch_rows } else { self.edges * self.frame.len() }
     }
 
     /// Impulse of a contact along its normal and tangents, of those of its rows, N·s.
@@ -193,8 +219,26 @@ impl<R: Pack> Rows<R> {
         let Some(friction) = self.friction.get(slot) else {
             return [impulse[3 * slot], impulse[3 * slot + 1], impulse[3 * slot + 2]];
         };
-        let edge = &impulse[EDGES * slot..][..EDGES];
-        [(edge[0] + edge[1]) + (edge[2] + edge[3]), *friction * (edge[0] - edge[1]), *friction * (edge[2] - edge[3])]
+        let edge = &impulse[self.edges * slot..][..self.edges];
+        let mut normal = (edge[0] + edge[1]) + (edge[2] + edge[3]);
+        for more in &edge[EDGES..] {
+            normal += *more;
+        }
+        [normal, *friction * (edge[0] - edge[1]), *friction * (edge[2] - edge[3])]
+    }
+
+    /// Impulse of its torques about normal and tangents at the contact point, N·m·s: of torsional and rolling friction.
+    #[inline(always)]
+    pub(super) fn contact_torque(&self, slot: usize, impulse: &[R]) -> [R; MOST_TURNS] {
+        let mut torque = [R::zero(); MOST_TURNS];
+        if let Some(friction) = self.turns.friction.get(slot) {
+            let edge = &impulse[self.edges * slot..][..self.edges];
+            for i in 0..turn_count(self.edges) {
+                let [plus, minus] = [edge[EDGES + 2 * i], edge[EDGES + 2 * i + 1]];
+                torque[i] = friction[i] * (plus - minus);
+            }
+        }
+        torque
     }
 
     /// Whether q moves by the mean velocity of the step instead of the velocity at its end.

@@ -18,6 +18,8 @@ pub struct ContactRecord {
     pub gap: f64,
     /// Impulse on the second geom along the axes of the frame, N·s.
     pub impulse: [f64; 3],
+    /// Impulse of the torque on the second geom at the contact point about these axes, N·m·s: of torsional and rolling friction of soft contacts with condim 4 and 6, else 0.
+    pub torque: [f64; 3],
     /// If it is a patch, whose contact point is its equivalent contact point: what else it has.
     pub patch: Option<PatchRecord>,
 }

@@ -182,7 +182,11 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
 
 /// J v of N rows of one support, shape \[row\]\[nv\], for V vectors, shape \[nv\] each.
 #[inline(always)]
-fn rates<R: Real, const N: usize, const V: usize>(support: &[u64], rows: &[R], vectors: [&[R]; V]) -> [[R; N]; V] {
+pub(super) fn rates<R: Real, const N: usize, const V: usize>(
+    support: &[u64],
+    rows: &[R],
+    vectors: [&[R]; V],
+) -> [[R; N]; V] {
     let (nv, mut sums) = (vectors[0].len(), [[R::zero(); N]; V]);
     let mut y = [&rows[..0]; N];
     for i in 0..N {

@@ -52,8 +52,8 @@ pub enum Constraints {
     /// They do not: what they forbid does not happen at the end of a step. The model's `solref`, `solimp`, `cone` and `impratio` are not looked at.
     #[default]
     Hard,
-    /// As in MuJoCo: springs and dampers by those, that act where surfaces overlap; contacts are pyramids of four edges, or with `cone="elliptic"` round, where what slides is lifted
-    /// by what all contacts did in the last step. With Runge-Kutta they are solved at each of its four evaluations, without implicit damping, and contacts are told of as the first has
+    /// As in MuJoCo: springs and dampers by those, that act where surfaces overlap; contacts are pyramids of four edges, six or ten with torsional and rolling friction (condim 4 and 6), or with
+    /// `cone="elliptic"` round, without these, where what slides is lifted by what all contacts did in the last step. With Runge-Kutta they are solved at each of its four evaluations, without implicit damping, and contacts are told of as the first has
     /// them; with Euler before the damping that the model has implicit. For comparisons, and for policies that are to work there. Masses that the rows go by are those of the model at rest, whatever a world's own are.
     /// Without restitution, sequential impacts, compliance ([`Settings::compliance`], and a world's own) and patches; on the CPU, or with its blocks on the device (`hybrid`).
     Soft,

@@ -6,6 +6,8 @@ use super::posed::{Posed, Rows, Soft, Tile};
 use super::pyramids::{pyramids, soften_edges};
 use super::softness::SoftPlan;
 use super::targets::{remembered, surface};
+use super::turns::turns;
+use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::model::ContactSoftness;
 
@@ -179,11 +181,18 @@ fn soften_cone<R: Pack>(plan: &Plan, soft: &SoftPlan, slot: usize, tile: &Tile<'
 
 /// What yielding makes of the rows of a tile.
 #[inline(always)]
-pub(super) fn soften<R: Pack>(plan: &Plan, soft: &SoftPlan, tile: &Tile<'_, R>, posed: &mut Posed<R>) {
+pub(super) fn soften<R: Pack>(
+    plan: &Plan,
+    soft: &SoftPlan,
+    tile: &Tile<'_, R>,
+    k: &Kinematics<R>,
+    posed: &mut Posed<R>,
+) {
     let dt = plan.dt;
     let (contact_slots, limit_slots) = (posed.contacts.gap.len(), posed.limits.gap.len());
     let hard = Soft { target: [R::zero(); 3], compliance: [R::zero(); 3] };
     if plan.pyramids {
+        turns(plan, tile.v, k, posed);
         pyramids(plan, tile, posed);
     } else {
         last_change(plan, tile, posed);

@@ -137,6 +137,22 @@ pub(super) fn remembered<R: Pack>(tile: &Tile<'_, R>, contacts: &Contacts<R>, ro
     [frame[0].dot(impulse), frame[1].dot(impulse), frame[2].dot(impulse)]
 }
 
+/// Impulse of the torque of the contact in `slot` in the last step, about its normal and tangents, N·m·s; 0 where a world has no memory of it.
+#[inline(always)]
+pub(super) fn remembered_torque<R: Pack>(
+    tile: &Tile<'_, R>,
+    contacts: &Contacts<R>,
+    rows: &Rows<R>,
+    slot: usize,
+) -> [R; 3] {
+    let frame = rows.frame[slot];
+    let mut torque = Vec3::zero();
+    for part in contacts.slots.parts_of(slot) {
+        torque = torque + tile.memory.torque(part, contacts.feature[slot]);
+    }
+    [frame[0].dot(torque), frame[1].dot(torque), frame[2].dot(torque)]
+}
+
 /// How a contact approaches.
 pub(crate) struct Approach<R: Real> {
     /// The free motion reaches the surface within Δt.

@@ -34,6 +34,11 @@ impl<R: Pack> Memory<R> {
             let [normal, first, second] = rows.contact_impulse(slot, impulse);
             self.contact_impulse.push(n.scale(normal) + t1.scale(first) + t2.scale(second));
         }
+        self.contact_torque.clear();
+        for slot in 0..rows.turns.friction.len() {
+            let ([n, t1, t2], [normal, first, second]) = (rows.frame[slot], rows.contact_torque(slot, impulse));
+            self.contact_torque.push(n.scale(normal) + t1.scale(first) + t2.scale(second));
+        }
         let (first, _) = slot_rows(rows.three_rows(), rows.joint_start(contacts.patch_rows()));
         let last = first + limits.gap.len();
         self.joint_impulse.clear();

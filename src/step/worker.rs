@@ -264,6 +264,7 @@ impl<R: Pack> Worker<R> {
                     frame: w.rows.frame[slot].map(vector),
                     gap: w.contacts.gap[slot].get(lane).to_f64(),
                     impulse: w.rows.contact_impulse(slot, &w.impulse).map(|x| x.get(lane).to_f64()),
+                    torque: w.rows.contact_torque(slot, &w.impulse).map(|x| x.get(lane).to_f64()),
                     patch: None,
                 };
                 record.push(if slot < w.contacts.patches.len() { patch_record(w, slot, lane, &point) } else { point });

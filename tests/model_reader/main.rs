@@ -414,6 +414,27 @@ fn contacts_equalities_and_custom_numbers_are_read() {
     assert!(matches!(model.equalities[3].kind, EqualityKind::Joint { polynomial: [0.0, 2.0, 0.0, 0.0, 0.0], .. }));
 }
 
+/// Friction of a pair: sliding, torsional and rolling, each the larger of two geoms, or all of the one with the higher priority, or the pair's own.
+#[test]
+fn torsional_and_rolling_friction_are_of_both_geoms_or_of_one() {
+    let pair = |first: &str, second: &str, contact: &str| {
+        let text = format!(
+            r#"<worldbody><geom name="f" type="plane" size="1 1 1" friction="1 0.2 0.03" {first}/>
+                 <body><freejoint/><geom name="b" size="0.1" friction="0.5 0.4 0.01" {second}/></body></worldbody><contact>{contact}</contact>"#
+        );
+        let pair = read(&file(&text)).pairs[0].clone();
+        (pair.condim, pair.torsion, pair.rolling)
+    };
+    assert_eq!(pair("", "", ""), (3, None, None));
+    assert_eq!(pair(r#"condim="4""#, r#"condim="1""#, ""), (4, Some(0.4), None));
+    assert_eq!(pair(r#"condim="4""#, r#"condim="6""#, ""), (6, Some(0.4), Some([0.03; 2])));
+    assert_eq!(pair(r#"condim="6" priority="1""#, "", ""), (6, Some(0.2), Some([0.03; 2])));
+    assert_eq!(pair(r#"condim="6""#, r#"condim="6" priority="1""#, ""), (6, Some(0.4), Some([0.01; 2])));
+    assert_eq!(pair(r#"condim="6""#, r#"condim="4" priority="1""#, ""), (4, Some(0.4), None));
+    let own = r#"<pair geom1="b" geom2="f" condim="6" friction="1 1 0.5 0.6 0.7"/>"#;
+    assert_eq!(pair("", "", own), (6, Some(0.5), Some([0.6, 0.7])));
+}
+
 #[test]
 fn keyframes_have_defaults_and_right_sizes() {
     let keys = |keys: &str| {

@@ -36,6 +36,7 @@ impl Reader {
             condim,
             ellipsoid: None,
             torsion: (condim > 3).then_some(friction[2]),
+            rolling: (condim > 4).then_some([friction[3], friction[4]]),
             margin: e.magnitude("margin")?.unwrap_or(0.0),
             softness: e.softness("solref", "solimp")?,
             ..pairs::mix(a, b, &geoms[a], &geoms[b])

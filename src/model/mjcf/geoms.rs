@@ -65,14 +65,14 @@ impl Reader {
         Ok(part)
     }
 
-    /// The number of contact dimensions; torsional friction is that of patches alone, and rolling friction is left out, with a note.
+    /// The number of contact dimensions; what torsional and rolling friction act in is noted.
     pub fn condim(&mut self, e: &Element) -> Result<Option<usize>> {
         Ok(match e.word("condim", &["1", "3", "4", "6"])? {
             Some("1") => Some(1),
             Some("3") => Some(3),
             Some(high) => {
                 let sentence = format!(
-                    "condim {high} is treated as 3: torsional friction is used with friction patch only, rolling friction never"
+                    "condim {high} is treated as 3, but with constraints soft and a pyramidal cone, where all of it acts, and with friction patch, where torsional friction does"
                 );
                 self.notes.differs(e, &sentence);
                 Some(if high == "4" { 4 } else { 6 })
