@@ -281,7 +281,7 @@ impl Reader {
             None => None,
         };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
-        let automatic = self.compiler.automatic_limits;
+        let automatic = self.compiler(e).automatic_limits;
         let mut actuator = Actuator {
             name: e.name().into(),
             transmission,

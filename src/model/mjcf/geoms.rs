@@ -47,9 +47,9 @@ impl Reader {
         }
         let mass = e.magnitude("mass")?;
         let density = e.magnitude("density")?.unwrap_or(DENSITY);
-        let [first, last] = self.compiler.inertia_groups;
+        let [first, last] = self.compiler(e).inertia_groups;
         let weighs =
-            body > 0 && (first..=last).contains(&geom.group) && self.compiler.inertia_from_geoms != Switch::Off;
+            body > 0 && (first..=last).contains(&geom.group) && self.compiler(e).inertia_from_geoms != Switch::Off;
         let part = match solid.content.filter(|_| weighs) {
             Some((volume, centroid, inertia)) => {
                 if mass.is_some() && !(volume > 0.0 && volume.is_finite()) {

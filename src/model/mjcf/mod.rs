@@ -1,7 +1,7 @@
 //! Reading MJCF, MuJoCo's model format: every element and attribute is read, known to make no difference, or refused.
 //!
 //! The text becomes a tree of elements ([`xml`]: includes spliced in), which is held against a table of everything that is known
-//! ([`vocabulary`]), has its replicas written out ([`replicate`]) and is then read section by section into a [`ModelBuilder`].
+//! ([`vocabulary`]), gets what it attaches put into it ([`attach`]) and its replicas written out ([`replicate`]), and is then read section by section into a [`ModelBuilder`].
 //! Checks of values are the builder's, so that a model is judged by the same rules wherever it comes from; an error of the builder
 //! is traced back to the line that it came from.
 //!
@@ -12,6 +12,7 @@
 //! and settings of MuJoCo's own solver and integrator, are accepted and listed in [`Model::notes`].
 
 mod actuators;
+mod attach;
 mod bodies;
 mod constraints;
 mod defaults;
@@ -69,7 +70,7 @@ impl Model {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut loader = Loader::new(folder);
         let root = loader.load_file(path)?;
-        read(root, folder, options)
+        read(root, Some(path), folder, options)
     }
 
     /// Reads MJCF text. Included files and meshes are looked for relative to the current folder.
@@ -103,13 +104,14 @@ impl Model {
     pub fn from_mjcf_str_with(text: &str, options: &ReadOptions) -> Result<Self> {
         let folder = Path::new("");
         let root = Loader::new(folder).load_text(text, "mjcf")?;
-        read(root, folder, options)
+        read(root, None, folder, options)
     }
 }
 
 /// What is known while a file is read.
 struct Reader {
-    compiler: Compiler,
+    /// How each of the models is meant that the file is made of, see [`Element::model`].
+    compilers: Vec<Compiler>,
     flags: Flags,
     defaults: Defaults,
     notes: Notes,
@@ -135,11 +137,11 @@ struct Reader {
 }
 
 /// Reads the tree of a whole file, in the order in which sections need each other.
-fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model> {
+fn read(mut root: Element, file: Option<&Path>, folder: &Path, options: &ReadOptions) -> Result<Model> {
     let mut notes = Notes::new(options.lenient);
-    vocabulary::check(&mut root, &mut notes)?;
-    let compiler = Compiler::read(&sections(&root, "compiler"), folder, &mut notes)?;
-    replicate::expand(&mut root, &compiler.angles)?;
+    let mut models = attach::Models::new(&mut notes, file);
+    models.complete(&mut root, folder)?;
+    let compilers = models.compilers;
 
     let name = root.attribute("model").unwrap_or("MuJoCo Model");
     let mut reader = Reader {
@@ -157,7 +159,7 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         muscle_scales: Vec::new(),
         lifted: Vec::new(),
         damping_ratios: Vec::new(),
-        compiler,
+        compilers,
     };
     reader.read_options(&sections(&root, "option"))?;
     for section in sections(&root, "default") {
@@ -166,7 +168,9 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for asset in parts(&root, "asset") {
         match asset.tag.as_str() {
             "hfield" => reader.declare_height_field(asset)?,
-            _ => reader.declare_mesh(asset)?,
+            "mesh" => reader.declare_mesh(asset)?,
+            // models are attached by now
+            _ => {}
         }
     }
     reader.read_world(&sections(&root, "worldbody"))?;
@@ -207,6 +211,11 @@ fn parts<'a>(root: &'a Element, tag: &str) -> Vec<&'a Element> {
 }
 
 impl Reader {
+    /// How the model is meant that an element is from.
+    fn compiler(&self, e: &Element) -> &Compiler {
+        &self.compilers[e.model]
+    }
+
     /// Makes the name of a new part known, and where the part comes from.
     fn register(&mut self, kind: &'static str, index: usize, element: &Element) -> Result<()> {
         let name = element.name();
@@ -257,10 +266,12 @@ impl Reader {
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);
         }
-        for (i, key) in keys.iter().enumerate() {
-            self.register("keyframe", i, key)?;
-            let keyframe = Self::read_key(key, &model)?;
-            model.keyframes.push(keyframe);
+        let places = attach::Places::find(root);
+        for key in keys {
+            if let Some(keyframe) = self.read_key(key, &places.indices(key, &model), &model)? {
+                self.register("keyframe", model.keyframes.len(), key)?;
+                model.keyframes.push(keyframe);
+            }
         }
         model.notes = self.notes.finish();
         Ok(model)

@@ -273,7 +273,7 @@ impl Reader {
 
     /// Scales masses and inertias to the total mass that the compiler settings ask for.
     pub fn apply_total_mass(&mut self) {
-        let Some(wanted) = self.compiler.total_mass else { return };
+        let Some(wanted) = self.compilers[0].total_mass else { return };
         let bodies = &mut self.builder.model.bodies;
         let total: f64 = bodies.iter().map(|body| body.mass).sum();
         if total > 0.0 {

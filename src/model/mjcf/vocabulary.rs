@@ -230,7 +230,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         }
         (Place::Assets | Place::Deformables, "skin") => Use::Note(SKIN),
         (Place::Deformables, "flex") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
-        (Place::Assets, "model") => Use::Refuse("attached models are not supported; use <include>"),
+        (Place::Assets, "model") => Use::Read(Place::Leaf, read("name file content_type")),
 
         (Place::Tree, "body") => Use::Read(
             Place::Tree,
@@ -271,7 +271,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Tree, "composite" | "flexcomp") => {
             Use::Refuse("composite and flexible objects are not supported; write the bodies out")
         }
-        (Place::Tree, "attach") => Use::Refuse("attached models are not supported; use <include>"),
+        (Place::Tree, "attach") => Use::Read(Place::Leaf, read("model body frame prefix")),
         (Place::Tree | Place::Actuators | Place::Sensors, "plugin") => {
             Use::Refuse("plugins are not supported; remove it")
         }
