@@ -264,6 +264,17 @@ impl Model {
                             hash.indices(&[usize::MAX / 2, site.body]);
                             hash.pose(&site.position, &site.orientation);
                         }
+                        Transmission::Body(body) => {
+                            hash.indices(&[usize::MAX / 8, body]);
+                            self.pairs.iter().for_each(|pair| hash.number(pair.gap));
+                        }
+                        Transmission::SiteFrom { site, reference } => {
+                            for site in [site, reference] {
+                                let site = &self.sites[site];
+                                hash.indices(&[usize::MAX / 4, site.body]);
+                                hash.pose(&site.position, &site.orientation);
+                            }
+                        }
                     }
                     hash.numbers(&a.gear);
                     hash.optional(a.control_range.as_ref().map(|r| &r[..]));

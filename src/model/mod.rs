@@ -338,7 +338,7 @@ pub struct Actuator {
     pub name: String,
     /// What it acts on.
     pub transmission: Transmission,
-    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint, and for a site: force and moment in its axes.
+    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint, and for a site: force and moment in its axes, or in those of the site that it is seen from.
     pub gear: [f64; 6],
     /// Bounds of the control, if bounded.
     pub control_range: Option<[f64; 2]>,
@@ -350,6 +350,13 @@ pub struct Actuator {
     pub bias: [f64; 3],
 }
 
+impl Actuator {
+    /// Whether its force is k (u − l), with damping or an offset or without: where l is an angle, the shorter way to u counts.
+    pub(crate) fn is_position_servo(&self) -> bool {
+        self.gain[0] != 0.0 && self.gain[1..] == [0.0; 2] && self.bias[1] == -self.gain[0]
+    }
+}
+
 /// What an actuator acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transmission {
@@ -359,15 +366,35 @@ pub enum Transmission {
     Tendon(usize),
     /// A site: its force is one on the body, at the origin and along the axes of the site, as that of a rotor or a thruster.
     Site(usize),
+    /// A site as another one sees it: its length is the way from the other one to it, and the rotation vector of its turn against that, in the axes of the other; its force acts at the
+    /// site along these axes, and back at the other.
+    SiteFrom {
+        /// Whose pose it is.
+        site: usize,
+        /// As seen from here.
+        reference: usize,
+    },
+    /// A body, which its force pulls to all that it touches: an equal part of it for every contact of the body, along the normal, at both of the bodies that touch there. Contacts
+    /// count from the distance of margin and gap on ([`CollisionPair::gap`]).
+    Body(usize),
 }
 
 impl Transmission {
-    /// Whether it has a length: hinges, slides and tendons do.
+    /// Whether it has one coordinate: hinges, slides and tendons do.
     pub(crate) fn is_scalar(self, model: &Model) -> bool {
         match self {
             Self::Joint(joint) => model.joints[joint].kind.nv() == 1,
             Self::Tendon(_) => true,
-            Self::Site(_) => false,
+            Self::Site(_) | Self::SiteFrom { .. } | Self::Body(_) => false,
+        }
+    }
+
+    /// Whether it has a length: that, or one along the gear of a ball joint or of a site as seen from another.
+    pub(crate) fn has_length(self, model: &Model) -> bool {
+        match self {
+            Self::Joint(joint) => model.joints[joint].kind != JointKind::Free,
+            Self::Tendon(_) | Self::SiteFrom { .. } => true,
+            Self::Site(_) | Self::Body(_) => false,
         }
     }
 }
@@ -484,6 +511,8 @@ pub struct CollisionPair {
     pub torsion: Option<f64>,
     /// Distance between the two shapes at which they touch and contacts carry force, m.
     pub margin: f64,
+    /// Distance beyond the margin at which contacts carry no force, but count for [`Transmission::Body`], m.
+    pub gap: f64,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
     pub restitution: Option<f64>,
     /// Softness of its contacts.

@@ -106,5 +106,6 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
     };
     let torsion = (condim > 3).then_some(torsion);
     let margin = ga.margin + gb.margin;
-    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, restitution, softness }
+    let gap = ga.gap + gb.gap;
+    CollisionPair { geom_a: a, geom_b: b, friction, condim, ellipsoid, torsion, margin, gap, restitution, softness }
 }

@@ -1,7 +1,7 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
 use super::path::{Stretch, Waypoint, stretches};
-use super::{Joint, JointKind, Model, Transmission};
+use super::{Actuator, Joint, JointKind, Model, Site, Transmission};
 use crate::spatial::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
 
@@ -54,13 +54,44 @@ pub(super) fn rest_acceleration(model: &Model, along: &DVector<f64>) -> DVector<
     acceleration
 }
 
-/// What counts along what an actuator acts on, shape \[nv\]; none at sites.
-pub(super) fn along(model: &Model, transmission: Transmission) -> Option<DVector<f64>> {
-    match transmission {
-        Transmission::Joint(joint) => Some(along_joint(model, joint)),
-        Transmission::Tendon(tendon) => Some(along_tendon(model, tendon)),
-        Transmission::Site(_) => None,
+/// What counts along what an actuator acts on, with its gear, shape \[nv\]; none of what has no length.
+pub(super) fn along(model: &Model, actuator: &Actuator) -> Option<DVector<f64>> {
+    let gear = &actuator.gear;
+    match actuator.transmission {
+        Transmission::Joint(joint) => match model.joints[joint].kind {
+            JointKind::Hinge | JointKind::Slide => Some(along_joint(model, joint) * gear[0]),
+            JointKind::Ball => {
+                let mut along = DVector::zeros(model.nv());
+                along.as_mut_slice()[model.joints[joint].v_start..][..3].copy_from_slice(&gear[..3]);
+                Some(along)
+            }
+            JointKind::Free => None,
+        },
+        Transmission::Tendon(tendon) => Some(along_tendon(model, tendon) * gear[0]),
+        Transmission::Site(_) | Transmission::Body(_) => None,
+        Transmission::SiteFrom { site, reference } => {
+            Some(along_site(model, [&model.sites[site], &model.sites[reference]], gear))
+        }
     }
+}
+
+/// What counts along a site as seen from another, but what carries both, shape \[nv\].
+fn along_site(model: &Model, [site, reference]: [&Site; 2], gear: &[f64; 6]) -> DVector<f64> {
+    let (poses, joints) = (poses(model, |_| 0.0), model.joints.iter().collect::<Vec<_>>());
+    let axes = poses[reference.body].1 * reference.orientation;
+    let [x, y, z, a, b, c] = *gear;
+    let (force, moment) = (axes * Vector3::new(x, y, z), axes * Vector3::new(a, b, c));
+    let mut along = DVector::zeros(model.nv());
+    for (sign, site) in [(1.0, site), (-1.0, reference)] {
+        let (origin, turn) = poses[site.body];
+        let (linear, angular) = motions(model, &poses, &joints, site.body, origin + turn * site.position);
+        along += (linear.tr_mul(&force) + angular.tr_mul(&moment)) * sign;
+    }
+    let carries = |j: &&Joint| moves(model, j.body, site.body) && moves(model, j.body, reference.body);
+    for joint in model.joints.iter().filter(carries) {
+        along.rows_mut(joint.v_start, joint.kind.nv()).fill(0.0);
+    }
+    along
 }
 
 /// What counts along a hinge or a slide, shape \[nv\].

@@ -58,7 +58,7 @@ pub enum Reading {
     TendonPosition(usize),
     /// How fast it grows, of one joint rad/s or m/s.
     TendonVelocity(usize),
-    /// Gear times position of the joint (hinge or slide) or length of the tendon of an actuator.
+    /// Gear times the length of what an actuator acts on, see [`super::Transmission`].
     ActuatorPosition(usize),
     /// Gear times its velocity.
     ActuatorVelocity(usize),

@@ -176,9 +176,11 @@ fn activations_that_cannot_be_are_refused() {
         (r#"<general joint="x" dyntype="fliter"/>"#, "filterexact"),
         (r#"<motor joint="x" site="s"/>"#, "not on several"),
         (r#"<motor site="t"/>"#, "no site called"),
-        (r#"<position site="s" kp="1"/>"#, "need a hinge, a slide or a tendon"),
+        (r#"<position site="s" kp="1"/>"#, "need a hinge, a slide, a ball, a tendon, or a site"),
+        (r#"<position joint="x" refsite="s"/>"#, "\"refsite\" needs"),
+        (r#"<position site="s" refsite="t"/>"#, "no site called"),
         (r#"<motor jointinparent="b"/>"#, "hinges and slides only"),
-        (r#"<adhesion body="b"/>"#, "not supported"),
+        (r#"<adhesion body="none" ctrlrange="0 1"/>"#, "no body called"),
     ];
     for (actuator, says) in wrong {
         let error = of(actuator).expect_err(actuator).to_string();

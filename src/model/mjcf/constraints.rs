@@ -37,6 +37,7 @@ impl Reader {
             ellipsoid: None,
             torsion: (condim > 3).then_some(friction[2]),
             margin: e.magnitude("margin")?.unwrap_or(0.0),
+            gap: e.magnitude("gap")?.unwrap_or(0.0),
             softness: e.softness("solref", "solimp")?,
             ..pairs::mix(a, b, &geoms[a], &geoms[b])
         };

@@ -63,7 +63,7 @@ pub(super) fn times(dynamics: &[f64; 10]) -> MuscleTimes {
 /// Gives a muscle the peak force F = scale/|M⁻¹ J|, J its gear along what it acts on at rest (MuJoCo 4.0).
 pub(super) fn set_force(model: &mut Model, muscle: usize, scale: f64) {
     let actuator = &model.actuators[model.muscles[muscle].actuator];
-    let Some(along) = along(model, actuator.transmission) else { return };
-    let acceleration = rest_acceleration(model, &(along * actuator.gear[0])).norm();
+    let Some(along) = along(model, actuator) else { return };
+    let acceleration = rest_acceleration(model, &along).norm();
     model.muscles[muscle].force = scale / acceleration.max(1e-15);
 }

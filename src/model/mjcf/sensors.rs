@@ -41,10 +41,10 @@ impl Reader {
             "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
                 let u = of("actuator", "actuator")?;
                 let model = &self.builder.model;
-                let scalar = model.actuators[u].transmission.is_scalar(model);
+                let has_length = model.actuators[u].transmission.has_length(model);
                 match e.tag.as_str() {
                     "actuatorfrc" => Reading::ActuatorForce(u),
-                    _ if !scalar => return Ok(None),
+                    _ if !has_length => return Ok(None),
                     "actuatorpos" => Reading::ActuatorPosition(u),
                     _ => Reading::ActuatorVelocity(u),
                 }

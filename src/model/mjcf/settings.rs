@@ -173,12 +173,18 @@ impl Reader {
     pub fn note_explicit_damping(&mut self, root: &Element) {
         let model = &self.builder.model;
         let damped = |actuator: &Actuator| actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0;
-        let tied = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Tendon(_));
-        let on_tendons = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
-            || model.actuators.iter().any(|actuator| tied(actuator) && damped(actuator))
-            || self.damping_ratios.iter().any(|&(actuator, _)| tied(&model.actuators[actuator]));
-        if model.implicit_damping == ImplicitDamping::JointsAndServos && on_tendons {
-            self.notes.differs(root, "damping along tendons is explicit, not implicit as in MuJoCo's implicitfast");
+        let on_joint = |actuator: &Actuator| {
+            let scalar = actuator.transmission.is_scalar(model);
+            scalar && matches!(actuator.transmission, Transmission::Joint(_))
+        };
+        let others = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
+            || model.actuators.iter().any(|actuator| !on_joint(actuator) && damped(actuator))
+            || self.damping_ratios.iter().any(|&(actuator, _)| !on_joint(&model.actuators[actuator]));
+        if model.implicit_damping == ImplicitDamping::JointsAndServos && others {
+            self.notes.differs(
+                root,
+                "damping along tendons is explicit, as that about balls and between sites, not implicit as in MuJoCo's implicitfast",
+            );
         }
     }
 

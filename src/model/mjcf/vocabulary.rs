@@ -61,9 +61,9 @@ struct Attributes {
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
-const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site lengthrange";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site refsite body lengthrange";
 const ACTUATOR_SKIPPED: &str = "group user nsample interp actdim";
-const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body plugin";
+const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
 
@@ -208,8 +208,6 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Use::Read(Place::Leaf, Attributes { read: "active", soft: "solref solimp", ..none() })
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
-        // An actuator of another kind begins anew, so that this matters to those only that are refused.
-        (Place::Defaults, "adhesion") => actuator("ACTUATOR gain"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
 
         (Place::Assets, "mesh") => Use::Read(
@@ -279,9 +277,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Contacts, "pair") => Use::Read(
             Place::Leaf,
             Attributes {
-                read: "name class geom1 geom2 condim friction margin",
+                read: "name class geom1 geom2 condim friction margin gap",
                 soft: "solref solimp",
-                noted: "gap solreffriction",
+                noted: "solreffriction",
                 ..none()
             },
         ),
@@ -319,8 +317,17 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Actuators, "muscle") => {
             actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
         }
-        (Place::Actuators, "adhesion" | "dcmotor") => Use::Refuse(
-            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder, muscle or general",
+        (Place::Actuators, "adhesion") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class body gain ctrlrange forcelimited forcerange",
+                skipped: ACTUATOR_SKIPPED,
+                late: "delay",
+                ..none()
+            },
+        ),
+        (Place::Actuators, "dcmotor") => Use::Refuse(
+            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder, muscle, adhesion or general",
         ),
 
         (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,
