@@ -8,7 +8,7 @@
 //! algorithm and recursive Newton-Euler (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapters 5 and 6), with every spatial quantity in
 //! world axes about the point O of its tree, so that nothing is ever transformed.
 
-use crate::fluid::{Drag, drags};
+use crate::fluid::Drags;
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, copies};
@@ -49,7 +49,7 @@ pub struct Dynamics<R> {
     /// Applied force τ: actuators, springs, damping, N or N·m, shape \[nv\].
     pub applied_force: Vec<R>,
     /// How bodies feel the medium.
-    pub drags: Vec<Drag>,
+    pub drags: Drags,
     /// Damping D that is treated implicitly, N·s/m or N·m·s/rad, shape \[nv\].
     pub damping: Vec<R>,
     /// 1 / d, shape \[nv\].
@@ -88,7 +88,7 @@ impl<R: Real> Dynamics<R> {
             upper: copies(R::zero(), packed),
             bias_force: copies(R::zero(), nv),
             applied_force: copies(R::zero(), nv),
-            drags: drags(model),
+            drags: Drags::new(model),
             damping: copies(R::zero(), nv),
             inverse_diagonal: copies(R::zero(), nv),
             response: Response::new(model),

@@ -80,6 +80,7 @@ impl Geom {
             conaffinity: 1,
             margin: 0.0,
             gap: 0.0,
+            fluid: None,
             priority: 0,
             group: 0,
             restitution: None,

@@ -123,6 +123,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             "every size must be positive and finite (a mesh needs at least four points that span a volume)",
         )?;
         check(matches!(g.condim, 1 | 3 | 4 | 6), &el, "condim must be 1, 3, 4 or 6")?;
+        check(g.fluid.iter().flatten().all(|c| c.is_finite()), &el, "coefficients in a medium must be finite")?;
         check(g.friction.iter().all(|f| *f >= 0.0 && f.is_finite()), &el, "friction must be finite and not negative")?;
         let softness = g.softness.is_finite() && g.softness_weight >= 0.0 && g.softness_weight.is_finite();
         check(softness, &el, "solref, solimp and solmix must be finite, and solmix not negative")?;

@@ -250,6 +250,10 @@ impl Model {
                     hash.shape(&g.shape);
                     hash.pose(&g.position, &g.orientation);
                     hash.number(g.friction[0]);
+                    // what has none has the number that it always had
+                    if let Some(fluid) = &g.fluid {
+                        hash.numbers(fluid);
+                    }
                 }
                 hash.index(self.pairs.len());
                 self.pairs.iter().for_each(|pair| hash.pair(pair));

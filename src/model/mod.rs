@@ -310,6 +310,9 @@ pub struct Geom {
     pub restitution: Option<f64>,
     /// Softness of its contacts.
     pub softness: Softness,
+    /// As an ellipsoid in the medium: coefficients of blunt, slender and angular drag, and of lift by Kutta and by Magnus; none: it is not one, and its body is felt as a box of its inertia if
+    /// no geom of it is ([`crate::fluid`]).
+    pub fluid: Option<[f64; 5]>,
     /// Weight of `softness` where it mixes with another geom's: MJCF's `solmix`.
     pub softness_weight: f64,
 }

@@ -172,6 +172,10 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     if model.actuators.iter().any(|actuator| matches!(actuator.transmission, Transmission::Body(_))) {
         return says("actuators that adhere run on the CPU only; use backend cpu");
     }
+    let has_medium = model.medium.density > 0.0 || model.medium.viscosity > 0.0;
+    if has_medium && model.geoms.iter().any(|geom| geom.fluid.is_some()) {
+        return says("ellipsoids in a medium (fluidshape) are the CPU's only; use backend cpu");
+    }
     let pairs = plan.collide.pairs.len();
     if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {
         return Some(format!("the model has {pairs} pairs of geoms, too many for one shader; use backend cpu"));

@@ -63,9 +63,9 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<option viscosity="-0.1"/>"#), "must not be negative"),
         (
             file(
-                r#"<option density="1"/><worldbody><body><freejoint/><geom size="1" fluidshape="ellipsoid"/></body></worldbody>"#,
+                r#"<option density="1"/><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><body><freejoint/><geom type="mesh" mesh="m" fluidshape="ellipsoid"/></body></worldbody>"#,
             ),
-            "box of inertia",
+            "not supported for a mesh",
         ),
         (file(r#"<option timestep="0"/>"#), "positive"),
         (file(r#"<option><flag override="enable"/></option>"#), "not supported"),

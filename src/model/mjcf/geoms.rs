@@ -13,6 +13,9 @@ use std::f64::consts::PI;
 /// Density of geoms that give neither density nor mass, kg/m³.
 const DENSITY: f64 = 1000.0;
 
+/// MJCF's default of the coefficients of an ellipsoid in the medium.
+const FLUID: [f64; 5] = [0.5, 0.25, 1.5, 1.0, 1.0];
+
 /// A shape with its pose in the frame around it, and what a solid of it weighs.
 struct Solid {
     shape: Shape,
@@ -41,9 +44,16 @@ impl Reader {
         geom.priority = e.integer("priority")?.unwrap_or(geom.priority);
         geom.group = e.integer("group")?.unwrap_or(geom.group);
         let medium = &self.builder.model.medium;
-        if e.attribute("fluidshape") == Some("ellipsoid") && (medium.density > 0.0 || medium.viscosity > 0.0) {
-            self.notes
-                .refuse(e, "fluidshape \"ellipsoid\" is not supported: drag is that of the body's box of inertia")?;
+        if e.word("fluidshape", &["none", "ellipsoid"])? == Some("ellipsoid") {
+            geom.fluid = Some(e.leading_numbers("fluidcoef", FLUID)?);
+        }
+        if geom.fluid.is_some() && geom.shape.half_axes().is_none() {
+            geom.fluid = None;
+            // a plane or land never moves
+            if !geom.shape.is_ground() && (medium.density > 0.0 || medium.viscosity > 0.0) {
+                let advice = "fluidshape \"ellipsoid\" is not supported for a mesh; add an ellipsoid without contact and mass, and give that the fluidshape";
+                self.notes.refuse(e, advice)?;
+            }
         }
         let mass = e.magnitude("mass")?;
         let density = e.magnitude("density")?.unwrap_or(DENSITY);

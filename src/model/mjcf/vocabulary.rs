@@ -254,9 +254,8 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh hfield fitscale POSE",
+                       margin gap fromto mesh hfield fitscale fluidshape fluidcoef POSE",
                 soft: "solmix solref solimp",
-                noted: "fluidshape fluidcoef",
                 skipped: "material rgba user",
                 ..none()
             },
