@@ -12,6 +12,7 @@ mod builder;
 mod check;
 mod fingerprint;
 mod keyframe;
+mod lengths;
 mod mjcf;
 mod muscle;
 mod pairs;

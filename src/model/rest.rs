@@ -195,7 +195,7 @@ fn motions(
 }
 
 /// World poses of bodies, shape \[body\], with every hinge and slide as far from its reference as `displaced` says.
-fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>, UnitQuaternion<f64>)> {
+pub(super) fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>, UnitQuaternion<f64>)> {
     let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
     for (b, body) in model.bodies.iter().enumerate().skip(1) {
         let (p, q) = poses[body.parent];
@@ -219,8 +219,12 @@ fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>,
 
 /// Length of a spatial tendon where the springs of hinges and slides are at rest, and all other joints, m.
 pub(super) fn spring_length(model: &Model, tendon: usize) -> f64 {
-    let poses = poses(model, |joint| joint.spring_reference - joint.reference);
-    let (arcs, parts) = straight(model, &model.tendons[tendon].path, &poses);
+    path_length(model, &model.tendons[tendon].path, &poses(model, |joint| joint.spring_reference - joint.reference))
+}
+
+/// Length of a path, m. `poses`: of bodies, shape \[body\].
+pub(super) fn path_length(model: &Model, path: &[Waypoint], poses: &[(Vector3<f64>, UnitQuaternion<f64>)]) -> f64 {
+    let (arcs, parts) = straight(model, path, poses);
     arcs + parts.iter().map(|part| part.share * (part.ends[1] - part.ends[0]).norm()).sum::<f64>()
 }
 
@@ -239,7 +243,7 @@ fn straight(
 }
 
 /// Whether `body` is `mover`, or hangs from it.
-fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
+pub(super) fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
     while body > mover {
         body = model.bodies[body].parent;
     }

@@ -79,7 +79,10 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (with_ball("<actuator><motor/></actuator>"), "joints, tendons, bodies and at sites only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
         (with_ball(r#"<actuator><motor joint="j" refsite="s"/></actuator>"#), "refsite"),
-        (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "lengthrange"),
+        (
+            with_ball(r#"<compiler><lengthrange mode="none"/></compiler><actuator><muscle joint="j"/></actuator>"#),
+            "lengthrange",
+        ),
         (with_ball(r#"<actuator><dcmotor joint="j"/></actuator>"#), "not supported"),
         (
             file(

@@ -281,8 +281,10 @@ impl Reader {
         };
         let Some(transmission) = self.transmission(e)? else { return Ok(()) };
         let index = self.builder.model.actuators.len();
-        let length_range = e.numbers("lengthrange")?;
-        let muscle = match is_muscle.then(|| muscles::muscle(length_range, index, [&state.gain, &state.bias])) {
+        let length_range = if is_muscle { self.length_range(e, transmission)? } else { None };
+        // until it is found
+        let between = length_range.unwrap_or([0.0, 1.0]);
+        let muscle = match is_muscle.then(|| muscles::muscle(between, index, [&state.gain, &state.bias])) {
             Some(Err(advice)) => return self.notes.refuse(e, advice),
             Some(Ok(muscle)) => Some(muscle),
             None => None,
@@ -340,6 +342,11 @@ impl Reader {
             let place = self.builder.model.muscles.len();
             if muscle.force < 0.0 {
                 self.muscle_scales.push((place, state.gain[3]));
+            }
+            if length_range.is_none() {
+                let sentence = "its lengths are taken to be those from limit to limit of what moves it: MuJoCo pushes it there in a simulation, and by some thousandths beyond; give a lengthrange, or <lengthrange uselimit=\"true\"> in <compiler>";
+                self.notes.differs(e, sentence);
+                self.open_lengths.push((place, e.clone()));
             }
             self.places.insert(label("muscle", place, ""), e.place());
             self.builder.add_muscle(muscle);

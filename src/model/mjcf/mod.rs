@@ -128,6 +128,8 @@ struct Reader {
     springs: Vec<bodies::Spring>,
     /// Spatial tendons whose springs are slack at the length that they have with the springs of the joints at rest.
     slack_at_rest: Vec<usize>,
+    /// Muscles whose lengths are to be found.
+    open_lengths: Vec<(usize, Element)>,
     /// Muscles whose peak force follows from a scale.
     muscle_scales: Vec<(usize, f64)>,
     /// Joints with `actuatorgravcomp`, and whether the forces of their actuators are bounded.
@@ -156,6 +158,7 @@ fn read(mut root: Element, file: Option<&Path>, folder: &Path, options: &ReadOpt
         mocap: Vec::new(),
         springs: Vec::new(),
         slack_at_rest: Vec::new(),
+        open_lengths: Vec::new(),
         muscle_scales: Vec::new(),
         lifted: Vec::new(),
         damping_ratios: Vec::new(),
@@ -243,7 +246,9 @@ impl Reader {
 
     /// Builds the model and does what needs a finished one.
     fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
-        let Self { builder, places, springs, slack_at_rest, muscle_scales, damping_ratios, flags, .. } = &mut self;
+        let Self {
+            builder, places, springs, slack_at_rest, open_lengths, muscle_scales, damping_ratios, flags, ..
+        } = &mut self;
         let traced = |error: Error| match error {
             Error::Model { element, message } => match places.get(&element) {
                 Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
@@ -259,6 +264,12 @@ impl Reader {
         }
         for &mut tendon in slack_at_rest {
             model.tendons[tendon].slack = [spring_length(&model, tendon); 2];
+        }
+        for (muscle, e) in open_lengths {
+            let missing = muscles::set_length_range(&mut model, *muscle).err();
+            if let Some(missing) = missing {
+                return Err(e.error(format!("needs a lengthrange: it is not found here, since {missing}")));
+            }
         }
         for &mut (muscle, scale) in muscle_scales {
             muscles::set_force(&mut model, muscle, scale);

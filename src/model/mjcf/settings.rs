@@ -28,6 +28,12 @@ pub(super) struct Compiler {
     pub fit_box: bool,
     /// Only the last part of a mesh's path counts.
     pub strip_path: bool,
+    /// Whether lengths between which muscles act are found where they are not given.
+    pub find_lengths: bool,
+    /// Whether those that are given stay.
+    pub keep_lengths: bool,
+    /// Whether they are the limits of a joint or a tendon, where it has any.
+    pub limit_lengths: bool,
 }
 
 impl Compiler {
@@ -45,6 +51,9 @@ impl Compiler {
             mesh_folder: folder.into(),
             fit_box: false,
             strip_path: false,
+            find_lengths: true,
+            keep_lengths: true,
+            limit_lengths: false,
         };
         for e in sections {
             compiler.read_section(e, folder, notes)?;
@@ -82,6 +91,12 @@ impl Compiler {
         }
         self.fit_box = e.boolean("fitaabb")?.unwrap_or(self.fit_box);
         self.strip_path = e.boolean("strippath")?.unwrap_or(self.strip_path);
+        for lengths in &e.children {
+            let mode = lengths.word("mode", &["none", "muscle", "muscleuser", "all"])?;
+            self.find_lengths = mode.map_or(self.find_lengths, |mode| mode != "none");
+            self.keep_lengths = lengths.boolean("useexisting")?.unwrap_or(self.keep_lengths);
+            self.limit_lengths = lengths.boolean("uselimit")?.unwrap_or(self.limit_lengths);
+        }
         if e.boolean("alignfree")? == Some(true) {
             notes.refuse(e, "alignfree changes the meaning of positions and is not supported; set it to false")?;
         }

@@ -159,8 +159,15 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 ..none()
             },
         ),
-        // how MuJoCo finds the ranges of lengths that muscles need
-        (Place::Compiler, "lengthrange") => Use::Skip,
+        (Place::Compiler, "lengthrange") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "mode useexisting uselimit",
+                // of a simulation that there is none of here
+                skipped: "accel maxforce timeconst timestep inttotal interval tolrange",
+                ..none()
+            },
+        ),
         (Place::Root, "option") => Use::Read(
             Place::Options,
             Attributes {
