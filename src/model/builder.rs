@@ -80,6 +80,8 @@ impl Geom {
             conaffinity: 1,
             margin: 0.0,
             gap: 0.0,
+            is_seen: true,
+            plane_half: [f64::INFINITY; 2],
             fluid: None,
             priority: 0,
             group: 0,

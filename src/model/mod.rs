@@ -311,6 +311,10 @@ pub struct Geom {
     pub restitution: Option<f64>,
     /// Softness of its contacts.
     pub softness: Softness,
+    /// Whether rangefinders see it: MJCF's geoms without colour (an alpha of 0, their own or that of their material) are not seen.
+    pub is_seen: bool,
+    /// Of a plane, half its lengths along x and y as far as rangefinders see it, m; infinite where it does not end.
+    pub plane_half: [f64; 2],
     /// As an ellipsoid in the medium: coefficients of blunt, slender and angular drag, and of lift by Kutta and by Magnus; none: it is not one, and its body is felt as a box of its inertia if
     /// no geom of it is ([`crate::fluid`]).
     pub fluid: Option<[f64; 5]>,

@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod evaluation;
+mod rays;
 mod sensors;
 
 pub(crate) use evaluate::evaluate;

@@ -1,6 +1,7 @@
 //! The sensors of the model that the state tells.
 
 use super::evaluation::{Evaluation, Now, actuator_forces, frame_orientation, pose, push, velocity_at};
+use super::rays::range;
 use super::{Axes, Quantity};
 use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
@@ -53,6 +54,10 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             actuator_forces(joints, now, e);
             e.row[start] = e.row[start + index];
             e.row.truncate(start + 1);
+        }
+        Reading::Range(site) => {
+            let range = range(site, now, e);
+            e.row.push(range);
         }
         Reading::Frame(what, frame, reference) => frame_reading(what, [Some(frame), reference], now, e),
         // quantities; and what looks back, which no state does

@@ -43,6 +43,14 @@ impl Reader {
         geom.gap = e.magnitude("gap")?.unwrap_or(geom.gap);
         geom.priority = e.integer("priority")?.unwrap_or(geom.priority);
         geom.group = e.integer("group")?.unwrap_or(geom.group);
+        geom.is_seen = match e.attribute("material") {
+            Some(material) => !self.unseen.contains(material),
+            None => has_colour(e)?,
+        };
+        if matches!(geom.shape, Shape::Plane) {
+            let size = e.leading_numbers("size", [0.0; 3])?;
+            geom.plane_half = [size[0], size[1]].map(|half| if half > 0.0 { half } else { f64::INFINITY });
+        }
         let medium = &self.builder.model.medium;
         if e.word("fluidshape", &["none", "ellipsoid"])? == Some("ellipsoid") {
             geom.fluid = Some(e.leading_numbers("fluidcoef", FLUID)?);
@@ -73,6 +81,15 @@ impl Reader {
         let index = self.builder.add_geom(geom);
         self.register("geom", index, e)?;
         Ok(part)
+    }
+
+    /// Remembers whether what is made of a material can be seen.
+    pub fn declare_material(&mut self, e: &Element) -> Result<()> {
+        let e = self.defaults.complete(e, "material", "main")?;
+        if !has_colour(&e)? {
+            self.unseen.insert(e.name().into());
+        }
+        Ok(())
     }
 
     /// The number of contact dimensions; torsional friction is that of patches alone, and rolling friction is left out, with a note.
@@ -174,6 +191,11 @@ impl Reader {
             content: Some((mesh.volume, Vector3::zeros(), mesh.inertia)),
         })
     }
+}
+
+/// Whether an element is drawn at all.
+fn has_colour(e: &Element) -> Result<bool> {
+    Ok(e.list("rgba")?.is_none_or(|rgba| rgba.get(3).is_none_or(|alpha| *alpha != 0.0)))
 }
 
 /// Thickness of the layer whose inertia an ellipsoid's surface has, as in MuJoCo 4.0, m.

@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use defaults::Defaults;
 use notes::Notes;
 use settings::{Compiler, Flags};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use xml::{Element, Loader};
 
@@ -118,6 +118,8 @@ struct Reader {
     builder: ModelBuilder,
     meshes: meshes::Meshes,
     height_fields: height_fields::HeightFields,
+    /// Materials without colour.
+    unseen: HashSet<String>,
     /// Index of everything that has a name, by kind and name.
     names: HashMap<(&'static str, String), usize>,
     /// Where the parts come from: the builder's name of a part → place in the file.
@@ -153,6 +155,7 @@ fn read(mut root: Element, file: Option<&Path>, folder: &Path, options: &ReadOpt
         notes,
         meshes: meshes::Meshes::default(),
         height_fields: height_fields::HeightFields::default(),
+        unseen: HashSet::new(),
         names: HashMap::new(),
         places: HashMap::new(),
         mocap: Vec::new(),
@@ -172,6 +175,7 @@ fn read(mut root: Element, file: Option<&Path>, folder: &Path, options: &ReadOpt
         match asset.tag.as_str() {
             "hfield" => reader.declare_height_field(asset)?,
             "mesh" => reader.declare_mesh(asset)?,
+            "material" => reader.declare_material(asset)?,
             // models are attached by now
             _ => {}
         }

@@ -15,6 +15,7 @@ pub(super) enum Place {
     Options,
     Defaults,
     Assets,
+    Material,
     Deformables,
     Tree,
     Contacts,
@@ -229,7 +230,15 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 ..none()
             },
         ),
-        (Place::Assets, "texture" | "material") => Use::Skip,
+        (Place::Assets, "texture") | (Place::Material, "layer") => Use::Skip,
+        (Place::Assets, "material") => Use::Read(
+            Place::Material,
+            Attributes {
+                read: "name class rgba",
+                skipped: "texture texrepeat texuniform emission specular shininess reflectance metallic roughness",
+                ..none()
+            },
+        ),
         (Place::Assets, "hfield") => {
             Use::Read(Place::Leaf, Attributes { read: "name file content_type nrow ncol size elevation", ..none() })
         }
@@ -261,9 +270,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh hfield fitscale fluidshape fluidcoef POSE",
+                       margin gap fromto mesh hfield fitscale fluidshape fluidcoef material rgba POSE",
                 soft: "solmix solref solimp",
-                skipped: "material rgba user",
+                skipped: "user",
                 ..none()
             },
         ),
