@@ -22,7 +22,9 @@ ADHESION = {
 def test_steps_are_mujocos(name: str, integrator: str) -> None:
     mujoco = pytest.importorskip("mujoco")
     actuators = ADHESION[name].replace('<motor joint="j"/>', "")
-    text = f'<mujoco><option integrator="{integrator}" timestep=".002"/>{BALLS}<actuator>{actuators}</actuator></mujoco>'
+    text = (
+        f'<mujoco><option integrator="{integrator}" timestep=".002"/>{BALLS}<actuator>{actuators}</actuator></mujoco>'
+    )
     there, model = mujoco.MjModel.from_xml_string(text), delassus.Model(text)
     worlds = delassus.Worlds(model, 1, precision="f64", constraints="soft", threads=1)
     force = worlds.observer(each=delassus.quantities.ACTUATOR_FORCE)

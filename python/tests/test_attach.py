@@ -57,9 +57,7 @@ def test_what_is_attached_is_mujocos(name: str, tmp_path: Path) -> None:
     for kind, names in {of.mjOBJ_BODY: model.body_names, of.mjOBJ_JOINT: model.joint_names}.items():
         count = {of.mjOBJ_BODY: there.nbody, of.mjOBJ_JOINT: there.njnt}[kind]
         assert names == [mujoco.mj_id2name(there, kind, i) or "" for i in range(count)]
-    assert model.actuator_names == [
-        mujoco.mj_id2name(there, of.mjOBJ_ACTUATOR, i) or "" for i in range(there.nu)
-    ]
+    assert model.actuator_names == [mujoco.mj_id2name(there, of.mjOBJ_ACTUATOR, i) or "" for i in range(there.nu)]
     worlds = delassus.Worlds(model, 1, precision="f64", constraints="soft", threads=1)
     rng = np.random.default_rng(1)
     for _ in range(5):
