@@ -8,17 +8,17 @@
 //! algorithm and recursive Newton-Euler (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapters 5 and 6), with every spatial quantity in
 //! world axes about the point O of its tree, so that nothing is ever transformed.
 
-use crate::body_force::add_wrench;
-use crate::fluid::{Drag, drags};
+use crate::fluid::Drags;
 use crate::inertia::{Moments, inertias};
 use crate::kinematics::{Kinematics, quaternion, rotation_vector, triple};
 use crate::lane::{Mask, Real, copies};
-use crate::model::{Actuator, Body, Dof, Joint, JointKind, Model, Transmission};
+use crate::model::{Body, Dof, Joint, JointKind, Model, Transmission};
 use crate::muscle::muscle_force;
 use crate::parameters::TileParameters;
 use crate::planar::Planar;
 use crate::spatial::{Force, Inertia, Motion, Quat, Vec3};
 use crate::tendon;
+use crate::transmission::{add_actuator_force, shortest, transmitted, turn_around};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 /// What the dynamics stages compute, for one tile of worlds.
@@ -49,7 +49,7 @@ pub struct Dynamics<R> {
     /// Applied force τ: actuators, springs, damping, N or N·m, shape \[nv\].
     pub applied_force: Vec<R>,
     /// How bodies feel the medium.
-    pub drags: Vec<Drag>,
+    pub drags: Drags,
     /// Damping D that is treated implicitly, N·s/m or N·m·s/rad, shape \[nv\].
     pub damping: Vec<R>,
     /// 1 / d, shape \[nv\].
@@ -88,7 +88,7 @@ impl<R: Real> Dynamics<R> {
             upper: copies(R::zero(), packed),
             bias_force: copies(R::zero(), nv),
             applied_force: copies(R::zero(), nv),
-            drags: drags(model),
+            drags: Drags::new(model),
             damping: copies(R::zero(), nv),
             inverse_diagonal: copies(R::zero(), nv),
             response: Response::new(model),
@@ -271,24 +271,6 @@ pub struct ActuatorForce<R> {
     pub damping: Option<R>,
 }
 
-/// Length of what an actuator acts on, m or rad, and how fast it changes; 0 of what has none.
-#[inline(always)]
-pub(crate) fn transmitted<R: Real>(
-    model: &Model,
-    k: &Kinematics<R>,
-    transmission: Transmission,
-    [q, v]: [&[R]; 2],
-) -> [R; 2] {
-    match transmission {
-        Transmission::Joint(joint) if transmission.is_scalar(model) => {
-            let joint = &model.joints[joint];
-            [q[joint.q_start], v[joint.v_start]]
-        }
-        Transmission::Tendon(tendon) => [tendon::length(model, k, tendon, q), tendon::rate(model, k, tendon, v)],
-        Transmission::Joint(_) | Transmission::Site(_) => [R::zero(); 2],
-    }
-}
-
 /// Force of actuator `u` whose input is its control within bounds, or its activation.
 #[inline(always)]
 pub fn actuator_force<R: Real>(
@@ -302,15 +284,20 @@ pub fn actuator_force<R: Real>(
     let actuator = &model.actuators[u];
     let gear = R::constant(actuator.gear[0]);
     let scalar = actuator.transmission.is_scalar(model);
-    let [length, rate] = transmitted(model, k, actuator.transmission, [q, v]);
-    let (length, rate) = (gear * length, gear * rate);
+    let [length, rate] = transmitted(model, k, actuator, [q, v]);
     let (gain_scale, velocity_scale) = (p.gain_scale[u], p.velocity_gain_scale[u]);
     let rate = rate * velocity_scale;
     // f = gain u + bias
     let (gain, bias) = (affine(&actuator.gain, length, rate), affine(&actuator.bias, length, rate));
-    let free_force = match model.muscle_of(u) {
-        Some(muscle) => muscle_force(muscle, input, length, rate) * gain_scale,
-        None => (gain * gain_scale).mul_add(input, bias * gain_scale),
+    let around = if actuator.is_position_servo() { turn_around(model, actuator) } else { None };
+    let free_force = match (model.muscle_of(u), around) {
+        (Some(muscle), _) => muscle_force(muscle, input, length, rate) * gain_scale,
+        (None, None) => (gain * gain_scale).mul_add(input, bias * gain_scale),
+        (None, Some(around)) => {
+            // to its target by the shorter way around: kp (u − l) + b₀ + b₂ l̇
+            let rest = R::constant(actuator.bias[2]).mul_add(rate, R::constant(actuator.bias[0]));
+            R::constant(actuator.gain[0]).mul_add(shortest(input - length, around), rest) * gain_scale
+        }
     };
     let force = if actuator.force_range.is_some() {
         between(free_force, [p.force_range[2 * u], p.force_range[2 * u + 1]])
@@ -326,38 +313,6 @@ pub fn actuator_force<R: Real>(
         None
     };
     ActuatorForce { force, damping }
-}
-
-/// Adds the force of an actuator, before its gear, to τ.
-#[inline(always)]
-pub(crate) fn add_actuator_force<R: Real>(
-    model: &Model,
-    k: &Kinematics<R>,
-    actuator: &Actuator,
-    force: R,
-    tau: &mut [R],
-) {
-    match actuator.transmission {
-        Transmission::Joint(joint) => {
-            let joint = &model.joints[joint];
-            for i in 0..joint.kind.nv() {
-                let tau = &mut tau[joint.v_start + i];
-                *tau = R::constant(actuator.gear[i]).mul_add(force, *tau);
-            }
-        }
-        Transmission::Tendon(tendon) => {
-            tendon::add_along(model, k, tendon, R::constant(actuator.gear[0]) * force, tau);
-        }
-        Transmission::Site(site) => {
-            // along the axes of the site
-            let site = &model.sites[site];
-            let (body, turn) = (&k.body_pose[site.body], site.orientation.to_rotation_matrix());
-            let [x, y, z, a, b, c] = actuator.gear;
-            let wrench = [Vector3::new(x, y, z), Vector3::new(a, b, c)].map(|gear| turn * gear);
-            let wrench = wrench.map(|gear| body.rotation.mul_constant(&gear).scale(force));
-            add_wrench(model, k, site.body, body.constant_point(&site.position), wrench, R::Mask::splat(true), tau);
-        }
-    }
 }
 
 /// Where a force is at a bound: it is not what it would be without, `free_force`.
@@ -383,7 +338,7 @@ pub fn applied_force<R: Real>(
     d.damping.fill(R::zero());
     for (u, actuator) in model.actuators.iter().enumerate() {
         let ActuatorForce { force, damping } = actuator_force(model, u, p, [q, v], k, inputs[u]);
-        add_actuator_force(model, k, actuator, force, &mut d.applied_force);
+        add_actuator_force(model, k, u, force, &mut d.applied_force);
         if let (Some(damping), Transmission::Joint(joint)) = (damping, actuator.transmission) {
             d.damping[model.joints[joint].v_start] += damping;
         }

@@ -4,7 +4,7 @@
 
 use crate::lane::{Compiled, Real, Task, copies};
 use crate::mocap::{Mocap, placed};
-use crate::model::{JointKind, Model, Stretch, Tendon, stretches};
+use crate::model::{JointKind, Model, Stretch, Tendon, Transmission, stretches};
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3, vec3};
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
@@ -37,6 +37,8 @@ pub struct Kinematics<R> {
     pub(crate) tendon_moment: Vec<R>,
     /// How much of one of them is rounding, shape \[nv\]; nothing where none is spatial.
     tendon_rounding: Vec<R>,
+    /// What a unit of force of every actuator that adheres does, as the step has found it, shape \[nu\]\[nv\]; nothing where none does.
+    pub(crate) adhesion_moment: Vec<R>,
     /// The straight parts of a path.
     stretches: Vec<Stretch<R>>,
 }
@@ -59,12 +61,16 @@ impl<R: Real> Kinematics<R> {
             tendon_length: Vec::new(),
             tendon_moment: Vec::new(),
             tendon_rounding: Vec::new(),
+            adhesion_moment: Vec::new(),
             stretches: Vec::new(),
         };
         if model.tendons.iter().any(Tendon::is_spatial) {
             k.tendon_length = copies(R::zero(), model.tendons.len());
             k.tendon_moment = copies(R::zero(), model.tendons.len() * model.nv());
             k.tendon_rounding = copies(R::zero(), model.nv());
+        }
+        if model.actuators.iter().any(|actuator| matches!(actuator.transmission, Transmission::Body(_))) {
+            k.adhesion_moment = copies(R::zero(), model.nu() * model.nv());
         }
         // Exactly, in f64, and rounded once.
         let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];

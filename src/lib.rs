@@ -27,6 +27,7 @@ mod tendon;
 mod muscle;
 pub mod fluid;
 mod body_force;
+mod transmission;
 pub mod inertia;
 pub mod planar;
 pub mod dynamics;

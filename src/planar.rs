@@ -105,7 +105,9 @@ impl<R: Real> Planar<R> {
     pub fn new(model: &Model) -> Option<Self> {
         let medium = &model.medium;
         let in_space = model.bodies.iter().any(|body| body.mocap || body.gravity_compensation != 0.0);
-        let at_site = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Site(_));
+        let at_site = |actuator: &Actuator| {
+            matches!(actuator.transmission, Transmission::Site(_) | Transmission::SiteFrom { .. })
+        };
         let in_space = in_space || model.actuators.iter().any(at_site) || model.tendons.iter().any(Tendon::is_spatial);
         if in_space || model.trees.is_empty() || medium.density != 0.0 || medium.viscosity != 0.0 {
             return None;

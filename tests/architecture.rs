@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import those before it.
-const MODULES: [&str; 37] = [
+const MODULES: [&str; 38] = [
     "error",
     "waiting",
     "lane",
@@ -18,6 +18,7 @@ const MODULES: [&str; 37] = [
     "muscle",
     "fluid",
     "body_force",
+    "transmission",
     "inertia",
     "planar",
     "dynamics",

@@ -125,7 +125,8 @@ def contact_between(*pairs: tuple[Part, Part], bodies: bool = False) -> Quantity
 
 
 def sensor(*names: Part) -> Quantity:
-    """What sensors of the model read, as in MuJoCo, as many numbers as each has: of joints, actuators, frames and centres of mass, gyro, velocimeter.
+    """What sensors of the model read, as in MuJoCo, as many numbers as each has: of joints, actuators, frames and centres of mass, gyro, velocimeter,
+    rangefinder.
 
     Accelerometer, force, torque, touch, and accelerations of frames are of the last substep: the acceleration is the change of velocity over Δt, a force
     the impulse over Δt, both at the state at which the substep began (where MuJoCo's sensors stand after a step). What hits the ground within a substep

@@ -5,7 +5,7 @@ import pytest
 
 import delassus
 
-BODIES = """<worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 .6"><freejoint/><geom size=".1" mass="1"/>
+BODIES = """<worldbody><geom type="plane" size="5 5 1"/><site name="w" pos=".2 .1 .4" euler="10 20 30"/><body pos="0 0 .6"><freejoint/><geom size=".1" mass="1"/>
   <site name="s" pos=".1 .02 .03" euler="20 40 10"/><site name="t" pos="-.1 .02 .03"/>
   <body pos=".2 0 0"><joint name="j" axis="0 1 0" range="-60 50" damping=".1"/><geom size=".05" pos=".1 0 0"/><site name="u" pos=".1 0 .1" euler="5 6 7"/>
     <body pos=".2 0 0"><joint name="k" axis="0 0 1" type="slide" range="-1 1" limited="false"/><geom size=".05" pos=".1 0 0"/></body></body>
@@ -41,6 +41,14 @@ ACTUATORS = {
     "muscle on a tendon": '<muscle tendon="p" lengthrange=".1 .9"/><motor joint="j"/><muscle joint="k" lengthrange="-1 1" force="30"/>',
     "general muscle": """<general tendon="p" lengthrange=".1 .9" gaintype="muscle" biastype="muscle" dyntype="muscle" dynprm=".01 .04"
       gainprm=".75 1.05 -1 400 .5 1.6 1.5 1.3 1.2" biasprm=".75 1.05 -1 400 .5 1.6 1.5 1.3 1.2"/>""",
+    "a servo between sites": '<position site="u" refsite="s" gear="0 2 1 0 0 0" kp="20" kv="2"/>',
+    "a servo of a turn between sites": '<position site="u" refsite="t" gear="0 0 0 .3 .4 1" kp="5" kv=".2"/>',
+    "the shorter way around": """<position site="u" refsite="w" gear="0 0 0 0 0 1" kp="5" ctrlrange="-20 20"/>
+      <position joint="b" gear="0 .6 .8" kp="4" kv=".1" timeconst=".1"/>""",
+    "between sites, of all": """<general site="w" refsite="u" gear="1 2 3 .3 .4 1" gainprm="2 .1 .2" gaintype="affine" biastype="affine" biasprm=".5 -3 -.4"/>
+      <motor site="t" refsite="s" gear="0 0 1"/><intvelocity joint="b" gear="0 0 1" kp="2" actrange="-9 9"/>""",
+    "damping ratio between sites": """<position site="u" refsite="s" gear=".6 .8 0 0 0 0" kp="30" dampratio="1"/>
+      <position joint="b" gear="0 .6 .8" kp="4" dampratio=".7"/>""",
     "damping ratio along a path": '<position tendon="p" kp="30" dampratio="1"/>',
 }
 

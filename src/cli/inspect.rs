@@ -229,6 +229,11 @@ fn acts_on(model: &Model, a: &Actuator) -> String {
         Transmission::Joint(j) => named(&model.joints[j].name, j),
         Transmission::Tendon(t) => format!("tendon {}", named(&model.tendons[t].name, t)),
         Transmission::Site(s) => format!("site {}", named(&model.sites[s].name, s)),
+        Transmission::Body(b) => format!("body {}", body(model, b)),
+        Transmission::SiteFrom { site, reference } => {
+            let of = |site: usize| named(&model.sites[site].name, site);
+            format!("site {} from {}", of(site), of(reference))
+        }
     }
 }
 
@@ -286,7 +291,8 @@ fn gear<'a>(model: &Model, a: &'a Actuator) -> &'a [f64] {
     let count = match a.transmission {
         Transmission::Joint(joint) => model.joints[joint].kind.nv(),
         Transmission::Tendon(_) => 1,
-        Transmission::Site(_) => 6,
+        Transmission::Site(_) | Transmission::SiteFrom { .. } => 6,
+        Transmission::Body(_) => 0,
     };
     &a.gear[..count]
 }
@@ -383,11 +389,14 @@ fn object(model: &Model) -> Outcome<Value> {
         })
     });
     let actuators = model.actuators.iter().enumerate().map(|(i, a)| {
-        let (joint, tendon, site) = match a.transmission {
-            Transmission::Joint(joint) => (Some(joint), None, None),
-            Transmission::Tendon(tendon) => (None, Some(tendon), None),
-            Transmission::Site(site) => (None, None, Some(site)),
+        let acts_on = match a.transmission {
+            Transmission::Joint(joint) => [Some(joint), None, None, None, None],
+            Transmission::Tendon(tendon) => [None, Some(tendon), None, None, None],
+            Transmission::Site(site) => [None, None, Some(site), None, None],
+            Transmission::SiteFrom { site, reference } => [None, None, Some(site), Some(reference), None],
+            Transmission::Body(body) => [None, None, None, None, Some(body)],
         };
+        let [joint, tendon, site, reference, body] = acts_on;
         let activation = activation(model, i).map(|activation| {
             let (law, times) = match activation.law {
                 ActivationLaw::Integrator => ("integrator", vec![]),
@@ -404,7 +413,7 @@ fn object(model: &Model) -> Outcome<Value> {
             })
         });
         json!({
-            "name": a.name, "joint": joint, "tendon": tendon, "site": site, "gear": gear(model, a), "control_range": a.control_range,
+            "name": a.name, "joint": joint, "tendon": tendon, "site": site, "reference_site": reference, "body": body, "gear": gear(model, a), "control_range": a.control_range,
             "force_range": a.force_range, "gain": a.gain, "bias": a.bias, "activation": activation, "muscle": muscle,
         })
     });
@@ -416,7 +425,7 @@ fn object(model: &Model) -> Outcome<Value> {
             PairFriction::Second => b,
             PairFriction::Fixed(friction) => friction,
         };
-        json!({ "geoms": [p.geom_a, p.geom_b], "friction": friction, "condim": p.condim, "margin": p.margin })
+        json!({ "geoms": [p.geom_a, p.geom_b], "friction": friction, "condim": p.condim, "margin": p.margin, "gap": p.gap })
     });
     let keyframes = model
         .keyframes

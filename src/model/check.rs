@@ -123,6 +123,7 @@ pub(super) fn parts(m: &Model) -> Result<()> {
             "every size must be positive and finite (a mesh needs at least four points that span a volume)",
         )?;
         check(matches!(g.condim, 1 | 3 | 4 | 6), &el, "condim must be 1, 3, 4 or 6")?;
+        check(g.fluid.iter().flatten().all(|c| c.is_finite()), &el, "coefficients in a medium must be finite")?;
         check(g.friction.iter().all(|f| *f >= 0.0 && f.is_finite()), &el, "friction must be finite and not negative")?;
         let softness = g.softness.is_finite() && g.softness_weight >= 0.0 && g.softness_weight.is_finite();
         check(softness, &el, "solref, solimp and solmix must be finite, and solmix not negative")?;
@@ -155,14 +156,18 @@ pub(super) fn parts(m: &Model) -> Result<()> {
                 check(tendon < m.tendons.len(), &el, "acts on a tendon that does not exist")?;
             }
             Transmission::Site(site) => check(site < m.sites.len(), &el, "acts at a site that does not exist")?,
+            Transmission::Body(body) => check(body < m.bodies.len(), &el, "acts on a body that does not exist")?,
+            Transmission::SiteFrom { site, reference } => {
+                check(site.max(reference) < m.sites.len(), &el, "acts at a site that does not exist")?;
+            }
         }
         let numbers = a.gear.iter().chain(&a.gain).chain(&a.bias);
         check(numbers.into_iter().all(|x| x.is_finite()), &el, "gear, gain and bias must be finite")?;
         let stateless = a.gain[1..].iter().chain(&a.bias[1..]).all(|x| *x == 0.0);
         check(
-            a.transmission.is_scalar(m) || stateless,
+            a.transmission.has_length(m) || stateless,
             &el,
-            "gain and bias that depend on length or velocity need a hinge, a slide or a tendon",
+            "gain and bias that depend on length or velocity need a hinge, a slide, a ball, a tendon, or a site as seen from another",
         )?;
         check(
             range_ok(a.control_range) && range_ok(a.force_range),

@@ -251,6 +251,10 @@ impl Model {
                     hash.shape(&g.shape);
                     hash.pose(&g.position, &g.orientation);
                     hash.number(g.friction[0]);
+                    // what has none has the number that it always had
+                    if let Some(fluid) = &g.fluid {
+                        hash.numbers(fluid);
+                    }
                 }
                 hash.index(self.pairs.len());
                 self.pairs.iter().for_each(|pair| hash.pair(pair));
@@ -264,6 +268,17 @@ impl Model {
                             let site = &self.sites[site];
                             hash.indices(&[usize::MAX / 2, site.body]);
                             hash.pose(&site.position, &site.orientation);
+                        }
+                        Transmission::Body(body) => {
+                            hash.indices(&[usize::MAX / 8, body]);
+                            self.pairs.iter().for_each(|pair| hash.number(pair.gap));
+                        }
+                        Transmission::SiteFrom { site, reference } => {
+                            for site in [site, reference] {
+                                let site = &self.sites[site];
+                                hash.indices(&[usize::MAX / 4, site.body]);
+                                hash.pose(&site.position, &site.orientation);
+                            }
                         }
                     }
                     hash.numbers(&a.gear);

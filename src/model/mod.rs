@@ -8,10 +8,12 @@
 //! quaternion (4), and v = linear velocity in world axes, then angular velocity in body axes; a ball joint has q = quaternion and
 //! v = angular velocity in the axes of its body.
 
+mod actuator;
 mod builder;
 mod check;
 mod fingerprint;
 mod keyframe;
+mod lengths;
 mod mjcf;
 mod muscle;
 mod pairs;
@@ -22,6 +24,7 @@ mod shape;
 mod softness;
 mod tendon;
 
+pub use actuator::{Actuator, Transmission};
 pub use builder::{ModelBuilder, solid_inertia};
 pub(crate) use check::label;
 pub use fingerprint::ModelPart;
@@ -311,6 +314,13 @@ pub struct Geom {
     pub restitution: Option<f64>,
     /// Softness of its contacts.
     pub softness: Softness,
+    /// Whether rangefinders see it: MJCF's geoms without colour (an alpha of 0, their own or that of their material) are not seen.
+    pub is_seen: bool,
+    /// Of a plane, half its lengths along x and y as far as rangefinders see it, m; infinite where it does not end.
+    pub plane_half: [f64; 2],
+    /// As an ellipsoid in the medium: coefficients of blunt, slender and angular drag, and of lift by Kutta and by Magnus; none: it is not one, and its body is felt as a box of its inertia if
+    /// no geom of it is ([`crate::fluid`]).
+    pub fluid: Option<[f64; 5]>,
     /// Weight of `softness` where it mixes with another geom's: MJCF's `solmix`.
     pub softness_weight: f64,
 }
@@ -328,49 +338,6 @@ pub struct Site {
     pub orientation: UnitQuaternion<f64>,
     /// Its volume, which touch sensors feel: a sphere, capsule, ellipsoid, cylinder or box.
     pub shape: Shape,
-}
-
-/// A force on a joint, tendon or site: gear · clamp(gain · clamp(u) + bias), with gain = g₀ + g₁ l + g₂ l̇ and
-/// bias = b₀ + b₁ l + b₂ l̇, where the length l = gear · q. In the place of clamp(u) stands its activation, if it has one ([`Model::activations`]); muscles pull by curves in the place
-/// of gain and bias ([`Model::muscles`]).
-#[derive(Debug, Clone)]
-pub struct Actuator {
-    /// Name; empty if it has none.
-    pub name: String,
-    /// What it acts on.
-    pub transmission: Transmission,
-    /// Gear; the first entry for hinge, slide and tendon, three for a ball, six for a free joint, and for a site: force and moment in its axes.
-    pub gear: [f64; 6],
-    /// Bounds of the control, if bounded.
-    pub control_range: Option<[f64; 2]>,
-    /// Bounds of the force before the gear, if bounded.
-    pub force_range: Option<[f64; 2]>,
-    /// Coefficients g of the gain.
-    pub gain: [f64; 3],
-    /// Coefficients b of the bias.
-    pub bias: [f64; 3],
-}
-
-/// What an actuator acts on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transmission {
-    /// A joint.
-    Joint(usize),
-    /// A tendon: its force shortens it, on each of its joints times that one's coefficient, or along its path.
-    Tendon(usize),
-    /// A site: its force is one on the body, at the origin and along the axes of the site, as that of a rotor or a thruster.
-    Site(usize),
-}
-
-impl Transmission {
-    /// Whether it has a length: hinges, slides and tendons do.
-    pub(crate) fn is_scalar(self, model: &Model) -> bool {
-        match self {
-            Self::Joint(joint) => model.joints[joint].kind.nv() == 1,
-            Self::Tendon(_) => true,
-            Self::Site(_) => false,
-        }
-    }
 }
 
 /// The state a of an actuator between its control u and its force.
@@ -487,6 +454,8 @@ pub struct CollisionPair {
     pub rolling: Option<[f64; 2]>,
     /// Distance between the two shapes at which they touch and contacts carry force, m.
     pub margin: f64,
+    /// Distance beyond the margin at which contacts carry no force, but count for [`Transmission::Body`], m.
+    pub gap: f64,
     /// Newton's coefficient of restitution; none: the default of [`crate::worlds::Settings`].
     pub restitution: Option<f64>,
     /// Softness of its contacts.

@@ -117,6 +117,7 @@ pub(super) fn mix(a: usize, b: usize, ga: &Geom, gb: &Geom) -> CollisionPair {
         torsion: (condim > 3).then_some(torsion),
         rolling: (condim > 4).then_some([rolling; 2]),
         margin: ga.margin + gb.margin,
+        gap: ga.gap + gb.gap,
         restitution,
         softness,
     }

@@ -1,7 +1,7 @@
 //! The mass matrix of a tree in its rest pose, where a reader or a check asks for it.
 
 use super::path::{Stretch, Waypoint, stretches};
-use super::{Joint, JointKind, Model, Transmission};
+use super::{Actuator, Joint, JointKind, Model, Site, Transmission};
 use crate::spatial::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, UnitQuaternion, Vector3};
 
@@ -54,13 +54,44 @@ pub(super) fn rest_acceleration(model: &Model, along: &DVector<f64>) -> DVector<
     acceleration
 }
 
-/// What counts along what an actuator acts on, shape \[nv\]; none at sites.
-pub(super) fn along(model: &Model, transmission: Transmission) -> Option<DVector<f64>> {
-    match transmission {
-        Transmission::Joint(joint) => Some(along_joint(model, joint)),
-        Transmission::Tendon(tendon) => Some(along_tendon(model, tendon)),
-        Transmission::Site(_) => None,
+/// What counts along what an actuator acts on, with its gear, shape \[nv\]; none of what has no length.
+pub(super) fn along(model: &Model, actuator: &Actuator) -> Option<DVector<f64>> {
+    let gear = &actuator.gear;
+    match actuator.transmission {
+        Transmission::Joint(joint) => match model.joints[joint].kind {
+            JointKind::Hinge | JointKind::Slide => Some(along_joint(model, joint) * gear[0]),
+            JointKind::Ball => {
+                let mut along = DVector::zeros(model.nv());
+                along.as_mut_slice()[model.joints[joint].v_start..][..3].copy_from_slice(&gear[..3]);
+                Some(along)
+            }
+            JointKind::Free => None,
+        },
+        Transmission::Tendon(tendon) => Some(along_tendon(model, tendon) * gear[0]),
+        Transmission::Site(_) | Transmission::Body(_) => None,
+        Transmission::SiteFrom { site, reference } => {
+            Some(along_site(model, [&model.sites[site], &model.sites[reference]], gear))
+        }
     }
+}
+
+/// What counts along a site as seen from another, but what carries both, shape \[nv\].
+fn along_site(model: &Model, [site, reference]: [&Site; 2], gear: &[f64; 6]) -> DVector<f64> {
+    let (poses, joints) = (poses(model, |_| 0.0), model.joints.iter().collect::<Vec<_>>());
+    let axes = poses[reference.body].1 * reference.orientation;
+    let [x, y, z, a, b, c] = *gear;
+    let (force, moment) = (axes * Vector3::new(x, y, z), axes * Vector3::new(a, b, c));
+    let mut along = DVector::zeros(model.nv());
+    for (sign, site) in [(1.0, site), (-1.0, reference)] {
+        let (origin, turn) = poses[site.body];
+        let (linear, angular) = motions(model, &poses, &joints, site.body, origin + turn * site.position);
+        along += (linear.tr_mul(&force) + angular.tr_mul(&moment)) * sign;
+    }
+    let carries = |j: &&Joint| moves(model, j.body, site.body) && moves(model, j.body, reference.body);
+    for joint in model.joints.iter().filter(carries) {
+        along.rows_mut(joint.v_start, joint.kind.nv()).fill(0.0);
+    }
+    along
 }
 
 /// What counts along a hinge or a slide, shape \[nv\].
@@ -164,7 +195,7 @@ fn motions(
 }
 
 /// World poses of bodies, shape \[body\], with every hinge and slide as far from its reference as `displaced` says.
-fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>, UnitQuaternion<f64>)> {
+pub(super) fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>, UnitQuaternion<f64>)> {
     let mut poses = vec![(Vector3::zeros(), UnitQuaternion::identity()); model.bodies.len()];
     for (b, body) in model.bodies.iter().enumerate().skip(1) {
         let (p, q) = poses[body.parent];
@@ -188,8 +219,12 @@ fn poses(model: &Model, displaced: impl Fn(&Joint) -> f64) -> Vec<(Vector3<f64>,
 
 /// Length of a spatial tendon where the springs of hinges and slides are at rest, and all other joints, m.
 pub(super) fn spring_length(model: &Model, tendon: usize) -> f64 {
-    let poses = poses(model, |joint| joint.spring_reference - joint.reference);
-    let (arcs, parts) = straight(model, &model.tendons[tendon].path, &poses);
+    path_length(model, &model.tendons[tendon].path, &poses(model, |joint| joint.spring_reference - joint.reference))
+}
+
+/// Length of a path, m. `poses`: of bodies, shape \[body\].
+pub(super) fn path_length(model: &Model, path: &[Waypoint], poses: &[(Vector3<f64>, UnitQuaternion<f64>)]) -> f64 {
+    let (arcs, parts) = straight(model, path, poses);
     arcs + parts.iter().map(|part| part.share * (part.ends[1] - part.ends[0]).norm()).sum::<f64>()
 }
 
@@ -208,7 +243,7 @@ fn straight(
 }
 
 /// Whether `body` is `mover`, or hangs from it.
-fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
+pub(super) fn moves(model: &Model, mover: usize, mut body: usize) -> bool {
     while body > mover {
         body = model.bodies[body].parent;
     }

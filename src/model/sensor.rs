@@ -58,7 +58,7 @@ pub enum Reading {
     TendonPosition(usize),
     /// How fast it grows, of one joint rad/s or m/s.
     TendonVelocity(usize),
-    /// Gear times position of the joint (hinge or slide) or length of the tendon of an actuator.
+    /// Gear times the length of what an actuator acts on, see [`super::Transmission`].
     ActuatorPosition(usize),
     /// Gear times its velocity.
     ActuatorVelocity(usize),
@@ -82,6 +82,8 @@ pub enum Reading {
     Force(usize),
     /// Moment of that force about the origin of the site, in its axes, N·m.
     Torque(usize),
+    /// Distance from the origin of a site along its z axis to the nearest surface of a geom of another body that is seen ([`super::Geom::is_seen`]), m; −1 where there is none.
+    Range(usize),
     /// Sum of the normal forces, N, in the last substep, of the contacts of the body of a site that lie in the volume of the site, or from which the
     /// way straight out of the body meets it.
     Touch(usize),
@@ -100,6 +102,7 @@ impl Reading {
             | Self::ActuatorVelocity(_)
             | Self::ActuatorForce(_)
             | Self::JointActuatorForce(_)
+            | Self::Range(_)
             | Self::Touch(_) => 1,
             Self::BallOrientation(_) | Self::Frame(FrameReading::Orientation, ..) => 4,
             _ => 3,

@@ -169,6 +169,16 @@ impl Shape {
             Self::Ellipsoid { radii: v } | Self::Box { half: v } => (*v).into(),
         }
     }
+    /// Half axes of the ellipsoid that it is to a medium, m; none of a plane, a height field or a mesh.
+    pub(crate) fn half_axes(&self) -> Option<Vector3<f64>> {
+        match self {
+            Self::Plane | Self::HeightField(_) | Self::Hull(_) => None,
+            Self::Sphere { radius } => Some(Vector3::repeat(*radius)),
+            Self::Capsule { radius, half_length } => Some(Vector3::new(*radius, *radius, half_length + radius)),
+            Self::Cylinder { radius, half_length } => Some(Vector3::new(*radius, *radius, *half_length)),
+            Self::Ellipsoid { radii: half } | Self::Box { half } => Some(*half),
+        }
+    }
     /// The same kind of shape of another [`Self::size`]; a plane, a height field or a mesh as it is.
     pub fn resized(&self, [x, y, z]: [f64; 3]) -> Self {
         match self {

@@ -1,12 +1,13 @@
 //! What is needed to evaluate quantities, and what several of them ask for.
 
 use crate::activation::actuator_inputs;
-use crate::dynamics::{actuator_force, add_actuator_force, clamp, free_body_velocity};
+use crate::dynamics::{actuator_force, clamp, free_body_velocity};
 use crate::kinematics::{Kinematics, body_poses, mocap_poses, orientation, triple};
 use crate::lane::{Compiled, Real, Task, copies};
 use crate::model::{Frame, Model};
 use crate::parameters::TileParameters;
 use crate::spatial::{Mat3, Motion, Pose, Quat, Vec3};
+use crate::transmission::add_actuator_force;
 use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
 /// State, parameters, control and activation of worlds as they are now.
@@ -236,7 +237,7 @@ pub(super) fn actuator_forces<R: Real>(joints: bool, now: &Now<'_, R>, e: &mut E
             e.row[start + u] = force;
             continue;
         }
-        add_actuator_force(model, &e.k, &model.actuators[u], force, &mut e.row[start..]);
+        add_actuator_force(model, &e.k, u, force, &mut e.row[start..]);
     }
     if joints && nu > 0 {
         for joint in &model.joints {

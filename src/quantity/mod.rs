@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod evaluation;
+mod rays;
 mod sensors;
 
 pub(crate) use evaluate::evaluate;
@@ -58,7 +59,7 @@ pub enum Quantity {
     ContactBetween(Frame, Frame),
     /// Force of every actuator before its gear, N or N·m, shape \[nu\].
     ActuatorForce,
-    /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, N or N·m, shape \[nv\].
+    /// Force of the actuators on every degree of freedom, as MuJoCo's `qfrc_actuator`, but for adhesion, which follows from contacts, N or N·m, shape \[nv\].
     JointActuatorForce,
     /// Length of every tendon, of one joint rad or m, shape \[tendon\].
     TendonLength,

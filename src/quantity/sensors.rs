@@ -1,13 +1,15 @@
 //! The sensors of the model that the state tells.
 
 use super::evaluation::{Evaluation, Now, actuator_forces, frame_orientation, pose, push, velocity_at};
+use super::rays::range;
 use super::{Axes, Quantity};
-use crate::dynamics::{clamp, transmitted};
+use crate::dynamics::clamp;
 use crate::kinematics::{quaternion, triple};
 use crate::lane::Real;
 use crate::model::{Frame, FrameReading, Reading, Sensor};
 use crate::spatial::{Mat3, Quat, Vec3};
 use crate::tendon;
+use crate::transmission::transmitted;
 
 /// The quantity that a sensor reads under another name, if it does.
 pub(super) fn quantity(reading: Reading) -> Option<Quantity> {
@@ -38,9 +40,8 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
         Reading::BallVelocity(j) => push(&mut e.row, triple(now.v, model.joints[j].v_start)),
         Reading::ActuatorPosition(u) | Reading::ActuatorVelocity(u) => {
             let actuator = &model.actuators[u];
-            let [length, rate] = transmitted(model, &e.k, actuator.transmission, [now.q, now.v]);
-            let along = if matches!(reading, Reading::ActuatorPosition(_)) { length } else { rate };
-            e.row.push(R::constant(actuator.gear[0]) * along);
+            let [length, rate] = transmitted(model, &e.k, actuator, [now.q, now.v]);
+            e.row.push(if matches!(reading, Reading::ActuatorPosition(_)) { length } else { rate });
         }
         Reading::ActuatorForce(_) | Reading::JointActuatorForce(_) => {
             // one of all
@@ -53,6 +54,10 @@ pub(super) fn read<R: Real>(i: usize, now: &Now<'_, R>, e: &mut Evaluation<R>) {
             actuator_forces(joints, now, e);
             e.row[start] = e.row[start + index];
             e.row.truncate(start + 1);
+        }
+        Reading::Range(site) => {
+            let range = range(site, now, e);
+            e.row.push(range);
         }
         Reading::Frame(what, frame, reference) => frame_reading(what, [Some(frame), reference], now, e),
         // quantities; and what looks back, which no state does

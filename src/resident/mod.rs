@@ -41,6 +41,7 @@ mod twin_small;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Arrived, Chain, Device, Dispatch, Kernel, LOOP_BUDGET};
+use crate::model::Transmission;
 use crate::report::WorldReport;
 use crate::solver::{DeviceWork, FrictionLaw};
 use crate::step::{Constraints, Impacts, Plan, Precision};
@@ -167,6 +168,13 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<String> {
     }
     if model.na() > 0 {
         return says("actuators with activation run on the CPU only; use backend cpu");
+    }
+    if model.actuators.iter().any(|actuator| matches!(actuator.transmission, Transmission::Body(_))) {
+        return says("actuators that adhere run on the CPU only; use backend cpu");
+    }
+    let has_medium = model.medium.density > 0.0 || model.medium.viscosity > 0.0;
+    if has_medium && model.geoms.iter().any(|geom| geom.fluid.is_some()) {
+        return says("ellipsoids in a medium (fluidshape) are the CPU's only; use backend cpu");
     }
     let pairs = plan.collide.pairs.len();
     if loops::loops_of_contacts(pairs, settings.friction == FrictionLaw::Patch) > LOOP_BUDGET {

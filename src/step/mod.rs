@@ -1,5 +1,6 @@
 //! One step of a chunk of worlds, told once, in flow order: [`Worker::step`].
 
+mod adhesion;
 mod assemble;
 mod certify;
 mod chunk;
@@ -72,6 +73,7 @@ use crate::slots::first_lanes;
 use crate::solver::Which;
 use crate::solver::solve_reusing;
 use crate::spatial::Motion;
+use adhesion::{AdhesionPlan, adhere};
 use certify::{largest_speed, not_finite};
 use momentum::keep_momentum;
 use plan::Damping;
@@ -117,6 +119,9 @@ impl<R: Pack> Worker<R> {
         for t in 0..chunk.tile_count() {
             let (tile, w, scratch) = (&chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
             let mut watch = StopWatch::start(plan.profile, &mut self.times);
+            if let Some(adhesion) = &plan.adhesion {
+                plan.level.run(Adhere { plan, adhesion, tile, scratch });
+            }
             plan.level.run(FreeMotion { plan, tile, scratch, w });
             watch.lap(Stage::FreeMotion);
             plan.level.run(FindContacts { plan, tile, scratch, w });
@@ -176,6 +181,15 @@ impl<R: Pack> Worker<R> {
 const MOST_PUSH: f64 = 0.5;
 
 // Tasks of their own: the compiler's time goes with more than the length of a function.
+stage_task!(Adhere { plan: &'a Plan, adhesion: &'a AdhesionPlan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R> } {
+    let (model, p, k) = (&*plan.model, &tile.parameters, &mut scratch.kinematics);
+    mocap_poses(p.mocap_pose, k);
+    body_poses(model, tile.q, k);
+    geom_poses(model, k);
+    adhere(model, adhesion, tile.lane_count, p.geom_size, k, &mut scratch.adhesion);
+    // Runge-Kutta within the step has the same
+    scratch.inside.kinematics.adhesion_moment.copy_from_slice(&k.adhesion_moment);
+});
 stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { free_motion(plan, tile, scratch, w); });
 stage_task!(FindContacts { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { find_contacts(plan, tile, scratch, w); });
 stage_task!(FindRows { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a Scratch<R>, w: &'a mut Posed<R> } { find_rows(plan, tile, scratch, w); });

@@ -1,5 +1,6 @@
 //! What all steps of a batch share.
 
+use super::adhesion::AdhesionPlan;
 use super::settings::{Backend, Constraints, Precision, Settings};
 use super::softness::SoftPlan;
 use super::supports::RowPlan;
@@ -38,6 +39,8 @@ pub struct Plan {
     /// The same in f64, for worlds that this precision is too coarse for; none if this is f64.
     pub(super) exact: Option<Box<Self>>,
     pub(crate) collide: CollidePlan,
+    /// What adheres, if anything does.
+    pub(super) adhesion: Option<AdhesionPlan>,
     pub(crate) joint_rows: Vec<JointRow>,
     pub(crate) equalities: EqualityPlan,
     pub(super) islands: IslandPlan,
@@ -114,6 +117,7 @@ impl Plan {
             level: Level::detect(),
             profile: false,
             collide,
+            adhesion: AdhesionPlan::new(&model, dt, settings.constraints == Constraints::Soft),
             islands,
             rows: RowPlan::new(&model, &joint_rows, &equalities),
             joint_rows,

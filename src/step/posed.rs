@@ -1,5 +1,6 @@
 //! One tile of worlds in a step: what it is given, what it poses, and what a thread needs for a moment.
 
+use super::adhesion::AdhesionRoom;
 use super::memory::Memory;
 use super::places::Places;
 use super::supports::Bits;
@@ -40,7 +41,7 @@ pub struct Tile<'a, R: Real> {
 
 /// What a thread needs for a moment, for whichever tile is at hand.
 #[derive(Debug)]
-pub struct Scratch<R> {
+pub struct Scratch<R: Real> {
     pub(crate) kinematics: Kinematics<R>,
     pub(crate) dynamics: Dynamics<R>,
     /// For what Runge-Kutta evaluates inside of the step.
@@ -50,6 +51,7 @@ pub struct Scratch<R> {
     pub(super) inputs: Vec<R>,
     /// The points that may be contacts.
     pub(super) candidates: Vec<Near<R>>,
+    pub(super) adhesion: AdhesionRoom<R>,
     /// Velocity that moves q, shape \[nv\].
     pub(super) position_velocity: Vec<R>,
     /// Room for a change of velocity, shape \[nv\].
@@ -70,6 +72,7 @@ impl<R: Real> Scratch<R> {
             drift: copies(Drift::none(), model.geoms.len()),
             inputs: copies(R::zero(), model.nu()),
             candidates: Vec::new(),
+            adhesion: AdhesionRoom::new(model),
             position_velocity: copies(R::zero(), model.nv()),
             change: copies(R::zero(), model.nv()),
             free_position: copies(R::zero(), model.nq()),

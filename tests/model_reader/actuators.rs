@@ -131,8 +131,15 @@ fn defaults_of_other_kinds_leave_only_what_all_have() {
             );
         }
     }
-    let message = with(r#"<adhesion gain="2"/>"#, r#"<general joint="j"/>"#).unwrap_err().to_string();
-    assert!(message.contains("not supported"), "{message}");
+    let a = &with(r#"<adhesion gain="2"/>"#, r#"<general joint="j"/>"#).unwrap().actuators[0];
+    assert_eq!((a.gain, a.bias, a.control_range), ([2.0, 0.0, 0.0], [0.0; 3], None));
+    let own = r#"<adhesion body="b" ctrlrange="0 3" forcerange="0 9"/>"#;
+    let a = &with(r#"<adhesion gain="2"/>"#, own).unwrap().actuators[0];
+    assert_eq!((a.transmission, a.gain, a.control_range), (Transmission::Body(1), [2.0, 0.0, 0.0], Some([0.0, 3.0])));
+    for wrong in [r#"<adhesion body="b"/>"#, r#"<adhesion body="b" ctrlrange="-1 1"/>"#] {
+        let message = with("", wrong).unwrap_err().to_string();
+        assert!(message.contains("adhesion does not push"), "{message}");
+    }
     // what is general is what its class makes of it
     let model = with(muscle, r#"<general joint="j" lengthrange="-1 1"/>"#).unwrap();
     assert_eq!((model.muscles[0].fastest, model.muscles[0].range), (1.5, [0.75, 1.05]));

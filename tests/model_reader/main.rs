@@ -11,6 +11,7 @@ use std::path::Path;
 #[path = "../common/mod.rs"]
 mod common;
 mod actuators;
+mod attach;
 mod flags;
 mod includes;
 mod meshes;

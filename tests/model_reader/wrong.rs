@@ -63,9 +63,9 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<option viscosity="-0.1"/>"#), "must not be negative"),
         (
             file(
-                r#"<option density="1"/><worldbody><body><freejoint/><geom size="1" fluidshape="ellipsoid"/></body></worldbody>"#,
+                r#"<option density="1"/><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><body><freejoint/><geom type="mesh" mesh="m" fluidshape="ellipsoid"/></body></worldbody>"#,
             ),
-            "box of inertia",
+            "not supported for a mesh",
         ),
         (file(r#"<option timestep="0"/>"#), "positive"),
         (file(r#"<option><flag override="enable"/></option>"#), "not supported"),
@@ -76,11 +76,14 @@ fn what_is_wrong_or_unknown_is_an_error_with_its_line() {
         (file(r#"<default class="other"/>"#), "main"),
         (file("<default><default/></default>"), "needs a class"),
         (with_ball(r#"<actuator><motor joint="none"/></actuator>"#), "no joint called \"none\""),
-        (with_ball("<actuator><motor/></actuator>"), "joints, tendons and at sites only"),
+        (with_ball("<actuator><motor/></actuator>"), "joints, tendons, bodies and at sites only"),
         (with_ball(r#"<actuator><motor site="s"/></actuator>"#), "site"),
         (with_ball(r#"<actuator><motor joint="j" refsite="s"/></actuator>"#), "refsite"),
-        (with_ball(r#"<actuator><muscle joint="j"/></actuator>"#), "lengthrange"),
-        (with_ball(r#"<actuator><adhesion body="b"/></actuator>"#), "not supported"),
+        (
+            with_ball(r#"<compiler><lengthrange mode="none"/></compiler><actuator><muscle joint="j"/></actuator>"#),
+            "lengthrange",
+        ),
+        (with_ball(r#"<actuator><dcmotor joint="j"/></actuator>"#), "not supported"),
         (
             file(
                 r#"<worldbody><body><joint name="j" type="ball"/><geom size="1"/></body></worldbody><actuator><motor jointinparent="j"/></actuator>"#,
@@ -146,13 +149,13 @@ fn deep_trees_fit_on_a_small_stack() {
 fn lenient_reading_lists_what_it_leaves_out() {
     let text = file(&format!(
         r#"<option collision="all"/><worldbody><geom size="1" sparkle="2"/><composite/>{BALL}</worldbody>
-           <actuator><adhesion body="b"/><motor tendon="t"/><motor joint="j"/></actuator>
+           <actuator><dcmotor joint="j"/><motor tendon="t"/><motor joint="j"/></actuator>
            <tendon><spatial name="t" armature="1"/></tendon>"#
     ));
     error(&text);
     let model = Model::from_mjcf_str_with(&text, &ReadOptions { lenient: true }).unwrap();
     assert_eq!((model.nv(), model.nu()), (1, 1));
-    for word in ["collision", "sparkle", "composite", "adhesion", "tendon"] {
+    for word in ["collision", "sparkle", "composite", "dcmotor", "tendon"] {
         let listed = model
             .notes
             .iter()

@@ -169,16 +169,17 @@ fn activations_that_cannot_be_are_refused() {
         (r#"<intvelocity site="s" kp="1" inheritrange="1"/>"#, "needs a joint or tendon with a range"),
         (r#"<intvelocity joint="x" actrange="0 1" inheritrange="1"/>"#, "not both"),
         (r#"<general joint="x" gaintype="muscle"/>"#, "both gaintype and biastype"),
-        (r#"<muscle joint="x"/>"#, "lengthrange"),
-        (r#"<muscle joint="x" lengthrange="1 0"/>"#, "lower first"),
+        (r#"<muscle site="s" lengthrange="0 1"/>"#, "needs a hinge, a slide or a tendon"),
         (r#"<muscle joint="b" lengthrange="0 1"/>"#, "needs a hinge, a slide or a tendon"),
         (r#"<muscle joint="x" lengthrange="0 1" lmin="1.2"/>"#, "reach from below 1"),
         (r#"<general joint="x" dyntype="fliter"/>"#, "filterexact"),
         (r#"<motor joint="x" site="s"/>"#, "not on several"),
         (r#"<motor site="t"/>"#, "no site called"),
-        (r#"<position site="s" kp="1"/>"#, "need a hinge, a slide or a tendon"),
+        (r#"<position site="s" kp="1"/>"#, "need a hinge, a slide, a ball, a tendon, or a site"),
+        (r#"<position joint="x" refsite="s"/>"#, "\"refsite\" needs"),
+        (r#"<position site="s" refsite="t"/>"#, "no site called"),
         (r#"<motor jointinparent="b"/>"#, "hinges and slides only"),
-        (r#"<adhesion body="b"/>"#, "not supported"),
+        (r#"<adhesion body="none" ctrlrange="0 1"/>"#, "no body called"),
     ];
     for (actuator, says) in wrong {
         let error = of(actuator).expect_err(actuator).to_string();
@@ -242,4 +243,51 @@ fn muscles_pull_by_their_curves() {
     assert!((follow(0.0, 1.0) - 0.001 / (0.01 * 0.5)).abs() < 1e-15);
     assert!((follow(1.0, 0.0) - (1.0 - 0.001 / (0.04 / 2.0))).abs() < 1e-15);
     assert!((follow(0.2, 7.0) - (0.2 + 0.001 * 0.8 / (0.01 * 0.8))).abs() < 1e-15, "control is no more than 1");
+}
+
+/// What a file does not say of the lengths of a muscle follows from limits.
+#[test]
+fn lengths_of_muscles_are_found() {
+    let of = |compiler: &str, actuator: &str| {
+        let text = format!(
+            r#"<mujoco><compiler angle="radian">{compiler}</compiler><worldbody><site name="w" pos="0 0 1"/><body><joint name="j" axis="0 1 0" range="-1 0.5"/><geom size="0.1"/>
+                 <site name="u" pos="0 0 0.5"/><body pos="0 0 0.5"><joint name="k" type="slide" axis="0 0 1" range="-0.1 0.2"/><geom size="0.1"/>
+                   <site name="v"/><body><joint name="free" axis="1 0 0"/><geom size="0.1"/><site name="off" pos="0 0.1 0"/></body></body></body></worldbody>
+               <tendon><fixed name="f"><joint joint="j" coef="2"/><joint joint="k" coef="-1"/></fixed><fixed name="limited" range="-0.3 0.4"><joint joint="free" coef="1"/></fixed>
+                 <spatial name="p"><site site="w"/><site site="u"/></spatial><spatial name="q"><site site="w"/><site site="v"/></spatial>
+                 <spatial name="open"><site site="w"/><site site="off"/></spatial></tendon>
+               <actuator>{actuator}</actuator></mujoco>"#
+        );
+        Model::from_mjcf_str(&text)
+    };
+    let range = |compiler: &str, actuator: &str| of(compiler, actuator).expect(actuator).muscles[0].length_range;
+    let near = |found: [f64; 2], wanted: [f64; 2]| {
+        assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-8), "{found:?} instead of {wanted:?}");
+    };
+    near(range("", r#"<muscle joint="j"/>"#), [-1.0, 0.5]);
+    near(range("", r#"<muscle joint="j" gear="-2"/>"#), [-1.0, 2.0]);
+    near(range("", r#"<muscle joint="j" lengthrange="3 2"/>"#), [-1.0, 0.5]);
+    near(range("", r#"<muscle tendon="f"/>"#), [-2.2, 1.1]);
+    near(range("", r#"<muscle tendon="limited"/>"#), [-0.3, 0.4]);
+    // from (0, 0, 1) to what turns at 0.5 about y: 1.25 − cos φ; and then along the slide too
+    let far = |r: f64, angle: f64| (1.0 + r * r - 2.0 * r * angle.cos()).sqrt();
+    near(range("", r#"<muscle tendon="p"/>"#), [0.5, far(0.5, 1.0)]);
+    near(range("", r#"<muscle tendon="q"/>"#), [0.3, far(0.4, 1.0).max(far(0.7, 1.0))]);
+    // what is given stays, unless it is not to; limits count as they stand, if asked for
+    let limits = r#"<lengthrange uselimit="true"/>"#;
+    near(range(limits, r#"<muscle joint="j" gear="-2"/>"#), [-1.0, 0.5]);
+    near(range(limits, r#"<muscle joint="j" lengthrange="0 1"/>"#), [0.0, 1.0]);
+    near(range(r#"<lengthrange useexisting="false"/>"#, r#"<muscle joint="j" lengthrange="0 1"/>"#), [-1.0, 0.5]);
+    let told = |model: &Model| model.notes.iter().any(|note| note.changes_motion && note.text.contains("lengthrange"));
+    assert!(told(&of("", r#"<muscle joint="j"/>"#).expect("a model")));
+    assert!(!told(&of(limits, r#"<muscle joint="j"/>"#).expect("a model")));
+    for (compiler, actuator, says) in [
+        ("", r#"<muscle joint="free"/>"#, "\"free\" has no limits"),
+        ("", r#"<muscle tendon="open"/>"#, "\"free\" has no limits"),
+        (r#"<lengthrange mode="none"/>"#, r#"<muscle joint="j"/>"#, "finds none"),
+        ("", r#"<muscle joint="j"/></actuator><equality><joint joint1="j"/></equality><actuator>"#, "may hold it back"),
+    ] {
+        let error = of(compiler, actuator).expect_err(actuator).to_string();
+        assert!(error.contains(says) && error.contains("lengthrange"), "{actuator}: {error}");
+    }
 }

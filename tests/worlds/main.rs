@@ -25,6 +25,7 @@ mod sensors;
 mod sizes;
 mod snapshots;
 mod tendons;
+mod transmissions;
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{}/examples/models/{name}.xml", env!("CARGO_MANIFEST_DIR"))).expect("an example")

@@ -249,3 +249,54 @@ fn what_is_felt_depends_on_no_other_world_and_is_the_same_in_f32() {
     // a velocity of 1 m/s is rounded by 6e-8, over 0.01 s and 7 kg: 1e-4 N, and contacts settle to their tolerance
     assert_near(&look(3, 1, Precision::F32), &few, 0.05, "f32");
 }
+
+/// Distances along z of sites to shapes in closed form: from outside, from within, beside it, and what is not seen.
+#[test]
+fn rangefinders_measure_to_the_nearest_surface() {
+    let text = r#"<mujoco><asset><material name="glass" rgba="1 1 1 0"/></asset><worldbody>
+        <geom type="plane" size="2 0 1"/><geom type="sphere" size="0.1" pos="0 0 0.5" rgba="1 1 1 0"/><geom type="box" size="0.1 0.1 0.1" pos="0 0 0.7" material="glass"/>
+        <geom type="sphere" size="0.3" pos="1 0 1"/><geom type="box" size="0.1 0.2 0.3" pos="-1 0 1" euler="0 0 45"/>
+        <geom type="capsule" size="0.1 0.2" pos="1 5 1" euler="0 90 0"/><geom type="cylinder" size="0.1 0.2" pos="-1 5 1"/>
+        <geom type="ellipsoid" size="0.1 0.2 0.3" pos="0 9 1"/>
+        <body name="probe" pos="0 0 4"><freejoint/><geom size="0.05"/>
+          <site name="down" euler="180 0 0"/><site name="up"/><site name="ball" pos="1 0 0" euler="180 0 0"/><site name="in" pos="1 0 -3"/><site name="edge" pos="-1.05 0 0" euler="180 0 0"/>
+          <site name="side" pos="-3 0 -3" euler="0 90 0"/><site name="end" pos="1.25 5 0" euler="180 0 0"/><site name="rod" pos="3 5 -3" euler="0 -90 0"/><site name="top" pos="-1.05 5 0" euler="180 0 0"/>
+          <site name="rim" pos="-3 5 -3" euler="0 90 0"/><site name="egg" pos="0.05 9 0" euler="180 0 0"/><site name="beyond" pos="2.1 0 0" euler="180 0 0"/><site name="far" pos="0 7000 0" euler="180 0 0"/>
+        </body></worldbody><sensor>SENSORS</sensor></mujoco>"#;
+    let wanted = [
+        ("down", 4.0),
+        ("up", -1.0),
+        ("ball", 2.7),
+        ("in", 0.3),
+        ("edge", 2.7),
+        // corners of the box are half the diagonal of the turned rectangle off: its faces meet the line at 0.1 √2
+        ("side", 2.0 - 0.1 * 2f64.sqrt()),
+        ("end", 3.0 - (0.01f64 - 0.0025).sqrt()),
+        ("rod", 1.7),
+        ("top", 2.8),
+        ("rim", 1.9),
+        ("egg", 3.0 - 0.3 * (1.0f64 - 0.25).sqrt()),
+        ("beyond", -1.0),
+        ("far", 4.0),
+    ];
+    let sensors = wanted.map(|(name, _)| format!(r#"<rangefinder name="{name}" site="{name}"/>"#)).concat();
+    let model = model(&text.replace("SENSORS", &sensors));
+    for settings in [f64_settings(), Settings::default()] {
+        let tolerance = if settings.precision == f64_settings().precision { 1e-12 } else { 1e-5 };
+        let worlds = worlds(&model, 2, settings);
+        for (name, distance) in wanted {
+            let tolerance = if name == "far" { 1e-3 } else { tolerance };
+            assert_near(&read(&worlds, name), &[distance], tolerance, name);
+        }
+    }
+    // sizes of their own, and what cannot be seen through is said
+    let with_mesh = text
+        .replace("<asset>", r#"<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>"#)
+        .replace("</body></worldbody>", r#"</body><geom type="mesh" mesh="m" pos="5 5 5"/></worldbody>"#);
+    let model =
+        Model::from_mjcf_str(&with_mesh.replace("SENSORS", r#"<rangefinder name="d" site="down"/>"#)).expect("a model");
+    assert!(model.sensors[0].reading.is_none());
+    assert!(
+        model.notes.iter().any(|note| !note.changes_motion && note.text.contains("<rangefinder>: is not evaluated"))
+    );
+}

@@ -160,6 +160,13 @@ impl State {
                 self.reset();
                 Ok(())
             }
+            "adhesion" => {
+                let gain = e.magnitude("gain")?.unwrap_or(self.gain[0]);
+                self.reset();
+                self.gain[0] = gain;
+                (self.gain_of, self.bias_of, self.following) = (Function::Nothing, Function::Nothing, None);
+                Ok(())
+            }
             // of defaults only
             _ => {
                 self.reset();
@@ -276,20 +283,22 @@ impl Reader {
         };
         let Some(transmission) = self.transmission(e)? else { return Ok(()) };
         let index = self.builder.model.actuators.len();
-        let length_range = e.numbers("lengthrange")?;
-        let muscle = match is_muscle.then(|| muscles::muscle(length_range, index, [&state.gain, &state.bias])) {
+        let length_range = if is_muscle { self.length_range(e, transmission)? } else { None };
+        // until it is found
+        let between = length_range.unwrap_or([0.0, 1.0]);
+        let muscle = match is_muscle.then(|| muscles::muscle(between, index, [&state.gain, &state.bias])) {
             Some(Err(advice)) => return self.notes.refuse(e, advice),
             Some(Ok(muscle)) => Some(muscle),
             None => None,
         };
         let three = |c: &[f64; 10]| [c[0], c[1], c[2]];
-        let automatic = self.compiler.automatic_limits;
+        let (automatic, adheres) = (self.compiler(e).automatic_limits, e.tag == "adhesion");
         let mut actuator = Actuator {
             name: e.name().into(),
             transmission,
             gear: e.leading_numbers("gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?,
             // the control of a damper is bounded if it has bounds
-            control_range: e.limit("ctrlrange", "ctrllimited", automatic || e.tag == "damper")?,
+            control_range: e.limit("ctrlrange", "ctrllimited", automatic || e.tag == "damper" || adheres)?,
             force_range: e.limit("forcerange", "forcelimited", automatic)?,
             gain: match state.gain_of {
                 Function::Nothing => [state.gain[0], 0.0, 0.0],
@@ -298,6 +307,9 @@ impl Reader {
             },
             bias: if state.bias_of == Function::Affine { three(&state.bias) } else { [0.0; 3] },
         };
+        if adheres && actuator.control_range.is_none_or(|[low, _]| low < 0.0) {
+            return Err(e.error("needs a ctrlrange that is not negative: adhesion does not push"));
+        }
         // a velocity that is integrated has bounds, or it would wind up
         let integrates = e.tag == "intvelocity";
         let mut activation_range = e.limit("actrange", "actlimited", automatic || integrates)?;
@@ -306,7 +318,7 @@ impl Reader {
             let range = match transmission {
                 Transmission::Joint(joint) => model.joints[joint].range,
                 Transmission::Tendon(tendon) => model.tendons[tendon].range,
-                Transmission::Site(_) => None,
+                Transmission::Site(_) | Transmission::SiteFrom { .. } | Transmission::Body(_) => None,
             };
             let range = Some(inherited_range(e, state.inherit_range, range)?);
             if integrates {
@@ -319,8 +331,10 @@ impl Reader {
             return Err(e.error("needs an actrange, or inheritrange and a joint or tendon with a range"));
         }
         if let Some(ratio) = state.damping_ratio() {
-            if !transmission.is_scalar(&self.builder.model) {
-                return Err(e.error("a damping ratio needs a hinge, a slide or a tendon; give kv"));
+            if !transmission.has_length(&self.builder.model) {
+                return Err(e.error(
+                    "a damping ratio needs a hinge, a slide, a ball, a tendon, or a site with a refsite; give kv",
+                ));
             }
             actuator.bias[2] = 0.0;
             self.damping_ratios.push((index, ratio));
@@ -330,6 +344,11 @@ impl Reader {
             let place = self.builder.model.muscles.len();
             if muscle.force < 0.0 {
                 self.muscle_scales.push((place, state.gain[3]));
+            }
+            if length_range.is_none() {
+                let sentence = "its lengths are taken to be those from limit to limit of what moves it: MuJoCo pushes it there in a simulation, and by some thousandths beyond; give a lengthrange, or <lengthrange uselimit=\"true\"> in <compiler>";
+                self.notes.differs(e, sentence);
+                self.open_lengths.push((place, e.clone()));
             }
             self.places.insert(label("muscle", place, ""), e.place());
             self.builder.add_muscle(muscle);
@@ -352,12 +371,19 @@ impl Reader {
     fn transmission(&mut self, e: &Element) -> Result<Option<Transmission>> {
         let (joint, parents) = (self.find(e, "joint", "joint")?, self.find(e, "jointinparent", "joint")?);
         let (tendon, site) = (self.find_tendon(e, "tendon")?, self.find(e, "site", "site")?);
-        let given = [joint.is_some(), parents.is_some(), tendon != Found::Nothing, site.is_some()];
+        let body = self.find(e, "body", "body")?;
+        let given = [joint.is_some(), parents.is_some(), tendon != Found::Nothing, site.is_some(), body.is_some()];
         if given.iter().filter(|given| **given).count() > 1 {
-            return Err(e.error("acts on a joint, a tendon or at a site, not on several"));
+            return Err(e.error("acts on a joint, a tendon, a body or at a site, not on several"));
         }
-        if let Some(site) = site {
-            return Ok(Some(Transmission::Site(site)));
+        if let Some(body) = body {
+            return Ok(Some(Transmission::Body(body)));
+        }
+        match (site, self.find(e, "refsite", "site")?) {
+            (Some(site), Some(reference)) => return Ok(Some(Transmission::SiteFrom { site, reference })),
+            (Some(site), None) => return Ok(Some(Transmission::Site(site))),
+            (None, Some(_)) => return Err(e.error("\"refsite\" needs the attribute \"site\": what is seen from there")),
+            (None, None) => {}
         }
         if let Some(joint) = parents
             && self.builder.model.joints[joint].kind.nv() != 1
@@ -371,7 +397,7 @@ impl Reader {
             (None, Found::Tendon(tendon)) => Ok(Some(Transmission::Tendon(tendon))),
             (None, Found::Other) => self.notes.refuse(e, "its tendon is not supported").map(|()| None),
             (None, Found::Nothing) => {
-                let advice = "needs the attribute \"joint\", \"tendon\" or \"site\": actuators act on joints, tendons and at sites only";
+                let advice = "needs the attribute \"joint\", \"tendon\", \"site\" or \"body\": actuators act on joints, tendons, bodies and at sites only";
                 self.notes.refuse(e, advice).map(|()| None)
             }
         }
@@ -385,15 +411,10 @@ fn inherited_range(e: &Element, stretch: f64, range: Option<[f64; 2]>) -> Result
     Ok([middle - half, middle + half])
 }
 
-/// Gives a position servo the damping 2 ζ √(kp m), where m = 1/(J M⁻¹ Jᵀ) is the inertia that it feels at rest, J its gear on its degree of freedom, or times the coefficients of its tendon (MuJoCo 4.0).
+/// Gives a position servo the damping 2 ζ √(kp m), where m = 1/(J M⁻¹ Jᵀ) is the inertia that it feels at rest, J its gear along what it acts on (MuJoCo 4.0).
 pub(super) fn set_damping_ratio(model: &mut Model, actuator: usize, ratio: f64) {
     let Some(servo) = model.actuators.get(actuator) else { return };
-    let gear = servo.gear[0].abs();
-    if gear <= 1e-15 {
-        return;
-    }
-    let Some(along) = along(model, servo.transmission) else { return };
-    let inertia = rest_inertia(model, &along) / (gear * gear);
-    let damping = 2.0 * ratio * (servo.gain[0] * inertia).sqrt();
+    let Some(along) = along(model, servo).filter(|along| along.amax() > 1e-15) else { return };
+    let damping = 2.0 * ratio * (servo.gain[0] * rest_inertia(model, &along)).sqrt();
     model.actuators[actuator].bias[2] = -damping;
 }

@@ -193,7 +193,7 @@ impl Reader {
     pub fn pose(&self, e: &Element) -> Result<Pose> {
         Ok(Pose {
             position: e.vector("pos")?.unwrap_or_default(),
-            orientation: e.orientation(&self.compiler.angles)?.unwrap_or_default(),
+            orientation: e.orientation(&self.compiler(e).angles)?.unwrap_or_default(),
         })
     }
 
@@ -217,7 +217,7 @@ impl Reader {
             Some("slide") => JointKind::Slide,
             _ => JointKind::Hinge,
         };
-        let angles = self.compiler.angles.clone();
+        let angles = self.compiler(e).angles.clone();
         let turning = matches!(kind, JointKind::Hinge | JointKind::Ball);
         let coordinate = |x: f64| if turning { angles.radians(x) } else { x };
         let mut joint = Joint::new(body, kind);
@@ -236,10 +236,10 @@ impl Reader {
             self.notes.add(e, "a free joint has no limits, whatever \"limited\" says");
         }
         if kind != JointKind::Free {
-            let range = e.limit("range", "limited", self.compiler.automatic_limits)?;
+            let range = e.limit("range", "limited", self.compiler(e).automatic_limits)?;
             joint.range = range.map(|range| range.map(coordinate));
         }
-        let bounds = e.limit("actuatorfrcrange", "actuatorfrclimited", self.compiler.automatic_limits)?;
+        let bounds = e.limit("actuatorfrcrange", "actuatorfrclimited", self.compiler(e).automatic_limits)?;
         // of others it does nothing in MuJoCo
         joint.actuator_force_range = bounds.filter(|_| matches!(kind, JointKind::Hinge | JointKind::Slide));
         joint.limit_softness = e.softness("solreflimit", "solimplimit")?;
@@ -300,7 +300,7 @@ impl Reader {
 
     /// Mass, centre of mass and inertia of a body, from `<inertial>` or from its geoms.
     fn set_inertia(&mut self, body: usize, e: &Element, inertial: Option<Part>, parts: &[MassPart]) -> Result<()> {
-        let from_geoms = match self.compiler.inertia_from_geoms {
+        let from_geoms = match self.compiler(e).inertia_from_geoms {
             Switch::On => !parts.is_empty(),
             Switch::Off => false,
             Switch::Auto => inertial.is_none(),
@@ -310,8 +310,9 @@ impl Reader {
             _ if from_geoms => combine_inertia(parts),
             _ => (0.0, Vector3::zeros(), Matrix3::zeros()),
         };
-        let mass = mass.max(self.compiler.least_mass);
-        let inertia = self.bounded(inertia).ok_or_else(|| e.error("its inertia has no principal axes; correct it"))?;
+        let mass = mass.max(self.compiler(e).least_mass);
+        let inertia =
+            self.bounded(e, inertia).ok_or_else(|| e.error("its inertia has no principal axes; correct it"))?;
         self.builder.set_inertia(body, mass, com.into(), inertia);
         Ok(())
     }
@@ -320,7 +321,7 @@ impl Reader {
         let e = part.element;
         let mass = e.magnitude("mass")?.ok_or_else(|| e.error("needs the attribute \"mass\""))?;
         let com = e.vector("pos")?.ok_or_else(|| e.error("needs the attribute \"pos\", the centre of mass"))?;
-        let turned = e.orientation(&self.compiler.angles)?;
+        let turned = e.orientation(&self.compiler(e).angles)?;
         let inertia = match (e.vector("diaginertia")?, e.numbers::<6>("fullinertia")?) {
             (Some(_), Some(_)) => return Err(e.error("give diaginertia or fullinertia, not both")),
             (_, Some(_)) if turned.is_some() => {
@@ -340,8 +341,8 @@ impl Reader {
     }
 
     /// Principal moments raised to the bound and balanced, if the compiler settings ask for it.
-    fn bounded(&self, inertia: Matrix3<f64>) -> Option<Matrix3<f64>> {
-        let (least, balance) = (self.compiler.least_inertia, self.compiler.balance_inertia);
+    fn bounded(&self, e: &Element, inertia: Matrix3<f64>) -> Option<Matrix3<f64>> {
+        let (least, balance) = (self.compiler(e).least_inertia, self.compiler(e).balance_inertia);
         if (least == 0.0 && !balance) || !inertia.iter().all(|x| x.is_finite()) {
             return Some(inertia);
         }

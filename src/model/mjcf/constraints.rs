@@ -38,6 +38,7 @@ impl Reader {
             torsion: (condim > 3).then_some(friction[2]),
             rolling: (condim > 4).then_some([friction[3], friction[4]]),
             margin: e.magnitude("margin")?.unwrap_or(0.0),
+            gap: e.magnitude("gap")?.unwrap_or(0.0),
             softness: e.softness("solref", "solimp")?,
             ..pairs::mix(a, b, &geoms[a], &geoms[b])
         };

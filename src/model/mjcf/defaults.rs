@@ -6,7 +6,7 @@ use crate::error::Result;
 use std::collections::HashMap;
 
 /// Attributes of which an element may give only the first numbers; the others stay as in its class.
-const PARTIAL: &str = "friction size solref solimp gear gainprm biasprm dynprm solreflimit solimplimit solreffriction \
+const PARTIAL: &str = "friction size solref solimp gear gainprm biasprm dynprm fluidcoef solreflimit solimplimit solreffriction \
                        solimpfriction";
 /// Actuators of all kinds share one set of defaults.
 const ACTUATORS: [&str; 9] =
@@ -28,12 +28,9 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Reads a top-level `<default>`. There may be several, which go on with the same main class.
+    /// Reads a top-level `<default>`. There may be several, which go on with the same main class; what is attached has main classes of its own.
     pub fn read(&mut self, element: &Element) -> Result<()> {
         let name = element.attribute("class").unwrap_or("main");
-        if name != "main" {
-            return Err(element.error("the outermost class is called \"main\"; put other classes inside it"));
-        }
         self.read_class(element, name, Class::default())
     }
 
@@ -105,6 +102,7 @@ fn shallow(element: &Element) -> Element {
         file: element.file.clone(),
         folder: element.folder.clone(),
         line: element.line,
+        model: element.model,
     }
 }
 

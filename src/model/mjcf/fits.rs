@@ -23,7 +23,7 @@ impl Reader {
         }
         let mesh = self.mesh(e, name)?;
         let (moments, turn) = principal(&mesh.inertia);
-        let around = self.compiler.fit_box;
+        let around = self.compiler(e).fit_box;
         // of two axes with the same moment any two will do, or which is the longer is open
         let same = |k: usize| moments[k] - moments[k + 1] <= SAME * moments[0];
         let turns = (same(0) || same(1)) && !is_diagonal(&mesh.inertia) && (around || kind == "box");

@@ -13,6 +13,9 @@ use std::f64::consts::PI;
 /// Density of geoms that give neither density nor mass, kg/m³.
 const DENSITY: f64 = 1000.0;
 
+/// MJCF's default of the coefficients of an ellipsoid in the medium.
+const FLUID: [f64; 5] = [0.5, 0.25, 1.5, 1.0, 1.0];
+
 /// A shape with its pose in the frame around it, and what a solid of it weighs.
 struct Solid {
     shape: Shape,
@@ -40,16 +43,31 @@ impl Reader {
         geom.gap = e.magnitude("gap")?.unwrap_or(geom.gap);
         geom.priority = e.integer("priority")?.unwrap_or(geom.priority);
         geom.group = e.integer("group")?.unwrap_or(geom.group);
+        geom.is_seen = match e.attribute("material") {
+            Some(material) => !self.unseen.contains(material),
+            None => has_colour(e)?,
+        };
+        if matches!(geom.shape, Shape::Plane) {
+            let size = e.leading_numbers("size", [0.0; 3])?;
+            geom.plane_half = [size[0], size[1]].map(|half| if half > 0.0 { half } else { f64::INFINITY });
+        }
         let medium = &self.builder.model.medium;
-        if e.attribute("fluidshape") == Some("ellipsoid") && (medium.density > 0.0 || medium.viscosity > 0.0) {
-            self.notes
-                .refuse(e, "fluidshape \"ellipsoid\" is not supported: drag is that of the body's box of inertia")?;
+        if e.word("fluidshape", &["none", "ellipsoid"])? == Some("ellipsoid") {
+            geom.fluid = Some(e.leading_numbers("fluidcoef", FLUID)?);
+        }
+        if geom.fluid.is_some() && geom.shape.half_axes().is_none() {
+            geom.fluid = None;
+            // a plane or land never moves
+            if !geom.shape.is_ground() && (medium.density > 0.0 || medium.viscosity > 0.0) {
+                let advice = "fluidshape \"ellipsoid\" is not supported for a mesh; add an ellipsoid without contact and mass, and give that the fluidshape";
+                self.notes.refuse(e, advice)?;
+            }
         }
         let mass = e.magnitude("mass")?;
         let density = e.magnitude("density")?.unwrap_or(DENSITY);
-        let [first, last] = self.compiler.inertia_groups;
+        let [first, last] = self.compiler(e).inertia_groups;
         let weighs =
-            body > 0 && (first..=last).contains(&geom.group) && self.compiler.inertia_from_geoms != Switch::Off;
+            body > 0 && (first..=last).contains(&geom.group) && self.compiler(e).inertia_from_geoms != Switch::Off;
         let part = match solid.content.filter(|_| weighs) {
             Some((volume, centroid, inertia)) => {
                 if mass.is_some() && !(volume > 0.0 && volume.is_finite()) {
@@ -63,6 +81,15 @@ impl Reader {
         let index = self.builder.add_geom(geom);
         self.register("geom", index, e)?;
         Ok(part)
+    }
+
+    /// Remembers whether what is made of a material can be seen.
+    pub fn declare_material(&mut self, e: &Element) -> Result<()> {
+        let e = self.defaults.complete(e, "material", "main")?;
+        if !has_colour(&e)? {
+            self.unseen.insert(e.name().into());
+        }
+        Ok(())
     }
 
     /// The number of contact dimensions; what torsional and rolling friction act in is noted.
@@ -164,6 +191,11 @@ impl Reader {
             content: Some((mesh.volume, Vector3::zeros(), mesh.inertia)),
         })
     }
+}
+
+/// Whether an element is drawn at all.
+fn has_colour(e: &Element) -> Result<bool> {
+    Ok(e.list("rgba")?.is_none_or(|rgba| rgba.get(3).is_none_or(|alpha| *alpha != 0.0)))
 }
 
 /// Thickness of the layer whose inertia an ellipsoid's surface has, as in MuJoCo 4.0, m.

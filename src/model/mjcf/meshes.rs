@@ -129,8 +129,8 @@ impl Reader {
     /// Path and bytes of the file of a mesh or a height field.
     pub fn asset_file(&self, e: &Element, file: &str) -> Result<(PathBuf, Vec<u8>)> {
         let file = Path::new(file);
-        let file = if self.compiler.strip_path { file.file_name().map_or(file, Path::new) } else { file };
-        let assets = &self.compiler.mesh_folder;
+        let file = if self.compiler(e).strip_path { file.file_name().map_or(file, Path::new) } else { file };
+        let assets = &self.compiler(e).mesh_folder;
         // and then as seen from the folder of the file that names it
         let path = [assets.join(file), assets.join(&e.folder).join(file)];
         let path: PathBuf = path.iter().find(|path| path.is_file()).unwrap_or(&path[0]).clone();

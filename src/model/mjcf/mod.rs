@@ -1,7 +1,7 @@
 //! Reading MJCF, MuJoCo's model format: every element and attribute is read, known to make no difference, or refused.
 //!
 //! The text becomes a tree of elements ([`xml`]: includes spliced in), which is held against a table of everything that is known
-//! ([`vocabulary`]), has its replicas written out ([`replicate`]) and is then read section by section into a [`ModelBuilder`].
+//! ([`vocabulary`]), gets what it attaches put into it ([`attach`]) and its replicas written out ([`replicate`]), and is then read section by section into a [`ModelBuilder`].
 //! Checks of values are the builder's, so that a model is judged by the same rules wherever it comes from; an error of the builder
 //! is traced back to the line that it came from.
 //!
@@ -12,6 +12,7 @@
 //! and settings of MuJoCo's own solver and integrator, are accepted and listed in [`Model::notes`].
 
 mod actuators;
+mod attach;
 mod bodies;
 mod constraints;
 mod defaults;
@@ -37,7 +38,7 @@ use crate::error::{Error, Result};
 use defaults::Defaults;
 use notes::Notes;
 use settings::{Compiler, Flags};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use xml::{Element, Loader};
 
@@ -69,7 +70,7 @@ impl Model {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut loader = Loader::new(folder);
         let root = loader.load_file(path)?;
-        read(root, folder, options)
+        read(root, Some(path), folder, options)
     }
 
     /// Reads MJCF text. Included files and meshes are looked for relative to the current folder.
@@ -103,19 +104,22 @@ impl Model {
     pub fn from_mjcf_str_with(text: &str, options: &ReadOptions) -> Result<Self> {
         let folder = Path::new("");
         let root = Loader::new(folder).load_text(text, "mjcf")?;
-        read(root, folder, options)
+        read(root, None, folder, options)
     }
 }
 
 /// What is known while a file is read.
 struct Reader {
-    compiler: Compiler,
+    /// How each of the models is meant that the file is made of, see [`Element::model`].
+    compilers: Vec<Compiler>,
     flags: Flags,
     defaults: Defaults,
     notes: Notes,
     builder: ModelBuilder,
     meshes: meshes::Meshes,
     height_fields: height_fields::HeightFields,
+    /// Materials without colour.
+    unseen: HashSet<String>,
     /// Index of everything that has a name, by kind and name.
     names: HashMap<(&'static str, String), usize>,
     /// Where the parts come from: the builder's name of a part → place in the file.
@@ -126,6 +130,8 @@ struct Reader {
     springs: Vec<bodies::Spring>,
     /// Spatial tendons whose springs are slack at the length that they have with the springs of the joints at rest.
     slack_at_rest: Vec<usize>,
+    /// Muscles whose lengths are to be found.
+    open_lengths: Vec<(usize, Element)>,
     /// Muscles whose peak force follows from a scale.
     muscle_scales: Vec<(usize, f64)>,
     /// Joints with `actuatorgravcomp`, and whether the forces of their actuators are bounded.
@@ -135,11 +141,11 @@ struct Reader {
 }
 
 /// Reads the tree of a whole file, in the order in which sections need each other.
-fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model> {
+fn read(mut root: Element, file: Option<&Path>, folder: &Path, options: &ReadOptions) -> Result<Model> {
     let mut notes = Notes::new(options.lenient);
-    vocabulary::check(&mut root, &mut notes)?;
-    let compiler = Compiler::read(&sections(&root, "compiler"), folder, &mut notes)?;
-    replicate::expand(&mut root, &compiler.angles)?;
+    let mut models = attach::Models::new(&mut notes, file);
+    models.complete(&mut root, folder)?;
+    let compilers = models.compilers;
 
     let name = root.attribute("model").unwrap_or("MuJoCo Model");
     let mut reader = Reader {
@@ -149,15 +155,17 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
         notes,
         meshes: meshes::Meshes::default(),
         height_fields: height_fields::HeightFields::default(),
+        unseen: HashSet::new(),
         names: HashMap::new(),
         places: HashMap::new(),
         mocap: Vec::new(),
         springs: Vec::new(),
         slack_at_rest: Vec::new(),
+        open_lengths: Vec::new(),
         muscle_scales: Vec::new(),
         lifted: Vec::new(),
         damping_ratios: Vec::new(),
-        compiler,
+        compilers,
     };
     reader.read_options(&sections(&root, "option"))?;
     for section in sections(&root, "default") {
@@ -166,7 +174,10 @@ fn read(mut root: Element, folder: &Path, options: &ReadOptions) -> Result<Model
     for asset in parts(&root, "asset") {
         match asset.tag.as_str() {
             "hfield" => reader.declare_height_field(asset)?,
-            _ => reader.declare_mesh(asset)?,
+            "mesh" => reader.declare_mesh(asset)?,
+            "material" => reader.declare_material(asset)?,
+            // models are attached by now
+            _ => {}
         }
     }
     reader.read_world(&sections(&root, "worldbody"))?;
@@ -207,6 +218,11 @@ fn parts<'a>(root: &'a Element, tag: &str) -> Vec<&'a Element> {
 }
 
 impl Reader {
+    /// How the model is meant that an element is from.
+    fn compiler(&self, e: &Element) -> &Compiler {
+        &self.compilers[e.model]
+    }
+
     /// Makes the name of a new part known, and where the part comes from.
     fn register(&mut self, kind: &'static str, index: usize, element: &Element) -> Result<()> {
         let name = element.name();
@@ -234,7 +250,9 @@ impl Reader {
 
     /// Builds the model and does what needs a finished one.
     fn finish(mut self, root: &Element, keys: &[&Element]) -> Result<Model> {
-        let Self { builder, places, springs, slack_at_rest, muscle_scales, damping_ratios, flags, .. } = &mut self;
+        let Self {
+            builder, places, springs, slack_at_rest, open_lengths, muscle_scales, damping_ratios, flags, ..
+        } = &mut self;
         let traced = |error: Error| match error {
             Error::Model { element, message } => match places.get(&element) {
                 Some(place) => Error::ModelFile { place: place.clone(), message: format!("{element}: {message}") },
@@ -251,16 +269,24 @@ impl Reader {
         for &mut tendon in slack_at_rest {
             model.tendons[tendon].slack = [spring_length(&model, tendon); 2];
         }
+        for (muscle, e) in open_lengths {
+            let missing = muscles::set_length_range(&mut model, *muscle).err();
+            if let Some(missing) = missing {
+                return Err(e.error(format!("needs a lengthrange: it is not found here, since {missing}")));
+            }
+        }
         for &mut (muscle, scale) in muscle_scales {
             muscles::set_force(&mut model, muscle, scale);
         }
         for &mut (actuator, ratio) in damping_ratios {
             actuators::set_damping_ratio(&mut model, actuator, ratio);
         }
-        for (i, key) in keys.iter().enumerate() {
-            self.register("keyframe", i, key)?;
-            let keyframe = Self::read_key(key, &model)?;
-            model.keyframes.push(keyframe);
+        let places = attach::Places::find(root);
+        for key in keys {
+            if let Some(keyframe) = self.read_key(key, &places.indices(key, &model), &model)? {
+                self.register("keyframe", model.keyframes.len(), key)?;
+                model.keyframes.push(keyframe);
+            }
         }
         model.notes = self.notes.finish();
         Ok(model)

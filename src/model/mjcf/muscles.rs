@@ -1,8 +1,10 @@
 //! `<muscle>`, and general actuators of which gain, bias and activation are those of a muscle.
 
+use super::Reader;
 use super::xml::Element;
+use crate::model::lengths::length_range;
 use crate::model::rest::{along, rest_acceleration};
-use crate::model::{Model, Muscle, MuscleTimes};
+use crate::model::{Model, Muscle, MuscleTimes, Transmission};
 
 /// Numbers of a muscle that is not told otherwise, as `gainprm` has them, and what they are before anything is said.
 const USUAL: [(f64, f64); 9] =
@@ -33,16 +35,42 @@ pub(super) fn apply(e: &Element, [gain, dynamics]: [&mut [f64; 10]; 2]) -> crate
     Ok(())
 }
 
+impl Reader {
+    /// The lengths between which a muscle acts; none: they are found when the model is whole ([`set_length_range`]).
+    pub fn length_range(&self, e: &Element, transmission: Transmission) -> crate::Result<Option<[f64; 2]>> {
+        let (compiler, model) = (self.compiler(e), &self.builder.model);
+        // a range without length says nothing
+        let given = e.numbers::<2>("lengthrange")?.filter(|[low, high]| low < high);
+        if !compiler.find_lengths {
+            return given
+                .map(Some)
+                .ok_or_else(|| e.error("needs a lengthrange: <lengthrange mode=\"none\"> finds none"));
+        }
+        let limits = match transmission {
+            Transmission::Joint(joint) => model.joints[joint].range,
+            Transmission::Tendon(tendon) => model.tendons[tendon].range,
+            Transmission::Site(_) | Transmission::SiteFrom { .. } | Transmission::Body(_) => None,
+        };
+        Ok(given.filter(|_| compiler.keep_lengths).or(limits.filter(|_| compiler.limit_lengths)))
+    }
+}
+
+/// Gives a muscle the lengths between which it can be.
+pub(super) fn set_length_range(model: &mut Model, muscle: usize) -> Result<(), String> {
+    let range = length_range(model, &model.actuators[model.muscles[muscle].actuator])?;
+    model.muscles[muscle].length_range = range;
+    Ok(())
+}
+
 /// The muscle of numbers as `gainprm` has them, or what it lacks; a peak force below zero is found later ([`set_force`]).
 pub(super) fn muscle(
-    length_range: Option<[f64; 2]>,
+    length_range: [f64; 2],
     actuator: usize,
     [gain, bias]: [&[f64; 10]; 2],
 ) -> Result<Muscle, &'static str> {
     if gain[..9] != bias[..9] {
         return Err("gainprm and biasprm of a muscle must be the same");
     }
-    let length_range = length_range.ok_or("a muscle needs a lengthrange: it is not found here")?;
     Ok(Muscle {
         actuator,
         length_range,
@@ -63,7 +91,7 @@ pub(super) fn times(dynamics: &[f64; 10]) -> MuscleTimes {
 /// Gives a muscle the peak force F = scale/|M⁻¹ J|, J its gear along what it acts on at rest (MuJoCo 4.0).
 pub(super) fn set_force(model: &mut Model, muscle: usize, scale: f64) {
     let actuator = &model.actuators[model.muscles[muscle].actuator];
-    let Some(along) = along(model, actuator.transmission) else { return };
-    let acceleration = rest_acceleration(model, &(along * actuator.gear[0])).norm();
+    let Some(along) = along(model, actuator) else { return };
+    let acceleration = rest_acceleration(model, &along).norm();
     model.muscles[muscle].force = scale / acceleration.max(1e-15);
 }

@@ -18,10 +18,11 @@ pub(super) fn expand(root: &mut Element, angles: &AngleUnits) -> Result<()> {
     for section in root.children.iter_mut().filter(|e| e.tag == "worldbody") {
         expander.children(section)?;
     }
-    let Expander { done, mut count, .. } = expander;
-    for replication in &done {
-        for section in &mut root.children {
-            if matches!(section.tag.as_str(), "contact" | "equality" | "actuator" | "sensor" | "tendon") {
+    let Expander { mut done, mut count, .. } = expander;
+    for replication in &mut done {
+        // what is repeated in one of them is referred to in those that follow
+        for tag in ["contact", "tendon", "equality", "actuator", "sensor"] {
+            for section in root.children.iter_mut().filter(|section| section.tag == tag) {
                 repeat_references(section, replication, &mut count)?;
             }
         }
@@ -112,7 +113,7 @@ fn replica(
 }
 
 /// The kind of thing that an element of the body tree names.
-fn named_kind(tag: &str) -> Option<&'static str> {
+pub(super) fn named_kind(tag: &str) -> Option<&'static str> {
     Some(match tag {
         "body" => "body",
         "joint" | "freejoint" => "joint",
@@ -124,7 +125,7 @@ fn named_kind(tag: &str) -> Option<&'static str> {
 }
 
 /// The kind of thing that an attribute outside of the body tree refers to.
-fn referred_kind(element: &Element, attribute: &str) -> Option<&'static str> {
+pub(super) fn referred_kind(element: &Element, attribute: &str) -> Option<&'static str> {
     let kind_in = |name: &str| match element.attribute(name) {
         Some("body" | "xbody") => Some("body"),
         Some("joint") => Some("joint"),
@@ -137,8 +138,10 @@ fn referred_kind(element: &Element, attribute: &str) -> Option<&'static str> {
         "joint" | "joint1" | "joint2" | "jointinparent" => "joint",
         "body" | "body1" | "body2" | "subtree1" | "subtree2" => "body",
         "geom" | "geom1" | "geom2" => "geom",
-        "site" | "site1" | "site2" | "refsite" | "cranksite" | "slidersite" => "site",
+        "site" | "site1" | "site2" | "refsite" | "cranksite" | "slidersite" | "sidesite" => "site",
         "camera" => "camera",
+        "tendon" | "tendon1" | "tendon2" => "tendon",
+        "actuator" => "actuator",
         "objname" => return kind_in("objtype"),
         "refname" => return kind_in("reftype"),
         _ => return None,
@@ -168,7 +171,7 @@ fn add_suffix(element: &mut Element, suffix: &str, names: &HashSet<(&'static str
 }
 
 /// Repeats every direct child that refers (itself, or below it) to a repeated name: behind all others, replica by replica, as MuJoCo does.
-fn repeat_references(section: &mut Element, replication: &Replication, count: &mut usize) -> Result<()> {
+fn repeat_references(section: &mut Element, replication: &mut Replication, count: &mut usize) -> Result<()> {
     let (repeated, others): (Vec<_>, Vec<_>) =
         std::mem::take(&mut section.children).into_iter().partition(|child| refers(child, replication));
     section.children = others;
@@ -190,6 +193,12 @@ fn repeat_references(section: &mut Element, replication: &Replication, count: &m
             section.children.push(copy);
         }
     }
+    let kind = match section.tag.as_str() {
+        "tendon" => "tendon",
+        "actuator" => "actuator",
+        _ => return Ok(()),
+    };
+    replication.names.extend(repeated.iter().filter_map(|child| Some((kind, child.attribute("name")?.to_owned()))));
     Ok(())
 }
 

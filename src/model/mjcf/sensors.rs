@@ -4,12 +4,16 @@ use super::Reader;
 use super::tendons::Found;
 use super::xml::Element;
 use crate::error::Result;
-use crate::model::{Frame, FrameReading, Reading, Sensor};
+use crate::model::{Frame, FrameReading, Reading, Sensor, Shape};
 
 impl Reader {
     pub fn read_sensor(&mut self, e: &Element) -> Result<()> {
         let index = self.builder.model.sensors.len();
         let reading = self.reading(e)?;
+        if e.tag == "rangefinder" && reading.is_none() {
+            let sentence = "is not evaluated: rays are followed from sites, for the distance alone, and where no mesh or height field could be in their way";
+            self.notes.add(e, sentence);
+        }
         let cutoff = e.magnitude("cutoff")?.unwrap_or(0.0);
         self.builder.add_sensor(Sensor { name: e.name().into(), kind: e.tag.clone(), reading, cutoff });
         self.register("sensor", index, e)
@@ -34,6 +38,7 @@ impl Reader {
             "accelerometer" => Reading::Accelerometer(of("site", "site")?),
             "force" => Reading::Force(of("site", "site")?),
             "torque" => Reading::Torque(of("site", "site")?),
+            "rangefinder" => return self.rangefinder(e),
             "touch" => Reading::Touch(of("site", "site")?),
             "subtreecom" => Reading::SubtreeCom(of("body", "body")?),
             "subtreelinvel" => Reading::SubtreeVelocity(of("body", "body")?),
@@ -41,10 +46,10 @@ impl Reader {
             "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
                 let u = of("actuator", "actuator")?;
                 let model = &self.builder.model;
-                let scalar = model.actuators[u].transmission.is_scalar(model);
+                let has_length = model.actuators[u].transmission.has_length(model);
                 match e.tag.as_str() {
                     "actuatorfrc" => Reading::ActuatorForce(u),
-                    _ if !scalar => return Ok(None),
+                    _ if !has_length => return Ok(None),
                     "actuatorpos" => Reading::ActuatorPosition(u),
                     _ => Reading::ActuatorVelocity(u),
                 }
@@ -72,6 +77,18 @@ impl Reader {
                 Reading::Frame(what, frame, reference)
             }
         }))
+    }
+
+    /// A rangefinder of a site; none if it has another output than the distance, is of a camera, or might see what rays are not followed to.
+    fn rangefinder(&self, e: &Element) -> Result<Option<Reading>> {
+        let plain = e.attribute("data").is_none_or(|data| data.trim() == "dist");
+        if e.attribute("camera").is_some() || !plain {
+            return Ok(None);
+        }
+        let (site, model) = (self.find_required(e, "site", "site")?, &self.builder.model);
+        let others = model.geoms.iter().filter(|geom| geom.is_seen && geom.body != model.sites[site].body);
+        let followed = others.into_iter().all(|geom| !matches!(geom.shape, Shape::Hull(_) | Shape::HeightField(_)));
+        Ok(followed.then_some(Reading::Range(site)))
     }
 
     /// A frame by type and name; none if it is one that is not kept: cameras, and the principal axes of a body.

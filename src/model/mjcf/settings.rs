@@ -28,6 +28,12 @@ pub(super) struct Compiler {
     pub fit_box: bool,
     /// Only the last part of a mesh's path counts.
     pub strip_path: bool,
+    /// Whether lengths between which muscles act are found where they are not given.
+    pub find_lengths: bool,
+    /// Whether those that are given stay.
+    pub keep_lengths: bool,
+    /// Whether they are the limits of a joint or a tendon, where it has any.
+    pub limit_lengths: bool,
 }
 
 impl Compiler {
@@ -45,6 +51,9 @@ impl Compiler {
             mesh_folder: folder.into(),
             fit_box: false,
             strip_path: false,
+            find_lengths: true,
+            keep_lengths: true,
+            limit_lengths: false,
         };
         for e in sections {
             compiler.read_section(e, folder, notes)?;
@@ -82,6 +91,12 @@ impl Compiler {
         }
         self.fit_box = e.boolean("fitaabb")?.unwrap_or(self.fit_box);
         self.strip_path = e.boolean("strippath")?.unwrap_or(self.strip_path);
+        for lengths in &e.children {
+            let mode = lengths.word("mode", &["none", "muscle", "muscleuser", "all"])?;
+            self.find_lengths = mode.map_or(self.find_lengths, |mode| mode != "none");
+            self.keep_lengths = lengths.boolean("useexisting")?.unwrap_or(self.keep_lengths);
+            self.limit_lengths = lengths.boolean("uselimit")?.unwrap_or(self.limit_lengths);
+        }
         if e.boolean("alignfree")? == Some(true) {
             notes.refuse(e, "alignfree changes the meaning of positions and is not supported; set it to false")?;
         }
@@ -173,12 +188,18 @@ impl Reader {
     pub fn note_explicit_damping(&mut self, root: &Element) {
         let model = &self.builder.model;
         let damped = |actuator: &Actuator| actuator.gain[2] != 0.0 || actuator.bias[2] != 0.0;
-        let tied = |actuator: &Actuator| matches!(actuator.transmission, Transmission::Tendon(_));
-        let on_tendons = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
-            || model.actuators.iter().any(|actuator| tied(actuator) && damped(actuator))
-            || self.damping_ratios.iter().any(|&(actuator, _)| tied(&model.actuators[actuator]));
-        if model.implicit_damping == ImplicitDamping::JointsAndServos && on_tendons {
-            self.notes.differs(root, "damping along tendons is explicit, not implicit as in MuJoCo's implicitfast");
+        let on_joint = |actuator: &Actuator| {
+            let scalar = actuator.transmission.is_scalar(model);
+            scalar && matches!(actuator.transmission, Transmission::Joint(_))
+        };
+        let others = model.tendons.iter().any(|tendon| tendon.damping > 0.0)
+            || model.actuators.iter().any(|actuator| !on_joint(actuator) && damped(actuator))
+            || self.damping_ratios.iter().any(|&(actuator, _)| !on_joint(&model.actuators[actuator]));
+        if model.implicit_damping == ImplicitDamping::JointsAndServos && others {
+            self.notes.differs(
+                root,
+                "damping along tendons is explicit, as that about balls and between sites, not implicit as in MuJoCo's implicitfast",
+            );
         }
     }
 
@@ -273,7 +294,7 @@ impl Reader {
 
     /// Scales masses and inertias to the total mass that the compiler settings ask for.
     pub fn apply_total_mass(&mut self) {
-        let Some(wanted) = self.compiler.total_mass else { return };
+        let Some(wanted) = self.compilers[0].total_mass else { return };
         let bodies = &mut self.builder.model.bodies;
         let total: f64 = bodies.iter().map(|body| body.mass).sum();
         if total > 0.0 {

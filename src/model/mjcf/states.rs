@@ -1,6 +1,7 @@
 //! Keyframes and custom numbers.
 
 use super::Reader;
+use super::attach::{Indices, is_attached};
 use super::values::parse_numbers;
 use super::xml::Element;
 use crate::error::Result;
@@ -70,18 +71,30 @@ impl Reader {
         Ok(poses)
     }
 
-    /// A named state of the finished model; what it does not give is as at rest.
-    pub fn read_key(e: &Element, model: &Model) -> Result<Keyframe> {
-        let values = |name: &str, rest: Vec<f64>| -> Result<Vec<f64>> {
-            match e.list(name)? {
-                Some(values) if values.len() == rest.len() => Ok(values),
-                Some(values) => {
-                    Err(e.error(format!("\"{name}\" has {} numbers, the model needs {}", values.len(), rest.len())))
-                }
-                None => Ok(rest),
+    /// A named state of the finished model; what it does not give is as at rest. None: it is of a file of which a part is attached without the rest.
+    pub fn read_key(&mut self, e: &Element, at: &Indices, model: &Model) -> Result<Option<Keyframe>> {
+        let numbers = [("qpos", &at.q), ("qvel", &at.v), ("ctrl", &at.control), ("act", &at.activation)];
+        let mut fits = true;
+        for (name, places) in numbers {
+            fits &= e.list(name)?.is_none_or(|values| values.len() == places.len());
+        }
+        let moves = e.attribute("mpos").or(e.attribute("mquat")).is_some();
+        if is_attached(e) && (!fits || moves) {
+            self.notes.add(e, "left out: it is of more than is attached, or poses mocap bodies");
+            return Ok(None);
+        }
+        let values = |name: &str, places: &[usize], mut rest: Vec<f64>| -> Result<Vec<f64>> {
+            let Some(values) = e.list(name)? else { return Ok(rest) };
+            if values.len() != places.len() {
+                let needed = places.len();
+                return Err(e.error(format!("\"{name}\" has {} numbers, the model needs {needed}", values.len())));
             }
+            for (value, &place) in values.iter().zip(places) {
+                rest[place] = *value;
+            }
+            Ok(rest)
         };
-        let mut q = values("qpos", model.q0.clone())?;
+        let mut q = values("qpos", &at.q, model.q0.clone())?;
         for joint in &model.joints {
             let start = match joint.kind {
                 JointKind::Free => joint.q_start + 3,
@@ -93,15 +106,15 @@ impl Reader {
                 if is_unsaid(given) { UnitQuaternion::identity() } else { e.unit_quaternion("qpos", given)? };
             q[start..start + 4].copy_from_slice(&[orientation.w, orientation.i, orientation.j, orientation.k]);
         }
-        Ok(Keyframe {
+        Ok(Some(Keyframe {
             name: e.name().into(),
             time: e.number("time")?.unwrap_or(0.0),
             q,
-            v: values("qvel", vec![0.0; model.nv()])?,
-            control: values("ctrl", vec![0.0; model.nu()])?,
-            activation: values("act", vec![0.0; model.na()])?,
+            v: values("qvel", &at.v, vec![0.0; model.nv()])?,
+            control: values("ctrl", &at.control, vec![0.0; model.nu()])?,
+            activation: values("act", &at.activation, vec![0.0; model.na()])?,
             mocap_pose: Self::mocap_pose(e, model)?,
-        })
+        }))
     }
 }
 

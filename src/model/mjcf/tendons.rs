@@ -37,7 +37,7 @@ impl Reader {
         };
         let ((stiffness, stiffens), (damping, dampens)) = (first("stiffness")?, first("damping")?);
         let friction_loss = e.magnitude("frictionloss")?.unwrap_or(0.0);
-        let automatic = self.compiler.automatic_limits;
+        let automatic = self.compiler(e).automatic_limits;
         let range = e.limit("range", "limited", automatic)?;
         let bounded = e.switch("actuatorfrclimited")? == Some(Switch::On)
             || e.limit("actuatorfrcrange", "actuatorfrclimited", automatic)?.is_some();

@@ -15,6 +15,7 @@ pub(super) enum Place {
     Options,
     Defaults,
     Assets,
+    Material,
     Deformables,
     Tree,
     Contacts,
@@ -61,9 +62,9 @@ struct Attributes {
 }
 
 const POSE: &str = "pos quat axisangle xyaxes zaxis euler";
-const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site lengthrange";
+const ACTUATOR: &str = "name class ctrllimited forcelimited ctrlrange forcerange actlimited actrange actearly gear joint jointinparent tendon site refsite body lengthrange";
 const ACTUATOR_SKIPPED: &str = "group user nsample interp actdim";
-const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength refsite body plugin";
+const ACTUATOR_REFUSED: &str = "cranksite slidersite cranklength plugin";
 
 const SKIN: &str = "a skin is for graphics: it is not used";
 
@@ -159,8 +160,15 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 ..none()
             },
         ),
-        // how MuJoCo finds the ranges of lengths that muscles need
-        (Place::Compiler, "lengthrange") => Use::Skip,
+        (Place::Compiler, "lengthrange") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "mode useexisting uselimit",
+                // of a simulation that there is none of here
+                skipped: "accel maxforce timeconst timestep inttotal interval tolrange",
+                ..none()
+            },
+        ),
         (Place::Root, "option") => Use::Read(
             Place::Options,
             Attributes {
@@ -208,8 +216,6 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Use::Read(Place::Leaf, Attributes { read: "active", soft: "solref solimp", ..none() })
         }
         (Place::Defaults, "tendon") => return rule(Place::Tendons, "fixed"),
-        // An actuator of another kind begins anew, so that this matters to those only that are refused.
-        (Place::Defaults, "adhesion") => actuator("ACTUATOR gain"),
         (Place::Defaults, _) => return rule(Place::Actuators, tag),
 
         (Place::Assets, "mesh") => Use::Read(
@@ -224,13 +230,21 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
                 ..none()
             },
         ),
-        (Place::Assets, "texture" | "material") => Use::Skip,
+        (Place::Assets, "texture") | (Place::Material, "layer") => Use::Skip,
+        (Place::Assets, "material") => Use::Read(
+            Place::Material,
+            Attributes {
+                read: "name class rgba",
+                skipped: "texture texrepeat texuniform emission specular shininess reflectance metallic roughness",
+                ..none()
+            },
+        ),
         (Place::Assets, "hfield") => {
             Use::Read(Place::Leaf, Attributes { read: "name file content_type nrow ncol size elevation", ..none() })
         }
         (Place::Assets | Place::Deformables, "skin") => Use::Note(SKIN),
         (Place::Deformables, "flex") => Use::Refuse("deformable bodies are not supported; rigid bodies only"),
-        (Place::Assets, "model") => Use::Refuse("attached models are not supported; use <include>"),
+        (Place::Assets, "model") => Use::Read(Place::Leaf, read("name file content_type")),
 
         (Place::Tree, "body") => Use::Read(
             Place::Tree,
@@ -256,10 +270,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
             Place::Leaf,
             Attributes {
                 read: "name class type contype conaffinity condim group priority size friction mass density shellinertia \
-                       margin gap fromto mesh hfield fitscale POSE",
+                       margin gap fromto mesh hfield fitscale fluidshape fluidcoef material rgba POSE",
                 soft: "solmix solref solimp",
-                noted: "fluidshape fluidcoef",
-                skipped: "material rgba user",
+                skipped: "user",
                 ..none()
             },
         ),
@@ -271,7 +284,7 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Tree, "composite" | "flexcomp") => {
             Use::Refuse("composite and flexible objects are not supported; write the bodies out")
         }
-        (Place::Tree, "attach") => Use::Refuse("attached models are not supported; use <include>"),
+        (Place::Tree, "attach") => Use::Read(Place::Leaf, read("model body frame prefix")),
         (Place::Tree | Place::Actuators | Place::Sensors, "plugin") => {
             Use::Refuse("plugins are not supported; remove it")
         }
@@ -279,9 +292,9 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Contacts, "pair") => Use::Read(
             Place::Leaf,
             Attributes {
-                read: "name class geom1 geom2 condim friction margin",
+                read: "name class geom1 geom2 condim friction margin gap",
                 soft: "solref solimp",
-                noted: "gap solreffriction",
+                noted: "solreffriction",
                 ..none()
             },
         ),
@@ -319,8 +332,17 @@ fn rule(place: Place, tag: &str) -> Option<Use> {
         (Place::Actuators, "muscle") => {
             actuator("ACTUATOR timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
         }
-        (Place::Actuators, "adhesion" | "dcmotor") => Use::Refuse(
-            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder, muscle or general",
+        (Place::Actuators, "adhesion") => Use::Read(
+            Place::Leaf,
+            Attributes {
+                read: "name class body gain ctrlrange forcelimited forcerange",
+                skipped: ACTUATOR_SKIPPED,
+                late: "delay",
+                ..none()
+            },
+        ),
+        (Place::Actuators, "dcmotor") => Use::Refuse(
+            "this kind of actuator is not supported; use motor, position, velocity, intvelocity, damper, cylinder, muscle, adhesion or general",
         ),
 
         (Place::Sensors, kind) if !SENSORS.split_ascii_whitespace().any(|known| known == kind) => return None,

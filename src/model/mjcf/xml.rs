@@ -25,6 +25,8 @@ pub(super) struct Element {
     /// The folder of that file, from the folder of the main file.
     pub folder: Arc<Path>,
     pub line: usize,
+    /// Which of the models that a file is made of it is from, by the order in which they were read; what is attached comes after what attaches it.
+    pub model: usize,
 }
 
 impl Element {
@@ -136,6 +138,7 @@ impl Loader {
             file: source.file.clone(),
             folder: source.folder.clone(),
             line: source.line_starts.partition_point(|&start| start <= node.range().start),
+            model: 0,
         };
         self.element_count += 1;
         if self.element_count > ELEMENT_LIMIT {
@@ -206,7 +209,7 @@ fn short_name(path: &Path) -> String {
 }
 
 /// The same for every spelling of a path, as far as the file exists.
-fn identity(path: &Path) -> PathBuf {
+pub(super) fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
