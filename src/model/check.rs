@@ -243,6 +243,14 @@ pub(super) fn parts(m: &Model) -> Result<()> {
         check(numbers_ok, &el, "anchor, relative pose and coefficients must be finite")?;
         check(e.softness.is_finite(), &el, "solref and solimp must be finite")?;
     }
+    for (i, sensor) in m.sensors.iter().enumerate() {
+        let el = || label("sensor", i, &sensor.name);
+        check(
+            sensor.reading.is_none_or(|reading| reading.exists(m)),
+            &el,
+            "reads what does not exist, or is of another kind",
+        )?;
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What the sensors of a model file read, with MuJoCo's meaning.
 
+use super::JointKind;
+
 /// A frame that moves with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
@@ -20,6 +22,17 @@ impl Frame {
             Self::Body(b) | Self::Com(b) => b,
             Self::Geom(g) => model.geoms[g].body,
             Self::Site(s) => model.sites[s].body,
+        }
+    }
+}
+
+impl Frame {
+    /// Whether there is such a frame.
+    pub(super) fn exists(self, model: &super::Model) -> bool {
+        match self {
+            Self::Body(b) | Self::Com(b) => b < model.bodies.len(),
+            Self::Geom(g) => g < model.geoms.len(),
+            Self::Site(s) => s < model.sites.len(),
         }
     }
 }
@@ -106,6 +119,30 @@ impl Reading {
             | Self::Touch(_) => 1,
             Self::BallOrientation(_) | Self::Frame(FrameReading::Orientation, ..) => 4,
             _ => 3,
+        }
+    }
+    /// Whether there is what it reads.
+    pub(super) fn exists(self, model: &super::Model) -> bool {
+        let is = |joint: usize, kinds: &[JointKind]| model.joints.get(joint).is_some_and(|j| kinds.contains(&j.kind));
+        match self {
+            Self::JointPosition(j) | Self::JointVelocity(j) | Self::JointActuatorForce(j) => {
+                is(j, &[JointKind::Hinge, JointKind::Slide])
+            }
+            Self::BallOrientation(j) | Self::BallVelocity(j) => is(j, &[JointKind::Ball]),
+            Self::TendonPosition(t) | Self::TendonVelocity(t) => t < model.tendons.len(),
+            Self::ActuatorPosition(u) | Self::ActuatorVelocity(u) | Self::ActuatorForce(u) => u < model.actuators.len(),
+            Self::Frame(reading, frame, from) => {
+                let has_axis = !matches!(reading, FrameReading::Axis(axis) if axis > 2);
+                has_axis && frame.exists(model) && from.is_none_or(|from| from.exists(model))
+            }
+            Self::SubtreeCom(b) | Self::SubtreeVelocity(b) => b < model.bodies.len(),
+            Self::Gyro(s)
+            | Self::Velocimeter(s)
+            | Self::Accelerometer(s)
+            | Self::Force(s)
+            | Self::Torque(s)
+            | Self::Range(s)
+            | Self::Touch(s) => s < model.sites.len(),
         }
     }
     /// Whether it is of the last substep rather than of the state as it is now: such is kept for those who ask before the step, see

@@ -300,3 +300,29 @@ fn rangefinders_measure_to_the_nearest_surface() {
         model.notes.iter().any(|note| !note.changes_motion && note.text.contains("<rangefinder>: is not evaluated"))
     );
 }
+
+/// The fields of a model are public: what a sensor then reads may not exist.
+#[test]
+fn sensors_of_what_does_not_exist_are_refused() {
+    use delassus::model::{Frame, FrameReading, Reading};
+    let model = Model::from_mjcf_str(
+        r#"<mujoco><worldbody><body><joint name="j"/><geom size="0.1"/><site name="s"/></body></worldbody><sensor><jointpos joint="j"/></sensor></mujoco>"#,
+    )
+    .expect("a model");
+    for reading in [
+        Reading::JointPosition(1),
+        Reading::BallVelocity(0),
+        Reading::TendonVelocity(0),
+        Reading::ActuatorForce(0),
+        Reading::Range(7),
+        Reading::SubtreeCom(9),
+        Reading::Frame(FrameReading::Position, Frame::Geom(1), None),
+        Reading::Frame(FrameReading::Axis(3), Frame::Body(0), None),
+        Reading::Frame(FrameReading::Position, Frame::Body(0), Some(Frame::Site(1))),
+    ] {
+        let mut wrong = model.clone();
+        wrong.sensors[0].reading = Some(reading);
+        let message = wrong.validate().expect_err("a sensor of nothing").to_string();
+        assert!(message.contains("reads what does not exist"), "{message}");
+    }
+}
