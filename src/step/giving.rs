@@ -1,4 +1,4 @@
-//! Position problems that the batched solver left, once more, with push-out that gives way ([`super::exact`] says why that has an answer): all of a chunk together, side by side in lanes.
+//! Position problems in f32 that the batched solver left, once more, with push-out that gives way ([`super::exact`] says why that has an answer): all of a chunk together, side by side in lanes.
 //! What is not solved so either is the exact solver's.
 
 use super::exact::{Question, rough};
@@ -72,8 +72,8 @@ fn contacts_of(problem: &Problem) -> usize {
 impl<R: Pack> Worker<R> {
     /// Answers the position problems that are not solved, of blocks whose velocity problem is, with push-out that gives way.
     pub(super) fn give_way_together(&mut self, plan: &Plan, tile_count: usize) {
-        // box friction has no Newton, and patches one of their own
-        if plan.settings.friction != FrictionLaw::Cone {
+        // box friction has no Newton, and patches one of their own; in f64 who takes the time wants all push-out that can be had
+        if plan.settings.friction != FrictionLaw::Cone || R::EPSILON <= f64::EPSILON {
             return;
         }
         let mut giving = std::mem::take(&mut self.giving);
