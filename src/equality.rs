@@ -92,9 +92,15 @@ fn axes(
             JointKind::Ball | JointKind::Free => false,
         })
     };
+    // what the user moves, and carries one of the two alone, need not stay in a plane
+    let parent = |body: &usize| (*body != 0).then(|| model.bodies[*body].parent);
+    let carriers = [a, b].map(|body| std::iter::successors(Some(body), parent).collect::<Vec<_>>());
+    let [of_one, of_other] = &carriers;
+    let is_moved =
+        |these: &[usize], others: &[usize]| these.iter().any(|b| model.bodies[*b].mocap && !others.contains(b));
+    let is_moved = is_moved(of_one, of_other) || is_moved(of_other, of_one);
     match across {
-        // what the user moves need not stay in a plane
-        Some(n) if flat(&n) && ![a, b].iter().any(|body| model.bodies[*body].mocap) => {
+        Some(n) if flat(&n) && !is_moved => {
             let n = orientation.inverse() * n;
             let e1 = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
             [vec![Axis::Body(a, e1), Axis::Body(a, n.cross(&e1))], vec![Axis::Body(a, n)]]

@@ -234,6 +234,18 @@ fn a_loop_in_a_plane_has_rows_along_it_only() {
             assert!(report.floor < 1e-5, "an impulse that is rounding: {report:?}");
         }
     }
+    // a user who moves all of it leaves it in its plane, one who moves a part of it need not
+    let moved = scene("0 0 0", "")
+        .replace("<freejoint/>", "")
+        .replace(r#"pos="0 0 1" euler="0 0 0""#, r#"pos="0 0 1" mocap="true""#);
+    let part = scene("0 0 0", "")
+        .replace("</worldbody>", r#"<body name="hand" mocap="true"/></worldbody>"#)
+        .replace("coupler\" anchor", "hand\" anchor");
+    for (scene, rows) in [(moved, 2), (part, 3)] {
+        let model = Model::from_mjcf_str(&scene).expect("a model");
+        let mut worlds = Worlds::new(&model, 1, Settings::default()).expect("worlds");
+        assert_eq!(worlds.step(1).unwrap()[0].row_count, rows, "{scene}");
+    }
     // a weld of the same loop: two rows along the plane, one about what is across it; and a connect out of the plane has three
     for (more, rows) in [
         (r#"<weld body1="driver" body2="follower"/>"#, 5),
