@@ -20,7 +20,7 @@ const ROUNDS: [Round; 7] = [
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
     Round { steps: 20, acting: false, start: Start::Friction(&[3.0]) },
 ];
-/// Rounds for the position problem in f32, which may have no answer: then push-out gives way, which costs less than to make sure. In f64 those who take their time want all of it.
+/// Rounds for the position problem where push-out gives way, see [`SolveSettings::gives_way`].
 const POSITION_ROUNDS: usize = 2;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 3;
@@ -37,7 +37,7 @@ pub(super) fn newton<R: Pack>(
     gathering.newton.matrix.level = level;
     gathering.alone.matrix.level = level;
     let rounds = match which {
-        Which::Position if R::EPSILON > f64::EPSILON => POSITION_ROUNDS,
+        Which::Position if settings.gives_way && R::EPSILON > f64::EPSILON => POSITION_ROUNDS,
         Which::Velocity | Which::Position => ROUNDS.len(),
     };
     for round in ROUNDS.into_iter().take(rounds) {

@@ -76,11 +76,15 @@ pub struct SolveSettings {
     pub algorithm: Algorithm,
     /// The friction law. Default [`FrictionLaw::Cone`].
     pub law: FrictionLaw,
+    /// Whether in f32 a position problem that two rounds of Newton leave is left to who asked, who lets push-out give way: it may have no answer, and to make sure takes longer. Default
+    /// no: all rounds.
+    pub gives_way: bool,
 }
 
 impl Default for SolveSettings {
     fn default() -> Self {
-        Self { tolerance: 1e-5, iterations: 400, check_every: 8, algorithm: Algorithm::Pgs, law: FrictionLaw::Cone }
+        let (algorithm, law) = (Algorithm::Pgs, FrictionLaw::Cone);
+        Self { tolerance: 1e-5, iterations: 400, check_every: 8, algorithm, law, gives_way: false }
     }
 }
 

@@ -16,6 +16,7 @@ const TIGHT: SolveSettings = SolveSettings {
     check_every: 4,
     algorithm: Algorithm::Pgs,
     law: FrictionLaw::Cone,
+    gives_way: false,
 };
 
 /// A block by itself, dense and in f64.

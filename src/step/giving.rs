@@ -6,9 +6,7 @@ use super::plan::Plan;
 use super::worker::Worker;
 use crate::lane::{Pack, Scalar};
 use crate::lcp::{Law, Problem};
-use crate::solver::{
-    Batch, BlockPlace, BlockSize, FrictionLaw, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, solve_reusing,
-};
+use crate::solver::{Batch, BlockPlace, BlockSize, REPORT_LEN, REPORT_LIVE, REPORT_RESIDUAL, solve_reusing};
 use nalgebra::DVector;
 
 /// ρ = `ε_i` / `W_ii` of the rows that push: impulses that fight each other stay at ten times what a row by itself would push, and their rounding below the tolerance.
@@ -73,7 +71,7 @@ impl<R: Pack> Worker<R> {
     /// Answers the position problems that are not solved, of blocks whose velocity problem is, with push-out that gives way.
     pub(super) fn give_way_together(&mut self, plan: &Plan, tile_count: usize) {
         // box friction has no Newton, and patches one of their own; in f64 who takes the time wants all push-out that can be had
-        if plan.settings.friction != FrictionLaw::Cone || R::EPSILON <= f64::EPSILON {
+        if !plan.settings.solve().gives_way || R::EPSILON <= f64::EPSILON {
             return;
         }
         let mut giving = std::mem::take(&mut self.giving);

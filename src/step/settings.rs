@@ -163,6 +163,7 @@ impl Settings {
             check_every: self.check_every,
             algorithm: self.algorithm,
             law: self.friction,
+            gives_way: self.fallback && self.friction == FrictionLaw::Cone,
         }
     }
 
