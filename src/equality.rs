@@ -3,7 +3,7 @@
 //! A connect gives three rows, a weld six, one of joints or tendons one. Each is written as an error e(q) and a velocity ė = J v; the velocity problem asks for
 //! ė = 0, the position problem for ė = −β e/Δt.
 //!
-//! Where all joints of the loop that a connect or a weld closes move in one plane, as in the four bars of a gripper's finger, nothing moves across it: there a connect has two rows, along
+//! Where rows are hard, and all joints of the loop that a connect or a weld closes move in one plane, as in the four bars of a gripper's finger, nothing moves across it: there a connect has two rows, along
 //! the plane, and a weld three. A row that nothing moves would be rounding alone, in J, in its error, and in the impulses that are to take that error out.
 
 use crate::kinematics::{Kinematics, kinematics, orientation};
@@ -65,6 +65,11 @@ impl Axis {
     }
 }
 
+/// Rows along and about all axes of the world.
+fn of_world() -> [Vec<Axis>; 2] {
+    [(0..3).map(Axis::World).collect(), (0..3).map(Axis::World).collect()]
+}
+
 /// Joints count as moving in one plane up to such an angle, rad: files tell right angles by a few digits, and what moves by a ten-thousandth of what it should is not moved.
 const PLANE: f64 = 1e-4;
 
@@ -105,7 +110,7 @@ fn axes(
             let e1 = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
             [vec![Axis::Body(a, e1), Axis::Body(a, n.cross(&e1))], vec![Axis::Body(a, n)]]
         }
-        _ => [(0..3).map(Axis::World).collect(), (0..3).map(Axis::World).collect()],
+        _ => of_world(),
     }
 }
 
@@ -187,7 +192,8 @@ pub struct EqualityPlan {
 
 impl EqualityPlan {
     /// The rows of the active equalities of `model`. What is not given (the point on the second body, a weld's relative pose) is as at rest.
-    pub fn new(model: &Model) -> Self {
+    /// `is_soft`: whether rows give way; then loops in a plane have all of MuJoCo's, and none has an impulse without end.
+    pub fn new(model: &Model, is_soft: bool) -> Self {
         let mut rest = Kinematics::<f64>::new(model);
         kinematics(model, &model.q0, &mut rest);
         let pose = |b: usize| {
@@ -213,14 +219,14 @@ impl EqualityPlan {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
                     let on_b = anchor_b.unwrap_or_else(|| rb.inverse() * (pa + ra * anchor - pb));
                     let (bodies, points) = ([*body_a, *body_b], [*anchor, on_b]);
-                    let [along, _] = axes(model, &rest, bodies, &ra);
+                    let [along, _] = if is_soft { of_world() } else { axes(model, &rest, bodies, &ra) };
                     rows.extend(along.into_iter().map(|axis| EqualityRow::Point { bodies, points, axis }));
                 }
                 EqualityKind::Weld { body_a, body_b, anchor, relative } => {
                     let ((pa, ra), (pb, rb)) = (pose(*body_a), pose(*body_b));
                     let (p, r) = relative.unwrap_or((ra.inverse() * (pb - pa), ra.inverse() * rb));
                     let (bodies, points) = ([*body_a, *body_b], [p + r * anchor, *anchor]);
-                    let [along, about] = axes(model, &rest, bodies, &ra);
+                    let [along, about] = if is_soft { of_world() } else { axes(model, &rest, bodies, &ra) };
                     rows.extend(along.into_iter().map(|axis| EqualityRow::Point { bodies, points, axis }));
                     rows.extend(about.into_iter().map(|axis| EqualityRow::Rotation { bodies, relative: r, axis }));
                 }

@@ -40,5 +40,10 @@ def test_soft_loops_in_a_plane_are_mujocos(tie, axis, base):
     worlds = delassus.Worlds(model, 16, precision="f64", constraints="soft")
     worlds.set_state(q, np.zeros((16, model.nv)))
     report = worlds.step()
-    assert (report["row_count"] == (2 if tie == "connect" else 3)).all()
+    assert (report["row_count"] == (3 if tie == "connect" else 6)).all()
     assert np.abs(worlds.velocities() - expected).max() < 1e-8 * (1 + np.abs(expected).max())
+    # hard rows are those along the plane
+    worlds = delassus.Worlds(model, 16)
+    worlds.set_state(q, np.zeros((16, model.nv)))
+    report = worlds.step()
+    assert (report["row_count"] == (2 if tie == "connect" else 3)).all() and report["solved"].all()

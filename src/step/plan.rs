@@ -85,7 +85,8 @@ impl Plan {
             // single points have the same law in both, and their own, faster solver
             settings.friction = FrictionLaw::Cone;
         }
-        let (joint_rows, equalities) = (joint_rows(&model), EqualityPlan::new(&model));
+        let (joint_rows, equalities) =
+            (joint_rows(&model), EqualityPlan::new(&model, settings.constraints == Constraints::Soft));
         let exact = (settings.precision == Precision::F32 && settings.fallback).then(|| {
             let (precision, tolerance) = (Precision::F64, Some(settings.tolerance()));
             Box::new(Self::new(model.clone(), Settings { precision, tolerance, ..settings.clone() }))
