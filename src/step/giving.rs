@@ -14,6 +14,18 @@ const SHARE: f64 = 0.1;
 /// Larger blocks take Newton no shorter side by side than the exact solver takes for one.
 const MOST_ROWS: usize = 200;
 
+/// A position problem that is to give way.
+struct Asked {
+    q: Question,
+    /// Where it stands among those that do.
+    place: BlockPlace,
+    /// As it was posed, and its answer so far, N·s.
+    problem: Problem,
+    answer: DVector<f64>,
+    /// The rows that push.
+    pushed: Vec<usize>,
+}
+
 /// Poses the position problem of a block, from the impulse `start`, with (W + ε) in the place of W. `pushed`: the rows that push.
 fn pose<R: Pack>(batch: &mut Batch<R>, place: BlockPlace, problem: &Problem, start: &DVector<f64>, pushed: &[usize]) {
     let group = &mut batch.groups[place.group];
@@ -46,7 +58,7 @@ fn pose<R: Pack>(batch: &mut Batch<R>, place: BlockPlace, problem: &Problem, sta
 }
 
 /// The impulse of a block, if it is solved.
-fn answer<R: Pack>(batch: &Batch<R>, place: BlockPlace, problem: &Problem) -> Option<DVector<f64>> {
+fn solved_impulse<R: Pack>(batch: &Batch<R>, place: BlockPlace, problem: &Problem) -> Option<DVector<f64>> {
     let group = &batch.groups[place.group];
     let (tile, lane, n) = (place.block / R::LANES, place.block % R::LANES, group.size.row_count());
     let report = |entry: usize| group.report[tile * REPORT_LEN + entry].get(lane);
@@ -76,21 +88,23 @@ impl<R: Pack> Worker<R> {
         }
         let mut giving = std::mem::take(&mut self.giving);
         giving.clear();
-        let mut asked = Vec::new();
+        let (law, mut asked) = (plan.settings.friction, Vec::new());
         for tile in (0..tile_count).filter(|tile| !self.all_solved(*tile)) {
             for block in 0..self.posed[tile].islands.blocks.len() {
                 let q = Question { tile, block, position: true };
                 let solved = |position: bool| self.certificate(tile, block, position).solved;
-                if solved(true) || !solved(false) || self.pushed_rows(q).is_empty() {
+                if solved(true) || !solved(false) {
                     continue;
                 }
-                let (problem, _) = self.problem(plan.settings.friction, tile, block, true);
-                if problem.bias.len() > MOST_ROWS || !problem.is_finite() || rough::<R>(&plan.settings, &problem) {
+                let (pushed, (problem, answer)) = (self.pushed_rows(q), self.problem(law, tile, block, true));
+                let fits = problem.bias.len() <= MOST_ROWS && problem.is_finite();
+                if pushed.is_empty() || !fits || rough::<R>(&plan.settings, &problem) {
                     continue;
                 }
                 let contact_count = contacts_of(&problem);
                 let scalar_count = problem.bias.len() - 3 * contact_count;
-                asked.push((q, giving.add(BlockSize { contact_count, scalar_count })));
+                let place = giving.add(BlockSize { contact_count, scalar_count });
+                asked.push(Asked { q, place, problem, answer, pushed });
             }
         }
         if !asked.is_empty() {
@@ -100,27 +114,24 @@ impl<R: Pack> Worker<R> {
     }
 
     /// Solves the problems that are asked, and grants what each row is denied.
-    fn give_way_to(&mut self, plan: &Plan, asked: &[(Question, BlockPlace)], giving: &mut Batch<R>) {
+    fn give_way_to(&mut self, plan: &Plan, asked: &[Asked], giving: &mut Batch<R>) {
         let settings = &plan.settings;
         giving.allocate();
-        for &(q, place) in asked {
-            let (problem, _) = self.problem(settings.friction, q.tile, q.block, true);
+        for Asked { q, place, problem, pushed, .. } in asked {
             let (_, start) = self.problem(settings.friction, q.tile, q.block, false);
-            pose(giving, place, &problem, &start, &self.pushed_rows(q));
+            pose(giving, *place, problem, &start, pushed);
         }
         solve_reusing(giving, plan.level, &settings.solve(), None, &mut self.solver);
-        for &(q, place) in asked {
-            let (problem, before) = self.problem(settings.friction, q.tile, q.block, true);
-            let Some(impulse) = answer(giving, place, &problem) else { continue };
-            let pushed = self.pushed_rows(q);
-            let denied = self.grant(settings, q, &problem, &impulse, &pushed, SHARE);
+        for Asked { q, place, problem, answer, pushed } in asked {
+            let Some(impulse) = solved_impulse(giving, *place, problem) else { continue };
+            let denied = self.grant(settings, *q, problem, &impulse, pushed, SHARE);
             if self.certificate(q.tile, q.block, true).solved {
                 let world = q.tile * R::LANES + self.posed[q.tile].islands.blocks[q.block].lane;
                 let most = &mut self.mended[world].push_denied;
                 *most = most.max(denied);
             } else {
-                self.set_position_bias(q, &problem.bias);
-                self.replace(settings, q, &problem, &before);
+                self.set_position_bias(*q, &problem.bias);
+                self.replace(settings, *q, problem, answer);
             }
         }
     }

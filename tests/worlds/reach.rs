@@ -38,11 +38,13 @@ fn what_is_out_of_reach_is_not_reached_and_costs_little() {
                     asked += usize::from(report.fallback);
                 }
                 let after = worlds.positions();
+                // half a radian of push-out, and what joints turn by themselves at up to 25 rad/s
                 for (x, y) in before.iter().zip(&after) {
                     assert!((x - y).abs() < 0.55, "{tie}: from {x} to {y} in a step");
                 }
                 before = after;
             }
+            // of the weld 105 of 3,700 steps asked the exact solver when this was written
             println!("{tie}: denied in {denied} of {} steps, exact solver in {asked}", 100 * count);
             assert!(denied > 50 * count && (count == 1 || 20 * asked < denied), "{tie}");
             before
