@@ -10,13 +10,16 @@
 //! what the steps leave open is looked at one by one.
 
 use super::ROUNDING;
-use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Task};
+use super::convex::HullFaces;
+use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Scalar, Task};
 use crate::model::Shape;
 use crate::spatial::{Pose, Vec3, vec3};
 use nalgebra::Vector3;
 
 /// Steps of the descent.
 const STEPS: usize = 12;
+/// Up to so many corners a mesh is searched in lanes, all of them; with more, lane by lane along its edges.
+const FEW: usize = 100;
 
 /// A shape that holds another, or is it: a core, rounded by a radius where it is a ball or a rod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,24 +95,35 @@ impl Bound {
 pub(super) enum Core<'a, R> {
     /// Lengths as in [`Shape::size`], m.
     Bound(Bound, [R; 3]),
-    /// The corners of a mesh, and how far they are from the origin at most, m.
-    Corners(&'a [Vector3<f64>], f64),
+    /// A mesh.
+    Hull(&'a HullFaces),
 }
 
-impl<R: Real> Core<'_, R> {
-    /// As [`Bound::support`].
+impl<R: Pack> Core<'_, R> {
+    /// As [`Bound::support`], in the lanes `which`; in others any point.
     #[inline(always)]
-    fn support(&self, n: Vec3<R>) -> Vec3<R> {
+    fn support(&self, n: Vec3<R>, which: R::Mask) -> Vec3<R> {
         match self {
             Self::Bound(bound, lengths) => bound.support(*lengths, n),
-            Self::Corners(corners, _) => {
+            Self::Hull(hull) if hull.vertices().len() <= FEW => {
                 let (mut most, mut farthest) = (R::constant(f64::NEG_INFINITY), Vec3::zero());
-                for corner in *corners {
+                for corner in hull.vertices() {
                     let corner = Vec3::constant(corner);
                     let along = n.dot(corner);
                     let farther = most.lt(along);
                     most = R::select(farther, along, most);
                     farthest = Vec3::select(farther, corner, farthest);
+                }
+                farthest
+            }
+            Self::Hull(hull) => {
+                let mut farthest = Vec3::zero();
+                for lane in 0..R::LANES {
+                    if which.get(lane) {
+                        let n = n.get(lane);
+                        let corner = hull.farthest(&Vector3::new(n.x.to_f64(), n.y.to_f64(), n.z.to_f64()));
+                        farthest.set(lane, Vec3::constant(&corner));
+                    }
                 }
                 farthest
             }
@@ -119,10 +133,15 @@ impl<R: Real> Core<'_, R> {
     #[inline(always)]
     fn radius_and_size(&self) -> [R; 2] {
         match self {
-            Self::Bound(bound, lengths) => [bound.radius(*lengths), lengths[0] + lengths[1] + lengths[2]],
-            Self::Corners(_, reach) => [R::zero(), R::constant(*reach)],
+            Self::Bound(bound, lengths) => [bound.radius(*lengths), sum(*lengths)],
+            Self::Hull(hull) => [R::zero(), R::constant(hull.reach())],
         }
     }
+}
+
+#[inline(always)]
+fn sum<R: Real>([a, b, c]: [R; 3]) -> R {
+    a + b + c
 }
 
 /// `x` with the sign of `like`.
@@ -134,7 +153,6 @@ fn signed<R: Real>(x: R, like: R) -> R {
 /// Two shapes on their way.
 struct Descent<'a, R> {
     poses: [&'a Pose<R>; 2],
-    cores: [Core<'a, R>; 2],
     /// From the first centre to the second, m.
     centres: Vec3<R>,
     /// Distance of the cores from which on the shapes are apart, m.
@@ -143,20 +161,25 @@ struct Descent<'a, R> {
 }
 
 impl<'a, R: Real> Descent<'a, R> {
+    /// `radii`, `sizes`: of both shapes, m.
     #[inline(always)]
-    fn new(poses: [&'a Pose<R>; 2], cores: [Core<'a, R>; 2], threshold: R) -> Self {
-        let ([ra, sa], [rb, sb]) = (cores[0].radius_and_size(), cores[1].radius_and_size());
-        let limit = threshold + ra + rb + R::constant(ROUNDING) * (sa + sb);
+    fn new(poses: [&'a Pose<R>; 2], radii: [R; 2], sizes: [R; 2], threshold: R) -> Self {
+        let limit = threshold + radii[0] + radii[1] + R::constant(ROUNDING) * (sizes[0] + sizes[1]);
         let centres = poses[1].position - poses[0].position;
-        Self { poses, cores, centres, limit, x: centres }
+        Self { poses, centres, limit, x: centres }
     }
 
-    /// A step, and whether it showed that the shapes are apart.
+    /// Where to look for the next point, in the frames of both shapes.
     #[inline(always)]
-    fn step(&mut self) -> R::Mask {
-        let Self { poses: [a, b], cores, centres, limit, x } = self;
-        let p = cores[0].support(a.rotation.transpose_mul(*x));
-        let q = cores[1].support(b.rotation.transpose_mul(-*x));
+    fn directions(&self) -> [Vec3<R>; 2] {
+        let [a, b] = self.poses;
+        [a.rotation.transpose_mul(self.x), b.rotation.transpose_mul(-self.x)]
+    }
+
+    /// A step by the points that are farthest there, and whether it showed that the shapes are apart.
+    #[inline(always)]
+    fn step(&mut self, [p, q]: [Vec3<R>; 2]) -> R::Mask {
+        let Self { poses: [a, b], centres, limit, x } = self;
         let v = *centres + b.rotation * q - a.rotation * p;
         let (zero, one) = (R::zero(), R::one());
         let (square, along) = (x.dot(*x), x.dot(v));
@@ -173,12 +196,13 @@ impl<'a, R: Real> Descent<'a, R> {
 
 /// Where two shapes, held by `bounds`, may be nearer to each other than `threshold` (m).
 #[cfg(feature = "gpu")]
-pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], bounds: [Bound; 2], lengths: [[R; 3]; 2], threshold: R) -> R::Mask {
-    let cores = [Core::Bound(bounds[0], lengths[0]), Core::Bound(bounds[1], lengths[1])];
-    let mut descent = Descent::new(poses, cores, threshold);
+pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], [a, b]: [Bound; 2], lengths: [[R; 3]; 2], threshold: R) -> R::Mask {
+    let [la, lb] = lengths;
+    let mut descent = Descent::new(poses, [a.radius(la), b.radius(lb)], [sum(la), sum(lb)], threshold);
     let mut apart = R::Mask::splat(false);
     for _ in 0..STEPS {
-        apart = apart.or(descent.step());
+        let [n, m] = descent.directions();
+        apart = apart.or(descent.step([a.support(la, n), b.support(lb, m)]));
     }
     apart.not()
 }
@@ -198,13 +222,16 @@ impl<R: Pack> Task for NearLanes<'_, R> {
     #[cfg_attr(not(test), inline(always))]
     #[cfg_attr(test, inline(never))]
     fn run(self) -> R::Mask {
-        let mut descent = Descent::new(self.poses, self.cores, self.threshold);
+        let [a, b] = self.cores;
+        let ([ra, sa], [rb, sb]) = (a.radius_and_size(), b.radius_and_size());
+        let mut descent = Descent::new(self.poses, [ra, rb], [sa, sb], self.threshold);
         let mut near = self.which;
         for _ in 0..STEPS {
             if !near.any() {
                 break;
             }
-            near = near.and(descent.step().not());
+            let [n, m] = descent.directions();
+            near = near.and(descent.step([a.support(n, near), b.support(m, near)]).not());
         }
         near
     }

@@ -27,6 +27,10 @@ const NORMAL: f64 = 1e-4;
 const NEAREST: usize = (1 << 24) - 1;
 /// Most steps of a climb.
 const CLIMB: usize = 100;
+/// A climb ends where the normal cannot be turned by this angle (rad) without a loss: at a face or an edge, whose support points jump, its gradient never ends.
+const TURN: f64 = 1e-10;
+/// Unit normals that differ by less are one.
+const SAME: f64 = 1e-6;
 /// How far bodies that touch are moved apart to find their direction, in turn, as parts of the size.
 const APART: [f64; 5] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-5];
 
@@ -56,6 +60,10 @@ impl HullFaces {
     #[inline(always)]
     pub fn reach(&self) -> f64 {
         self.reach
+    }
+    /// The corner that is farthest along `n`, m; the origin if there is none.
+    pub fn farthest(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.way.farthest(&self.vertices, n).map_or_else(Vector3::zeros, |k| self.vertices[k])
     }
     /// Outward unit normals of the faces, and how far their planes are from the origin, m.
     #[inline(always)]
@@ -154,13 +162,6 @@ impl Solid {
             Self::Hull(faces) => Self::Hull(Arc::clone(faces)),
         }
     }
-    /// The corners of a mesh, and how far they are from the origin of its frame at most, m.
-    pub fn corners(&self) -> Option<(&[Vector3<f64>], f64)> {
-        match self {
-            Self::Hull(faces) => Some((&faces.vertices, faces.reach)),
-            _ => None,
-        }
-    }
     fn radius(&self) -> f64 {
         match self {
             Self::Ball(radius) | Self::Rod(_, radius) => *radius,
@@ -184,9 +185,7 @@ impl Solid {
                 Vector3::new(n.x * k, n.y * k, half.copysign(n.z))
             }
             Self::Box(half) => Vector3::new(half.x.copysign(n.x), half.y.copysign(n.y), half.z.copysign(n.z)),
-            Self::Hull(faces) => {
-                faces.way.farthest(&faces.vertices, n).map_or_else(Vector3::zeros, |k| faces.vertices[k])
-            }
+            Self::Hull(faces) => faces.farthest(n),
         }
     }
 }
@@ -351,7 +350,8 @@ impl Nearest {
         for _ in 0..CLIMB {
             let distance = self.distance();
             let gradient = self.second - self.first - self.normal * distance;
-            if gradient.norm() < 1e-8 * size {
+            let steepness = gradient.norm();
+            if steepness < 1e-8 * size || steepness * step < TURN {
                 break;
             }
             let next = Self::along(a, b, (self.normal + gradient * step).normalize());
@@ -401,7 +401,9 @@ fn nearest(a: &Placed, b: &Placed, within: f64, size: f64) -> Option<Nearest> {
     // EPA stops short of the best direction on round bodies.
     let round = |p: &Placed| matches!(p.solid, Solid::Ellipsoid(_) | Solid::Cylinder(..));
     if best.distance() < 0.0 && (round(a) || round(b)) {
-        for start in [Nearest::along(a, b, best.normal), Nearest::guess(a, b)] {
+        let (own, guess) = (Nearest::along(a, b, best.normal), Nearest::guess(a, b));
+        let other = (guess.normal - own.normal).norm() > SAME;
+        for start in [Some(own), other.then_some(guess)].into_iter().flatten() {
             let climbed = start.climb(a, b, size);
             if climbed.distance() > best.distance() + EQUAL * size {
                 best = climbed;

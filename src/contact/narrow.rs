@@ -171,13 +171,13 @@ fn may_be_near<R: Pack>(
     let (mut meshes, mut has_meshes) = (cores, false);
     for (k, (bound, planned)) in [a, b].into_iter().enumerate() {
         // a mesh has no lengths of its own, but its box has
-        if let Some((corners, reach)) = solids[k].corners() {
+        if let Solid::Hull(hull) = &solids[k] {
             let mut lengths = [R::zero(); 3];
             for (x, planned) in lengths.iter_mut().zip(planned) {
                 *x = R::constant(*planned);
             }
             cores[k] = Core::Bound(*bound, lengths);
-            meshes[k] = Core::Corners(corners, reach);
+            meshes[k] = Core::Hull(hull);
             has_meshes = true;
         }
     }

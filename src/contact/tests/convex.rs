@@ -1,6 +1,7 @@
 //! Boxes, hulls, cylinders and ellipsoids: points at rest, and distances as parry finds them.
 
 use super::apart::Core;
+use super::convex::Solid;
 use super::*;
 
 /// Positions, sorted, rounded to a micrometre.
@@ -184,17 +185,34 @@ fn the_smallest_gap_is_the_distance_that_parry_finds() {
     }
 }
 
+/// A mesh of so many corners that they are searched along edges.
+fn pebble() -> Shape {
+    let mut noise = Noise(3);
+    let corners: Vec<String> = (0..300)
+        .map(|_| {
+            let p = noise.pose(1.0).position;
+            let n = Vector3::new(p.x, p.y, p.z).normalize();
+            format!("{} {} {}", 0.4 * n.x, 0.3 * n.y, 0.35 * n.z)
+        })
+        .collect();
+    let asset = format!(r#"<asset><mesh name="m" vertex="{}"/></asset>"#, corners.join(" "));
+    let body = r#"<worldbody><body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody>"#;
+    let model = Model::from_mjcf_str(&format!("<mujoco>{asset}{body}</mujoco>")).expect("a model");
+    model.geoms[0].shape.clone()
+}
+
 #[test]
 fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
     let mut noise = Noise(17);
     let threshold = 0.03;
-    for (a, b) in zoo() {
+    let round = [(pebble(), pebble()), (pebble(), cuboid(0.2, 0.3, 0.4))];
+    for (a, b) in zoo().into_iter().chain(round) {
         let (Some(first), Some(second)) = (Bound::of(&a), Bound::of(&b)) else { continue };
-        fn core<R: Real>(shape: &Shape, (bound, lengths): (Bound, [f64; 3])) -> [Core<'_, R>; 2] {
+        let (Some(own), Some(other)) = (Solid::new(&a), Solid::new(&b)) else { continue };
+        fn core<R: Pack>(solid: &Solid, (bound, lengths): (Bound, [f64; 3])) -> [Core<'_, R>; 2] {
             let held = Core::Bound(bound, lengths.map(R::constant));
-            let Shape::Hull(hull) = shape else { return [held; 2] };
-            let reach = hull.vertices.iter().map(Vector3::norm).fold(0.0, f64::max);
-            [held, Core::Corners(&hull.vertices, reach)]
+            let Solid::Hull(hull) = solid else { return [held; 2] };
+            [held, Core::Hull(hull)]
         }
         let (mut apart, mut open) = (0, 0);
         for _ in 0..2000 {
@@ -204,9 +222,9 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
             let (mut near, mut short) = (true, true);
             // held by a bound, and a mesh by itself
             for k in 0..2 {
-                let cores = [core(&a, first)[k], core(&b, second)[k]];
+                let cores = [core(&own, first)[k], core(&other, second)[k]];
                 near = f64::run(apart::NearLanes { poses: [&p, &q], cores, which: near, threshold });
-                let cores = [core(&a, first)[k], core(&b, second)[k]];
+                let cores = [core(&own, first)[k], core(&other, second)[k]];
                 let poses = [&cast::<f32>(&p), &cast(&q)];
                 short = f32::run(apart::NearLanes { poses, cores, which: short, threshold: threshold as f32 });
                 assert!(distance > threshold || near && short, "{name}");
