@@ -18,7 +18,8 @@ use nalgebra::Vector3;
 
 /// Steps of the descent.
 const STEPS: usize = 12;
-/// Up to so many corners a mesh is searched in lanes, all of them; with more, lane by lane along its edges.
+/// Up to so many corners a mesh is searched in lanes, all of them; with more, lane by lane along its edges: a corner costs all lanes alike, a climb a lane the same however many there are.
+/// Meshes of 60 to 230 corners (two ALOHA arms): 0.9 of the time of contacts.
 const FEW: usize = 100;
 
 /// A shape that holds another, or is it: a core, rounded by a radius where it is a ball or a rod.
@@ -139,6 +140,7 @@ impl<R: Pack> Core<'_, R> {
     }
 }
 
+/// The sum of a shape's lengths, m.
 #[inline(always)]
 fn sum<R: Real>([a, b, c]: [R; 3]) -> R {
     a + b + c

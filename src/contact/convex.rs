@@ -29,7 +29,7 @@ const NEAREST: usize = (1 << 24) - 1;
 const CLIMB: usize = 100;
 /// A climb ends where the normal cannot be turned by this angle (rad) without a loss: at a face or an edge, whose support points jump, its gradient never ends.
 const TURN: f64 = 1e-10;
-/// Unit normals that differ by less are one.
+/// Unit normals that differ by less are one: climbing from either, the first turns are far larger. Distances along them differ by 1e-6 of the bodies' lengths, about what [`EQUAL`] does not tell apart.
 const SAME: f64 = 1e-6;
 /// How far bodies that touch are moved apart to find their direction, in turn, as parts of the size.
 const APART: [f64; 5] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-5];
