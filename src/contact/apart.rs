@@ -8,9 +8,18 @@
 //!
 //! The bound grows to the distance. Shapes that are clearly apart show it after a few steps, and most that are near each other in a robot, links on one axle, never come nearer:
 //! what the steps leave open is looked at one by one.
+//!
+//! Shapes that move are shown to stay apart along a direction that turns with one of them. With n = x/|x| and a bound s at the start of the step, and the free motion to first order, which moves
+//! the second shape from the first by D at the centre c of one of them, whose radius is r, and turns it by Ω, at its end
+//!
+//! ```text
+//! s⁺ = s + n·D − r |Ω × n|
+//! ```
+//!
+//! is a bound along n + ω × n, where ω is the turn of the shape whose centre is not c: seen from it nothing of it moves, and of the other shape, which is within r of c, no point comes nearer by more than that.
 
-use super::ROUNDING;
 use super::convex::HullFaces;
+use super::{Drift, ROUNDING};
 use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Scalar, Task};
 use crate::model::Shape;
 use crate::spatial::{Pose, Vec3, vec3};
@@ -152,23 +161,70 @@ fn signed<R: Real>(x: R, like: R) -> R {
     R::select(like.lt(R::zero()), -x, x)
 }
 
+/// How the second shape of a pair moves from the first in the free motion of a step.
+#[derive(Clone, Copy)]
+pub(super) struct Parting<R> {
+    /// D, at the centre of one of them, m.
+    shift: Vec3<R>,
+    /// Ω, rad.
+    turn: Vec3<R>,
+    /// r, m.
+    radius: R,
+    /// The most by which they come nearer in any direction, m.
+    most: R,
+}
+
+impl<R: Real> Parting<R> {
+    /// `centre`, `radius`: of the shape whose radius is to be the lever, m.
+    #[inline(always)]
+    pub fn new([a, b]: [&Drift<R>; 2], centre: Vec3<R>, radius: R) -> Self {
+        let turn = b.shift.angular - a.shift.angular;
+        Self { shift: b.at(centre) - a.at(centre), turn, radius, most: a.travel + b.travel }
+    }
+    /// |x| (s⁺ − s) of the direction x, where they come nearer; else zero.
+    #[inline(always)]
+    fn along(&self, x: Vec3<R>, length: R) -> R {
+        let parting = x.dot(self.shift) - self.radius * self.turn.cross(x).norm();
+        parting.max(-(self.most * length)).min(R::zero())
+    }
+}
+
+/// A direction in which shapes are apart.
+struct Gap<R> {
+    x: Vec3<R>,
+    /// |x|
+    length: R,
+    /// |x| times the distance of the cores along x, or less.
+    along: R,
+}
+
+impl<R: Real> Gap<R> {
+    /// Where the cores are apart by `limit` (m) and more.
+    #[inline(always)]
+    fn reaches(&self, limit: R) -> R::Mask {
+        R::zero().lt(self.along).and((limit * self.length).lt(self.along))
+    }
+}
+
 /// Two shapes on their way.
 struct Descent<'a, R> {
     poses: [&'a Pose<R>; 2],
     /// From the first centre to the second, m.
     centres: Vec3<R>,
-    /// Distance of the cores from which on the shapes are apart, m.
-    limit: R,
     x: Vec3<R>,
 }
 
+/// By how much more than their shapes cores are apart, m. `radii`, `sizes`: of both shapes, m.
+#[inline(always)]
+fn beyond_cores<R: Real>(radii: [R; 2], sizes: [R; 2]) -> R {
+    radii[0] + radii[1] + R::constant(ROUNDING) * (sizes[0] + sizes[1])
+}
+
 impl<'a, R: Real> Descent<'a, R> {
-    /// `radii`, `sizes`: of both shapes, m.
     #[inline(always)]
-    fn new(poses: [&'a Pose<R>; 2], radii: [R; 2], sizes: [R; 2], threshold: R) -> Self {
-        let limit = threshold + radii[0] + radii[1] + R::constant(ROUNDING) * (sizes[0] + sizes[1]);
+    fn new(poses: [&'a Pose<R>; 2]) -> Self {
         let centres = poses[1].position - poses[0].position;
-        Self { poses, centres, limit, x: centres }
+        Self { poses, centres, x: centres }
     }
 
     /// Where to look for the next point, in the frames of both shapes.
@@ -178,21 +234,20 @@ impl<'a, R: Real> Descent<'a, R> {
         [a.rotation.transpose_mul(self.x), b.rotation.transpose_mul(-self.x)]
     }
 
-    /// A step by the points that are farthest there, and whether it showed that the shapes are apart.
+    /// A step by the points that are farthest there, and what it showed.
     #[inline(always)]
-    fn step(&mut self, [p, q]: [Vec3<R>; 2]) -> R::Mask {
-        let Self { poses: [a, b], centres, limit, x } = self;
+    fn step(&mut self, [p, q]: [Vec3<R>; 2]) -> Gap<R> {
+        let Self { poses: [a, b], centres, x } = self;
         let v = *centres + b.rotation * q - a.rotation * p;
         let (zero, one) = (R::zero(), R::one());
         let (square, along) = (x.dot(*x), x.dot(v));
-        // x·v/|x| ≥ limit
-        let apart = zero.lt(along).and((*limit * square.sqrt()).lt(along));
+        let gap = Gap { x: *x, length: square.sqrt(), along };
         let way = v - *x;
         let length = way.dot(way);
         let moves = zero.lt(length);
         let t = (square - along) / R::select(moves, length, one);
         *x = way.mul_add(R::select(moves, t.max(zero).min(one), zero), *x);
-        apart
+        gap
     }
 }
 
@@ -200,11 +255,11 @@ impl<'a, R: Real> Descent<'a, R> {
 #[cfg(feature = "gpu")]
 pub(crate) fn near<R: Real>(poses: [&Pose<R>; 2], [a, b]: [Bound; 2], lengths: [[R; 3]; 2], threshold: R) -> R::Mask {
     let [la, lb] = lengths;
-    let mut descent = Descent::new(poses, [a.radius(la), b.radius(lb)], [sum(la), sum(lb)], threshold);
-    let mut apart = R::Mask::splat(false);
+    let limit = threshold + beyond_cores([a.radius(la), b.radius(lb)], [sum(la), sum(lb)]);
+    let (mut descent, mut apart) = (Descent::new(poses), R::Mask::splat(false));
     for _ in 0..STEPS {
         let [n, m] = descent.directions();
-        apart = apart.or(descent.step([a.support(la, n), b.support(lb, m)]));
+        apart = apart.or(descent.step([a.support(la, n), b.support(lb, m)]).reaches(limit));
     }
     apart.not()
 }
@@ -216,6 +271,8 @@ pub(super) struct NearLanes<'a, R: Pack> {
     pub which: R::Mask,
     /// m.
     pub threshold: R,
+    /// How they move, where they are to be that far apart at the end of the step, too.
+    pub parting: Option<Parting<R>>,
 }
 
 impl<R: Pack> Task for NearLanes<'_, R> {
@@ -226,14 +283,18 @@ impl<R: Pack> Task for NearLanes<'_, R> {
     fn run(self) -> R::Mask {
         let [a, b] = self.cores;
         let ([ra, sa], [rb, sb]) = (a.radius_and_size(), b.radius_and_size());
-        let mut descent = Descent::new(self.poses, [ra, rb], [sa, sb], self.threshold);
-        let mut near = self.which;
+        let limit = self.threshold + beyond_cores([ra, rb], [sa, sb]);
+        let (mut descent, mut near) = (Descent::new(self.poses), self.which);
         for _ in 0..STEPS {
             if !near.any() {
                 break;
             }
             let [n, m] = descent.directions();
-            near = near.and(descent.step([a.support(n, near), b.support(m, near)]).not());
+            let mut gap = descent.step([a.support(n, near), b.support(m, near)]);
+            if let Some(parting) = &self.parting {
+                gap.along += parting.along(gap.x, gap.length);
+            }
+            near = near.and(gap.reaches(limit).not());
         }
         near
     }

@@ -31,7 +31,7 @@ impl<'a, R: Real> Geoms<'a, R> {
     }
     /// Its bounding radius, m.
     #[inline(always)]
-    fn radius(&self, i: usize) -> R {
+    pub(super) fn radius(&self, i: usize) -> R {
         self.size[3 * self.pose.len() + i]
     }
 }

@@ -35,7 +35,7 @@ pub use extent::Geoms;
 pub(crate) use extent::LARGER;
 use extent::near;
 use grid::Ground;
-use narrow::{Discs, clear_from, narrow};
+use narrow::{Discs, clear_from, may_come_near, narrow};
 #[cfg(feature = "gpu")]
 pub(crate) use narrow::{points, undecided};
 pub use patch::{More, NearPatch, PATCH_ROWS};
@@ -69,6 +69,8 @@ pub struct Contacts<R: Real> {
     point_slots: Slots,
     /// Room for the points of a pair on land.
     on_land: Vec<Candidate<R>>,
+    /// Room for the pairs that are looked at once more.
+    put_off: Vec<PutOff<R>>,
 }
 
 impl<R: Real> Default for Contacts<R> {
@@ -84,8 +86,18 @@ impl<R: Real> Default for Contacts<R> {
             near_patches: Vec::new(),
             point_slots: Slots::default(),
             on_land: Vec::new(),
+            put_off: Vec::new(),
         }
     }
+}
+
+/// A pair whose shapes stay so far apart in some worlds of the tile at hand that only what stops a deeper overlap elsewhere may throw them together.
+#[derive(Debug, Clone)]
+struct PutOff<R: Real> {
+    pair: usize,
+    lanes: R::Mask,
+    /// The deepest overlap so far, m.
+    deepest: R,
 }
 
 /// A point that may be a contact in some worlds of the tile at hand.
@@ -274,6 +286,8 @@ pub(crate) struct PairPlan {
     pub bounding: f64,
     /// The smaller bounding radius, m.
     pub size: f64,
+    /// Whether it is that of the first geom.
+    first_is_smaller: bool,
     /// Whether its points stay together as a patch.
     pub patch: bool,
     /// Whether one point of it by itself resists turning, if it is a patch.
@@ -357,6 +371,7 @@ impl CollidePlan {
                 on_plane: matches!(a, Shape::Plane),
                 bounding: if ra.is_finite() { ra + rb } else { rb },
                 size: ra.min(rb),
+                first_is_smaller: ra < rb,
             }
         });
         Self { pairs: pairs.collect() }
@@ -436,14 +451,39 @@ pub fn collide<R: Pack>(
 ) {
     contacts.clear();
     candidates.clear();
+    let mut put_off = std::mem::take(&mut contacts.put_off);
+    put_off.clear();
     let (mut deepest, mut points) = (R::zero(), no_points());
-    for (index, pair) in plan.pairs.iter().enumerate() {
+    let (mut turn, mut in_order) = (0, [usize::MAX; 2]);
+    loop {
+        // all pairs, and then those that were put off, where a deeper overlap was found since
+        let (index, which) = match (plan.pairs.get(turn), put_off.get(turn.wrapping_sub(plan.pairs.len()))) {
+            (Some(_), _) => (turn, R::Mask::splat(true)),
+            (None, Some(off)) => (off.pair, off.lanes.and(off.deepest.lt(deepest))),
+            (None, None) => break,
+        };
+        if turn == plan.pairs.len() {
+            in_order = [candidates.len(), contacts.near_patches.len()];
+        }
+        turn += 1;
+        let pair = &plan.pairs[index];
         let (da, db) = (&geoms.drift[pair.a], &geoms.drift[pair.b]);
         let margin = R::constant(pair.margin);
         let threshold = da.travel + db.travel + (reach + margin);
-        let near = near(pair, &geoms, threshold);
+        let mut near = near(pair, &geoms, threshold).and(which);
         if !near.any() {
             continue;
+        }
+        if matches!(pair.kind, Kind::Convex) {
+            let open = may_come_near(pair, &geoms, near, reach + margin + deepest);
+            let lanes = near.and(open.not());
+            if lanes.any() {
+                put_off.push(PutOff { pair: index, lanes, deepest });
+            }
+            near = open;
+            if !near.any() {
+                continue;
+            }
         }
         // A lane that is not near finds nothing, whatever its neighbours do.
         let threshold = R::select(near, threshold, R::constant(-1e30));
@@ -479,6 +519,10 @@ pub fn collide<R: Pack>(
             }
         }
     }
+    contacts.put_off = put_off;
+    // what was put off comes behind all others
+    into_order(candidates, in_order[0], |near| near.pair);
+    into_order(&mut contacts.near_patches, in_order[1], NearPatch::pair);
     contacts.place_patches(reach + deepest, candidates);
     let patches = std::mem::take(&mut contacts.slots);
     let first = contacts.patches.len();
@@ -498,6 +542,16 @@ pub fn collide<R: Pack>(
     (contacts.slots, contacts.point_slots) = (slots, patches);
     if let Some(capacity) = capacity {
         contacts.limit(capacity);
+    }
+}
+
+/// Puts what stands from `first` on among those before it, which are in ascending order of their pairs.
+#[inline(always)]
+fn into_order<T>(list: &mut [T], first: usize, pair: impl Fn(&T) -> usize) {
+    for k in first..list.len() {
+        let own = pair(&list[k]);
+        let at = list[..k].partition_point(|other| pair(other) <= own);
+        list[at..=k].rotate_right(1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The points of one pair: by the formula of its shapes, or one by one.
 
-use super::apart::{Core, NearLanes};
+use super::apart::{Core, NearLanes, Parting};
 use super::clip::{Point, Points};
 use super::convex::{Solid, convex_convex};
 use super::disc;
@@ -119,7 +119,7 @@ pub(super) fn narrow<R: Pack>(
                     let rounding = R::select(extent.own, R::constant(ROUNDING) * extent.bounding, rounding);
                     boxes::may_touch(a, b, lengths, near, threshold, rounding)
                 }
-                Shapes::CapsuleCylinder => may_be_near(pair, [a, b], &extent, near, threshold),
+                Shapes::CapsuleCylinder => may_be_near(pair, [a, b], &extent, near, threshold, None),
                 _ => near,
             };
             if !may.any() {
@@ -136,7 +136,7 @@ pub(super) fn narrow<R: Pack>(
             let land = Land { ground, solid, lengths, poses, near, threshold, size, found: on_land };
             return put(R::run(land), found);
         }
-        Kind::Convex => (0, may_be_near(pair, [a, b], &extent, near, threshold)),
+        Kind::Convex => (0, near),
         Kind::Nothing => return 0,
     };
     match &pair.solids {
@@ -157,7 +157,27 @@ pub(super) fn clear_from<R: Real>(first: usize, points: &mut Manifold<R>) {
     }
 }
 
-/// The lanes of `which` in which the shapes of a pair may be nearer to each other than `threshold` (m).
+/// The lanes of `which` in which two convex shapes may be nearer to each other than `threshold` (m) at the start of the step, or after their free motion towards each other.
+#[inline(always)]
+pub(super) fn may_come_near<R: Pack>(
+    pair: &PairPlan,
+    geoms: &Geoms<'_, R>,
+    which: R::Mask,
+    threshold: R,
+) -> R::Mask {
+    let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
+    let extent = Extent::of(pair, geoms);
+    let smaller = if pair.first_is_smaller { pair.a } else { pair.b };
+    let mut radius = R::constant(pair.size);
+    if extent.own.any() {
+        radius = R::select(extent.own, geoms.radius(smaller), radius);
+    }
+    let drifts = [&geoms.drift[pair.a], &geoms.drift[pair.b]];
+    let parting = Parting::new(drifts, geoms.pose[smaller].position, radius);
+    may_be_near(pair, [a, b], &extent, which, threshold, Some(parting))
+}
+
+/// The lanes of `which` in which the shapes of a pair may be nearer to each other than `threshold` (m), or may come so near.
 #[inline(always)]
 fn may_be_near<R: Pack>(
     pair: &PairPlan,
@@ -165,6 +185,7 @@ fn may_be_near<R: Pack>(
     extent: &Extent<R>,
     which: R::Mask,
     threshold: R,
+    parting: Option<Parting<R>>,
 ) -> R::Mask {
     let (Some([a, b]), Some(solids)) = (&pair.bounds, &pair.solids) else { return which };
     let mut cores = [Core::Bound(a.0, extent.lengths[0]), Core::Bound(b.0, extent.lengths[1])];
@@ -181,10 +202,10 @@ fn may_be_near<R: Pack>(
             has_meshes = true;
         }
     }
-    let near = R::run(NearLanes { poses, cores, which, threshold });
+    let near = R::run(NearLanes { poses, cores, which, threshold, parting });
     // the box about a mesh is near others long before the mesh is
     if has_meshes && near.any() {
-        return R::run(NearLanes { poses, cores: meshes, which: near, threshold });
+        return R::run(NearLanes { poses, cores: meshes, which: near, threshold, parting });
     }
     near
 }

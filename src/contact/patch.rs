@@ -118,6 +118,10 @@ pub struct NearPatch<R: Real> {
 }
 
 impl<R: Pack> NearPatch<R> {
+    /// Whose it is.
+    pub(super) fn pair(&self) -> usize {
+        self.pair
+    }
     /// The patch of a pair whose points with a gap below `threshold` are its vertices; none if no lane has one. `deepest` becomes the deepest overlap that the free motion
     /// would make, m, if that is here.
     #[inline(always)]

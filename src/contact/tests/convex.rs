@@ -223,10 +223,11 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
             // held by a bound, and a mesh by itself
             for k in 0..2 {
                 let cores = [core(&own, first)[k], core(&other, second)[k]];
-                near = f64::run(apart::NearLanes { poses: [&p, &q], cores, which: near, threshold });
+                near = f64::run(apart::NearLanes { poses: [&p, &q], cores, which: near, threshold, parting: None });
                 let cores = [core(&own, first)[k], core(&other, second)[k]];
                 let poses = [&cast::<f32>(&p), &cast(&q)];
-                short = f32::run(apart::NearLanes { poses, cores, which: short, threshold: threshold as f32 });
+                let lanes = apart::NearLanes { poses, cores, which: short, threshold: threshold as f32, parting: None };
+                short = f32::run(lanes);
                 assert!(distance > threshold || near && short, "{name}");
             }
             if distance > threshold + 0.03 {
@@ -237,6 +238,107 @@ fn what_is_shown_to_be_apart_is_and_few_others_are_left_open() {
         println!("{} {}: {open} of {apart} left open", a.name(), b.name());
         assert!(open * 20 <= apart, "{} {}: {open} of {apart}", a.name(), b.name());
     }
+}
+
+/// What the free motion makes of a pose: the motion of a rigid body, not to first order.
+fn moved_by(pose: &Pose<f64>, drift: &Drift<f64>) -> Pose<f64> {
+    let vector = |v: Vec3<f64>| Vector3::new(v.x, v.y, v.z);
+    let turn = Rotation3::new(vector(drift.shift.angular));
+    let columns = pose.rotation.columns.map(|column| Vec3::constant(&(turn * vector(column))));
+    let rotation = crate::spatial::Mat3 { columns };
+    Pose { position: pose.position + drift.at(pose.position), rotation }
+}
+
+/// Shapes that are not looked at, since they do not come near, are as far apart at the start of the step, and at its end; and few of those that are left open are.
+#[test]
+fn what_is_shown_not_to_come_near_does_not() {
+    let mut noise = Noise(29);
+    let reach = 0.01;
+    let (mut apart, mut open) = (0, 0);
+    for (a, b) in zoo().into_iter().chain([(pebble(), pebble()), (pebble(), hull_box(0.2, 0.3, 0.4))]) {
+        let plan = CollidePlan::new(&pair(a.clone(), b.clone()));
+        if !matches!(plan.pairs[0].kind, Kind::Convex) {
+            continue;
+        }
+        for k in 0..600 {
+            let poses = [noise.pose(0.1), noise.pose(0.6)];
+            let travels = [&a, &b].map(Shape::bounding_radius);
+            // both as parts of something that moves far, and each a little by itself
+            let far = noise.pose(0.3).position;
+            let mut drifts = [Drift::none(); 2];
+            for g in 0..2 {
+                let small = if k % 2 == 0 { 0.03 } else { 0.003 };
+                let [linear, angular] = [noise.pose(small).position, noise.pose(0.3 * small).position];
+                let shift = Motion { angular, linear: far + linear };
+                let travel = shift.linear.norm() + angular.norm() * travels[g];
+                drifts[g] = Drift { shift, reference: poses[g].position, travel };
+            }
+            let before = parry_distance(&a, &b, &poses[0], &poses[1]);
+            let after = [0, 1].map(|g| moved_by(&poses[g], &drifts[g]));
+            let after = parry_distance(&a, &b, &after[0], &after[1]);
+            // none of an ellipsoid
+            let (Some((before, _)), Some((after, _))) = (before, after) else { break };
+            let geoms = Geoms::new(&poses, &drifts);
+            let near = may_come_near(&plan.pairs[0], &geoms, true, reach);
+            // of what is turned by 0.016 rad, to first order
+            let least = before.min(after);
+            assert!(near || least > reach - 1e-4, "{} {}: {before} {after}", a.name(), b.name());
+            if least > reach + 0.03 {
+                apart += 1;
+                open += i32::from(near);
+            }
+        }
+    }
+    assert!(apart > 1000 && open * 20 <= apart, "{open} of {apart} left open");
+}
+
+/// Two boxes of triangles that slide along each other are not looked at for what they do, but are for what stops a ball that falls into the ground, whichever is found first; in their order.
+#[test]
+fn what_is_put_off_is_found_where_something_else_is_stopped() {
+    let mut builder = ModelBuilder::new("put off");
+    for shape in [hull_box(0.2, 0.2, 0.2), hull_box(0.2, 0.2, 0.2), sphere(0.1), Shape::Plane] {
+        let mut body = 0;
+        if !shape.is_ground() {
+            body = builder.add_body(shape.name(), 0, [0.0; 3]);
+            builder.add_joint(Joint::new(body, JointKind::Free));
+            builder.set_inertia(body, 1.0, [0.0; 3], nalgebra::Matrix3::identity());
+        }
+        builder.add_geom(Geom::new(body, shape));
+    }
+    let model = builder.build().expect("a valid model");
+    let (plan, patches) = (CollidePlan::new(&model), CollidePlan::with_patches(&model));
+    let boxes = plan.pairs.iter().position(|pair| [pair.a, pair.b] == [0, 1]).expect("a pair of boxes");
+    let ball = plan.pairs.iter().position(|pair| pair.on_plane && pair.b == 2).expect("a ball on the ground");
+    assert!(boxes < ball);
+    let pose = |x: f64, z: f64| cast::<F64x8>(&at([x, 0.0, z], ORIGIN));
+    let poses = [pose(0.0, 3.0), pose(0.0, 3.42), pose(5.0, 0.11), pose(0.0, 0.0)];
+    let mut drifts = [Drift::<F64x8>::none(); 4];
+    let moves = |x: F64x8, z: F64x8| Motion { linear: vec3(x, F64x8::zero(), z), angular: Vec3::zero() };
+    let slide = F64x8::constant(0.03);
+    drifts[1] = Drift { shift: moves(slide, F64x8::zero()), reference: poses[1].position, travel: slide };
+    let mut fall = F64x8::zero();
+    for lane in (0..8).filter(|lane| lane % 3 == 0) {
+        fall.set(lane, 0.05);
+    }
+    drifts[2] = Drift { shift: moves(F64x8::zero(), -fall), reference: poses[2].position, travel: fall };
+    let mut contacts = Contacts::default();
+    for plan in [&plan, &patches] {
+        let reach = F64x8::constant(0.005);
+        collide(plan, Geoms::new(&poses, &drifts), reach, None, &mut Vec::new(), &mut contacts);
+        let ascending = |parts: &[crate::slots::SlotPart]| parts.is_sorted_by_key(|part| part.origin);
+        let first = contacts.patches.len();
+        let points = contacts.slots.parts.partition_point(|part| (part.slot as usize) < first);
+        assert!(ascending(&contacts.slots.parts[..points]) && ascending(&contacts.slots.parts[points..]));
+        for lane in 0..8 {
+            let of = |pair: usize| {
+                (0..contacts.gap.len()).filter(|&slot| contacts.slots.origin(slot, lane) == Some(pair)).count()
+            };
+            let falls = lane % 3 == 0;
+            let corners = if first > 0 { 1 } else { 4 };
+            assert_eq!([of(boxes), of(ball)], if falls { [corners, 1] } else { [0, 0] }, "{lane}");
+        }
+    }
+    assert!(!contacts.patches.is_empty());
 }
 
 #[test]
