@@ -131,22 +131,28 @@ pub struct Limits<R> {
     pub direction: Vec<Vec3<R>>,
     /// The rows that some worlds have.
     near: Vec<Near<R>>,
+    /// Limits within reach that have no slot, see [`limits`].
+    pub left_out: Vec<Near<R>>,
 }
 
 /// A joint row that some worlds have.
 #[derive(Debug, Clone)]
-struct Near<R> {
-    row: usize,
-    lanes: u32,
-    gap: R,
-    direction: Vec3<R>,
+pub struct Near<R> {
+    /// Which of [`joint_rows`].
+    pub row: usize,
+    /// The lanes that have it, one bit each.
+    pub lanes: u32,
+    /// As in [`Limits`].
+    pub gap: R,
+    /// As in [`Limits`].
+    pub direction: Vec3<R>,
 }
 
 impl<R: Pack> Limits<R> {
     /// Gives the rows that were found their slots.
     #[inline(always)]
     fn place(&mut self) {
-        let Self { slots, gap, direction, near } = self;
+        let Self { slots, gap, direction, near, .. } = self;
         for row in &*near {
             slots.announce(row.lanes);
         }
@@ -182,10 +188,19 @@ pub(crate) struct Approach<R> {
 
 impl<R: Real> Approach<R> {
     /// Whether the limit acts: the free motion towards it, turned around by impulses, may reach it within Δt. `slack`: see [`limits`].
+    #[cfg(feature = "gpu")]
     #[inline(always)]
     pub fn acts(&self, dt: R, slack: f64) -> R::Mask {
-        // g + Δt min(u, 0) < Δt (|v| + slack)
-        let reach = dt * (self.speed + R::constant(slack));
+        self.comes_within(dt, self.reach(dt, slack))
+    }
+    /// Δt (|v| + slack), rad or m.
+    #[inline(always)]
+    fn reach(&self, dt: R, slack: f64) -> R {
+        dt * (self.speed + R::constant(slack))
+    }
+    /// Whether g + Δt min(u, 0) < reach.
+    #[inline(always)]
+    fn comes_within(&self, dt: R, reach: R) -> R::Mask {
         dt.mul_add(self.closing.min(R::zero()), self.gap).lt(reach)
     }
 }
@@ -254,7 +269,7 @@ pub(crate) fn pulls<R: Real>(model: &Model, row: JointRow, k: &Kinematics<R>) ->
 /// Collects the joint rows of the first `lane_count` worlds of a tile: limits that may be reached within Δt, and all dry friction.
 ///
 /// A limit is near when its gap after the free motion towards it is less than Δt (|v| + `slack`), `slack` in rad/s or m/s:
-/// impulses may turn the motion around.
+/// impulses may turn the motion around. It has a row where the gap is less than the `share` of that, 0 to 1; else it is [`Limits::left_out`].
 ///
 /// `state`: q, v and the free velocity.
 #[inline(always)]
@@ -262,7 +277,7 @@ pub fn limits<R: Pack>(
     model: &Model,
     rows: &[JointRow],
     lane_count: usize,
-    (dt, slack): (R, f64),
+    (dt, slack, share): (R, f64, R),
     k: &Kinematics<R>,
     state: [&[R]; 3],
     out: &mut Limits<R>,
@@ -271,6 +286,7 @@ pub fn limits<R: Pack>(
     out.gap.clear();
     out.direction.clear();
     out.near.clear();
+    out.left_out.clear();
     let one = vec3(R::one(), R::zero(), R::zero());
     let worlds = first_lanes(lane_count);
     for (index, row) in rows.iter().enumerate() {
@@ -280,9 +296,18 @@ pub fn limits<R: Pack>(
             continue;
         }
         let near = approach(model, *row, k, state);
-        let lanes = near.acts(dt, slack).bits() & worlds;
+        let reach = near.reach(dt, slack);
+        let within = near.comes_within(dt, reach).bits() & worlds;
+        if within == 0 {
+            continue;
+        }
+        let Approach { gap, direction, .. } = near;
+        let lanes = near.comes_within(dt, share * reach).bits() & within;
         if lanes != 0 {
-            out.near.push(Near { row: index, lanes, gap: near.gap, direction: near.direction });
+            out.near.push(Near { row: index, lanes, gap, direction });
+        }
+        if lanes != within {
+            out.left_out.push(Near { row: index, lanes: within & !lanes, gap, direction });
         }
     }
     out.place();

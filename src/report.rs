@@ -46,7 +46,7 @@ pub struct WorldReport {
     pub impact_passes: u32,
     /// Whether a substep reached [`crate::worlds::IMPACT_PASSES`]: what still struck then became one problem.
     pub impacts_left: bool,
-    /// Contacts of the last substep.
+    /// Contacts that were posed in the last substep.
     pub contact_count: usize,
     /// Constraint rows of the last substep.
     pub row_count: usize,

@@ -1,7 +1,8 @@
 //! How large geoms are: as the model says, or in some worlds otherwise.
 
+use super::Drift;
 use super::convex::Solid;
-use super::{Drift, PairPlan};
+use super::pairs::PairPlan;
 use crate::lane::{Mask, Pack, Real, Scalar};
 use crate::spatial::Pose;
 

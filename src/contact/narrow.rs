@@ -6,10 +6,11 @@ use super::convex::{Solid, convex_convex};
 use super::disc;
 use super::extent::{Extent, Geoms};
 use super::land::Land;
+use super::pairs::{Kind, PairPlan, Shapes};
 use super::patch::Disc;
 use super::reduce::{Candidate, KEPT, Manifold, Source, reduce};
 use super::round::{self, Rod};
-use super::{Kind, PairPlan, ROUNDING, Shapes, boxes, plane};
+use super::{ROUNDING, boxes, plane};
 use crate::lane::{Compiled, Mask, Pack, PackMask, Real, Scalar, Task};
 use crate::spatial::{Pose, Vec3, vec3};
 use std::marker::PhantomData;
@@ -159,12 +160,7 @@ pub(super) fn clear_from<R: Real>(first: usize, points: &mut Manifold<R>) {
 
 /// The lanes of `which` in which two convex shapes may be nearer to each other than `threshold` (m) at the start of the step, or after their free motion towards each other.
 #[inline(always)]
-pub(super) fn may_come_near<R: Pack>(
-    pair: &PairPlan,
-    geoms: &Geoms<'_, R>,
-    which: R::Mask,
-    threshold: R,
-) -> R::Mask {
+pub(super) fn may_come_near<R: Pack>(pair: &PairPlan, geoms: &Geoms<'_, R>, which: R::Mask, threshold: R) -> R::Mask {
     let (a, b) = (&geoms.pose[pair.a], &geoms.pose[pair.b]);
     let extent = Extent::of(pair, geoms);
     let smaller = if pair.first_is_smaller { pair.a } else { pair.b };

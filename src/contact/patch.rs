@@ -1,7 +1,8 @@
 //! Manifolds that stay together: the patches of [`crate::lcp::patch`]. A patch has up to four vertices, or is the disc of a cylinder that nearly stands on a plane.
 
+use super::pairs::PairPlan;
 use super::reduce::{Candidate, KEPT, Manifold};
-use super::{Contacts, Drift, Near, PairPlan, moved};
+use super::{Contacts, Drift, Near, moved};
 use crate::lane::{Mask, Pack, PackMask, Real, Scalar};
 use crate::spatial::Vec3;
 

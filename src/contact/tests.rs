@@ -1,10 +1,13 @@
 //! Closed forms, lanes against scalars, isolation of lanes, capacity.
 
+use super::apart::Bound;
+use super::reduce::KEPT;
 use super::*;
 use crate::lane::{F32x16, F64x8};
-use crate::model::{Geom, Joint, JointKind, ModelBuilder};
+use crate::model::{Geom, Hull, Joint, JointKind, Model, ModelBuilder, Shape};
 use crate::spatial::{Pose, vec3};
 use nalgebra::{Rotation3, Vector3};
+use std::sync::Arc;
 
 /// Rounding of a few dozen f64 operations on metres.
 const EXACT: f64 = 1e-12;

@@ -9,9 +9,10 @@ use crate::report::{WorldReport, WorldStatus};
 use crate::solver::{REPORT_NEWTON_STEPS, REPORT_SWEEPS};
 
 impl<R: Pack> Worker<R> {
-    /// Adds what this step did to the reports of the worlds of tile `t`, after their state was moved on.
+    /// Adds what this step did to the reports of the worlds of tile `t`, after their state was moved on; not of those that take it once more.
     pub(super) fn report(&self, plan: &Plan, t: usize, chunk: &mut Chunk<'_, R>) {
         let worlds = t * R::LANES..((t + 1) * R::LANES).min(chunk.reports.len());
+        let elsewhere = self.elsewhere(t);
         let mut steps = [WorldReport::default(); MOST_LANES];
         for (step, struck) in steps.iter_mut().zip(&self.posed[t].struck.reports) {
             *step = *struck;
@@ -21,10 +22,10 @@ impl<R: Pack> Worker<R> {
             step.contact_count = count as usize;
         }
         for (world, step) in worlds.zip(&mut steps) {
-            self.world(plan, t, world % R::LANES, step);
-            if let Some(redone) = self.report_of_redone(world) {
-                *step = redone;
+            if elsewhere >> (world % R::LANES) & 1 != 0 {
+                continue;
             }
+            self.world(plan, t, world % R::LANES, step);
             if step.status == WorldStatus::NotFinite {
                 chunk.memory[t].forget(world % R::LANES);
             }

@@ -462,7 +462,7 @@ impl<R: Pack> Worker<R> {
         for t in 0..chunk.tile_count() {
             for (b, block) in self.posed[t].islands.blocks.iter().enumerate() {
                 let index = t * R::LANES + block.lane;
-                if self.redone(index).is_some() {
+                if self.is_redone(index) {
                     continue;
                 }
                 let world = chunk.first_world + index;

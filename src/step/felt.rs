@@ -97,7 +97,7 @@ impl<R: Pack> Felt<'_, R> {
     }
 
     /// Adds what a world felt in a step, or in an evaluation of it, after the others of its tile.
-    pub fn add(&mut self, world: usize, step: &[f64]) {
+    pub fn add(&mut self, world: usize, step: impl Iterator<Item = f64>) {
         if !self.plan.is_asked {
             return;
         }

@@ -238,10 +238,16 @@ impl<R: Pack> Memory<R> {
     /// All of one world.
     pub fn of(&self, lane: usize) -> Vec<Remembered> {
         let mut all = Vec::new();
+        self.recall(lane, &mut all);
+        all
+    }
+
+    /// Makes `all` that.
+    pub(super) fn recall(&self, lane: usize, all: &mut Vec<Remembered>) {
+        all.clear();
+        // in the order of their slots, which is that of their pairs
         let has = |part: &&SlotPart| part.lanes >> lane & 1 != 0;
-        let mut contacts: Vec<_> = self.contacts.iter().filter(has).collect();
-        contacts.sort_by_key(|part| part.slot);
-        for part in contacts {
+        for part in self.contacts.iter().filter(has) {
             let slot = part.slot as usize;
             let Vec3 { x, y, z } = self.contact_impulse[slot].get(lane);
             let feature = self.feature[slot].get(lane).to_f64() as u32;
@@ -251,9 +257,7 @@ impl<R: Pack> Memory<R> {
                 all.push((Identity::Torque(part.origin, feature).key(), [x.to_f64(), y.to_f64(), z.to_f64()]));
             }
         }
-        let mut patches: Vec<_> = self.patches.iter().filter(has).collect();
-        patches.sort_by_key(|part| part.slot);
-        for part in patches {
+        for part in self.patches.iter().filter(has) {
             let patch = &self.transmitted[part.slot as usize];
             let key = |what: u32| Identity::Patch(part.origin, what).key();
             let Vec3 { x, y, z } = patch.friction.get(lane);
@@ -277,7 +281,6 @@ impl<R: Pack> Memory<R> {
                 all.push((Identity::Equality(row as u32).key(), [x.get(lane).to_f64(), 0.0, 0.0]));
             }
         }
-        all
     }
 
     /// Puts `all` in the place of what one world remembers.

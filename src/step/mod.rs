@@ -10,6 +10,7 @@ mod exact;
 mod felt;
 mod giving;
 mod impacts;
+mod left_out;
 mod memory;
 mod momentum;
 mod patches;
@@ -56,7 +57,7 @@ pub use worker::Worker;
 
 use crate::activation::{activate, actuator_inputs};
 use crate::body_force::{gravity_compensation, push_force};
-use crate::contact::{Drift, Geoms, collide};
+use crate::contact::{Drift, Geoms, collide_sparing};
 use crate::damping::{center_damping, damp, later_damping, no_damping};
 use crate::dynamics::{applied_force, bias_force, factor, free_body_velocity, free_velocity, integrate, mass_matrix};
 use crate::equality::equalities;
@@ -75,6 +76,7 @@ use crate::solver::solve_reusing;
 use crate::spatial::Motion;
 use adhesion::{AdhesionPlan, adhere};
 use certify::{largest_speed, not_finite};
+use left_out::closes;
 use momentum::keep_momentum;
 use plan::Damping;
 use profile::StopWatch;
@@ -115,7 +117,7 @@ impl<R: Pack> Worker<R> {
     /// Stages 1–7: fills the batch with the blocks of the chunk. Impacts one after another come before the last of them, and are shown to `see`.
     fn ask(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         self.start_mending(&plan.settings, chunk.tile_count() * R::LANES);
-        self.redone.clear();
+        self.start_redoing();
         for t in 0..chunk.tile_count() {
             let (tile, w, scratch) = (&chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
             let mut watch = StopWatch::start(plan.profile, &mut self.times);
@@ -124,6 +126,7 @@ impl<R: Pack> Worker<R> {
             }
             plan.level.run(FreeMotion { plan, tile, scratch, w });
             watch.lap(Stage::FreeMotion);
+            w.share = R::constant(if self.all_rows { 1.0 } else { plan.share });
             plan.level.run(FindContacts { plan, tile, scratch, w });
             watch.lap(Stage::Collide);
             plan.level.run(FindRows { plan, tile, scratch, w });
@@ -150,8 +153,8 @@ impl<R: Pack> Worker<R> {
         watch.lap(Stage::Solve);
     }
 
-    /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, the memory for the next step, and the
-    /// reports.
+    /// What follows the solve: the exact solver where it is needed, worlds once more in f64, stages 9 and 10, worlds once more with the rows that their answer asks for, the memory for the next step,
+    /// and the reports.
     fn answer(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>) {
         let mut times = std::mem::take(&mut self.times);
         let mut watch = StopWatch::start(plan.profile, &mut times);
@@ -165,14 +168,21 @@ impl<R: Pack> Worker<R> {
             let mut tile = chunk.tile(&plan.model, t);
             self.gather(t);
             let (w, scratch) = (&mut self.posed[t], &mut self.scratch);
+            plan.level.run(Velocities { plan, tile: &mut tile, scratch, w });
+            if w.closed != 0 {
+                self.take_closed(plan, chunk, t);
+            }
+            let (mut tile, w, scratch) = (chunk.tile(&plan.model, t), &mut self.posed[t], &mut self.scratch);
             plan.level.run(Finish { plan, tile: &mut tile, scratch, w });
             let lanes = t * R::LANES..t * R::LANES + tile.lane_count;
             self.watch(plan, t, &mut chunk.watched[lanes]);
             self.feel(plan, t, chunk);
             self.report(plan, t, chunk);
         }
-        self.put_back(plan, chunk);
         watch.lap(Stage::Finish);
+        self.step_closed(plan, chunk, see);
+        self.put_back(plan, chunk);
+        watch.lap(Stage::Fallback);
         self.times = times;
     }
 }
@@ -193,6 +203,7 @@ stage_task!(Adhere { plan: &'a Plan, adhesion: &'a AdhesionPlan, tile: &'a Tile<
 stage_task!(FreeMotion { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { free_motion(plan, tile, scratch, w); });
 stage_task!(FindContacts { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { find_contacts(plan, tile, scratch, w); });
 stage_task!(FindRows { plan: &'a Plan, tile: &'a Tile<'b, R>, scratch: &'a Scratch<R>, w: &'a mut Posed<R> } { find_rows(plan, tile, scratch, w); });
+stage_task!(Velocities { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { velocities(plan, tile, scratch, w); });
 stage_task!(Finish { plan: &'a Plan, tile: &'a mut Tile<'b, R>, scratch: &'a mut Scratch<R>, w: &'a mut Posed<R> } { finish(plan, tile, scratch, w); });
 
 /// Stages 1–4: from q and v to the free velocity v*, and the velocity v̄ that moves q in free motion. Runge-Kutta evaluates them at three more states; all
@@ -268,7 +279,10 @@ fn find_contacts<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &mut Scratch
     let Scratch { kinematics, drift, candidates, .. } = scratch;
     let capacity = plan.settings.contact_capacity;
     let geoms = Geoms { pose: &kinematics.geom_pose, drift, size: tile.parameters.geom_size };
-    collide(&plan.collide, geoms, reach, capacity, candidates, &mut w.contacts);
+    // what bounces asks what moves at all
+    let bounces = R::zero().lt(tile.parameters.restitution[0]);
+    w.share = R::select(bounces, R::one(), w.share);
+    collide_sparing(&plan.collide, geoms, (reach, w.share), capacity, candidates, &mut w.contacts);
     w.contacts.slots.keep(first_lanes(tile.lane_count));
 }
 
@@ -281,7 +295,8 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
     let mean = (plan.integrator == Integrator::Rk4).then_some(&*w.response.mean_velocity);
     let moving = mean.unwrap_or(&w.response.free_velocity);
     let state = [&*tile.q, &*tile.v, moving];
-    limits(model, &plan.joint_rows, tile.lane_count, (dt, slack), k, state, &mut w.limits);
+    limits(model, &plan.joint_rows, tile.lane_count, (dt, slack, w.share), k, state, &mut w.limits);
+    w.left_out.find(plan, k, &w.contacts, &w.limits);
     equalities(model, &plan.equalities, tile.q, k, &mut w.equalities);
     find_islands(plan, tile.lane_count, Part::All, &w.contacts, &w.limits, &mut w.islands);
     constraint_rows(plan, tile.v, k, w);
@@ -290,23 +305,40 @@ fn find_rows<R: Pack>(plan: &Plan, tile: &Tile<'_, R>, scratch: &Scratch<R>, w: 
     }
 }
 
-/// Stages 9 and 10, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and q⁺ = q ⊕ Δt times the velocity of the position problem.
+/// Stage 9, after the solve: v⁺ = v* + M⁻¹ Jᵀ λ, and as much of the position problem; and the worlds in which they close a gap that was left out.
+#[inline(always)]
+fn velocities<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
+    if !w.struck.impulse.is_empty() {
+        // Impacts one after another leave nothing out, so no world goes back to what it remembers.
+        tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
+        w.struck.add_to(&mut w.impulse, R::one());
+        // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
+        w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
+    }
+    let (out, x) = (&mut *scratch.velocity, &mut *scratch.position_velocity);
+    if plan.soft.is_some() {
+        // both problems are one
+        apply(plan, &w.rows, [&w.impulse], &w.response, [x]);
+    } else {
+        apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [out, x]);
+    }
+    w.closed = if w.left_out.is_empty() { 0 } else { closes(plan, tile.lane_count, scratch, w) };
+}
+
+/// Stage 10: q⁺ = q ⊕ Δt times the velocity of the position problem, and what the worlds remember.
 #[inline(always)]
 fn finish<R: Pack>(plan: &Plan, tile: &mut Tile<'_, R>, scratch: &mut Scratch<R>, w: &mut Posed<R>) {
     let (model, position_velocity) = (&*plan.model, &mut scratch.position_velocity);
-    tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
-    w.struck.add_to(&mut w.impulse, R::one());
-    // where q moves by v̄ + ½ M⁻¹ Jᵀ λ, what came before the motion counts in full
-    w.struck.add_to(&mut w.position_impulse, R::constant(if w.rows.centered() { 2.0 } else { 1.0 }));
+    if w.struck.impulse.is_empty() {
+        tile.memory.keep(plan.joint_rows.len(), tile.lane_count, w);
+    }
     if plan.soft.is_some() {
-        // both problems are one
-        apply(plan, &w.rows, [&w.impulse], &w.response, [&mut *position_velocity]);
         if plan.damping == Damping::After {
             damp(model, R::constant(plan.dt), &w.damped, tile.v, &mut scratch.change, position_velocity);
         }
         tile.v.copy_from_slice(position_velocity);
     } else {
-        apply(plan, &w.rows, [&w.impulse, &w.position_impulse], &w.response, [&mut *tile.v, position_velocity]);
+        tile.v.copy_from_slice(&scratch.velocity);
         w.granted = bound_push(plan, tile.v, position_velocity);
     }
     if plan.integrator == Integrator::Rk4 {

@@ -52,6 +52,8 @@ pub struct Scratch<R: Real> {
     /// The points that may be contacts.
     pub(super) candidates: Vec<Near<R>>,
     pub(super) adhesion: AdhesionRoom<R>,
+    /// v⁺, shape \[nv\].
+    pub(super) velocity: Vec<R>,
     /// Velocity that moves q, shape \[nv\].
     pub(super) position_velocity: Vec<R>,
     /// Room for a change of velocity, shape \[nv\].
@@ -73,6 +75,7 @@ impl<R: Real> Scratch<R> {
             inputs: copies(R::zero(), model.nu()),
             candidates: Vec::new(),
             adhesion: AdhesionRoom::new(model),
+            velocity: copies(R::zero(), model.nv()),
             position_velocity: copies(R::zero(), model.nv()),
             change: copies(R::zero(), model.nv()),
             free_position: copies(R::zero(), model.nq()),
@@ -95,6 +98,11 @@ pub struct Posed<R: Real> {
     pub(super) rows: Rows<R>,
     pub(super) places: Places,
     pub(super) struck: Struck<R>,
+    /// Share of their reach within which the contacts and limits of every world are posed.
+    pub(super) share: R,
+    pub(super) left_out: LeftOut<R>,
+    /// The worlds whose answer closes a gap that was left out, one bit a lane.
+    pub(super) closed: u32,
     /// Impulse λ of every row, N·s, shape \[row\].
     pub(super) impulse: Vec<R>,
     /// That of the position problem, N·s, shape \[row\].
@@ -122,6 +130,9 @@ impl<R: Real> Posed<R> {
             rows: Rows::default(),
             places: Places::default(),
             struck: Struck::default(),
+            share: R::one(),
+            left_out: LeftOut::default(),
+            closed: 0,
             impulse: Vec::new(),
             position_impulse: Vec::new(),
             overflow: R::zero(),
@@ -285,6 +296,30 @@ impl<R: Pack> Rows<R> {
 #[inline(always)]
 pub(crate) fn position_bias<R: Real>(centered: bool, mean: R, target: R) -> R {
     if centered { R::constant(2.0) * (mean - target) } else { mean - target }
+}
+
+/// The rows of J that a tile of worlds leaves out, see [`super::left_out`].
+#[derive(Debug, Clone)]
+pub(super) struct LeftOut<R: Real> {
+    pub rows: Vec<LeftOutRow<R>>,
+    /// Degree of freedom and number of every entry of J, row by row.
+    pub jacobian: Vec<(usize, R)>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct LeftOutRow<R: Real> {
+    /// Where its entries end.
+    pub end: usize,
+    /// m or rad.
+    pub gap: R,
+    pub lanes: R::Mask,
+}
+
+impl<R: Real> Default for LeftOut<R> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), jacobian: Vec::new() }
+    }
 }
 
 /// What the impacts of a step have done so far to a tile of worlds. Empty while impacts are simultaneous.

@@ -1,111 +1,208 @@
-//! A world's step once more, in f64: for what the number type of the step is too coarse for.
+//! A world's step once more: in f64, for what the number type of the step is too coarse for; or with all rows within reach, where its answer closes a gap that was left out ([`super::left_out`]).
 //!
 //! A block may be out of reach of a precision: its rounding floor lies far above the tolerance, a number overflows, or the exact solver finds no
-//! answer to the rounded problem. Such a world is stepped again from the state before the step, by itself, with every stage in f64. Its new state is then
-//! rounded, and its certificate is that of the step in f64.
+//! answer to the rounded problem. Such a world is stepped again with every stage in f64. Its new state is then rounded, and its certificate is that of the step in f64.
+//!
+//! Either way worlds of all tiles of a chunk are put next to each other as they were before the step, so that they fill lanes of their own; those that they came from go on without them.
 
 use super::chunk::Chunk;
 use super::felt::Felt;
 use super::memory::Memory;
 use super::plan::Plan;
 use super::records::BlockRecord;
-use super::worker::{Redo, Redone, Worker};
+use super::worker::{Redo, Worker};
 use crate::lane::{Pack, Scalar};
 use crate::parameters::{Parameter, TileParameters};
 use crate::report::{WorldReport, WorldStatus};
+
+/// Puts the numbers of lane `from_lane` into a lane of a tile; a new tile has them in all lanes.
+fn carry<R: Pack, E: Pack>(from: impl ExactSizeIterator<Item = R>, from_lane: usize, place: usize, to: &mut Vec<E>) {
+    let (len, tile, lane) = (from.len(), place / E::LANES, place % E::LANES);
+    to.resize((tile + 1) * len, E::zero());
+    for (x, to) in from.zip(&mut to[tile * len..]) {
+        put(x.get(from_lane).to_f64(), lane, to);
+    }
+}
+
+fn put<E: Pack>(x: f64, lane: usize, to: &mut E) {
+    if lane == 0 {
+        *to = E::constant(x);
+    } else {
+        to.set(lane, E::Scalar::from_f64(x));
+    }
+}
 
 impl<E: Pack> Redo<E> {
     fn new(plan: &Plan) -> Self {
         Self {
             worker: Worker::new(plan, 1, false),
+            worlds: Vec::new(),
             q: Vec::new(),
             v: Vec::new(),
             drive: Vec::new(),
             external: Vec::new(),
             parameters: Default::default(),
-            memory: Memory::default(),
+            memory: Vec::new(),
+            reports: Vec::new(),
+            watched: Vec::new(),
             felt: Vec::new(),
+            remembered: Vec::new(),
         }
     }
 
-    /// Steps world `index` of `chunk` from the state that it has.
+    /// Forgets the worlds of the last step.
+    fn clear(&mut self) {
+        self.worlds.clear();
+        self.reports.clear();
+        self.watched.clear();
+        for numbers in [&mut self.q, &mut self.v, &mut self.drive, &mut self.external, &mut self.felt] {
+            numbers.clear();
+        }
+        self.parameters.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Takes over world `world` of the chunk, as it is before the step.
+    fn take<R: Pack>(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, world: usize) {
+        let (place, from) = (self.worlds.len(), world % R::LANES);
+        let (tile, lane) = (place / E::LANES, place % E::LANES);
+        self.worlds.push(world);
+        self.reports.push(WorldReport::default());
+        self.watched.push(chunk.watched[world].as_ref().map(|_| Vec::new()));
+        let source = chunk.tile(&plan.model, world / R::LANES);
+        carry(source.q.iter().copied(), from, place, &mut self.q);
+        carry(source.v.iter().copied(), from, place, &mut self.v);
+        carry(source.drive.iter().copied(), from, place, &mut self.drive);
+        carry(source.external.iter().copied(), from, place, &mut self.external);
+        for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
+            carry(source.parameters.of(parameter).iter().copied(), from, place, to);
+        }
+        if size_of::<E::Scalar>() > size_of::<R::Scalar>() {
+            self.refine::<R>(plan, place);
+        }
+        if self.memory.len() <= tile {
+            self.memory.push(Memory::default());
+        }
+        source.memory.recall(from, &mut self.remembered);
+        self.memory[tile].set(lane, &self.remembered);
+        // the sums of this step by itself, about the same point
+        let sums = chunk.felt.tile(world / R::LANES);
+        let first_of_point = sums.len().saturating_sub(3);
+        self.felt.resize((tile + 1) * sums.len(), E::zero());
+        for (k, (own, sum)) in self.felt[tile * sums.len()..].iter_mut().zip(sums).enumerate() {
+            put(if k < first_of_point { 0.0 } else { sum.get(from).to_f64() }, lane, own);
+        }
+    }
+
+    /// Makes sizes and poses of the world in `place` the model's own where they are what the coarser type of `R` makes of those.
+    fn refine<R: Pack>(&mut self, plan: &Plan, place: usize) {
+        let (model, tile, lane) = (&*plan.model, place / E::LANES, place % E::LANES);
+        let own = |x: &E, planned: f64| {
+            let x = x.get(lane).to_f64();
+            if R::Scalar::from_f64(planned).to_f64() == x { planned } else { x }
+        };
+        let sizes = &mut self.parameters[Parameter::GeomSize as usize];
+        let len = sizes.len() / (tile + 1);
+        for (x, planned) in sizes[tile * len..].iter_mut().zip(model.geoms.iter().flat_map(|geom| geom.shape.size())) {
+            let x_own = own(x, planned);
+            put(x_own, lane, x);
+        }
+        let rest = Parameter::MocapPose.shared(model, [0.0; 2]);
+        if !rest.is_empty() {
+            // what follows of the poses, in this type
+            let poses = &mut self.parameters[Parameter::MocapPose as usize];
+            let len = poses.len() / (tile + 1);
+            let given: Vec<f64> = poses[tile * len..].iter().zip(rest).map(|(x, rest)| own(x, rest)).collect();
+            for (x, completed) in
+                poses[tile * len..].iter_mut().zip(Parameter::MocapPose.completed(model, &given).iter())
+            {
+                put(*completed, lane, x);
+            }
+        }
+    }
+
+    /// Steps them.
     fn step<R: Pack>(
         &mut self,
         plan: &Plan,
-        chunk: &mut Chunk<'_, R>,
-        index: usize,
+        chunk: &Chunk<'_, R>,
+        all_rows: bool,
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
-    ) -> Redone {
-        let (first_world, lane) = (chunk.first_world, index % R::LANES);
-        let mut watched = [chunk.watched[index].as_ref().map(|_| Vec::new())];
-        let tile = chunk.tile(&plan.model, index / R::LANES);
-        let carry = |from: &[R], to: &mut Vec<E>| {
-            to.clear();
-            to.extend(from.iter().map(|x| E::constant(x.get(lane).to_f64())));
+    ) {
+        let (tiles, worlds) = (self.worlds.len().div_ceil(E::LANES), &self.worlds);
+        let own = &self.parameters;
+        let parameters = |tile: usize| {
+            TileParameters::new(|parameter| {
+                let own = &own[parameter as usize];
+                &own[tile * own.len() / tiles..(tile + 1) * own.len() / tiles]
+            })
         };
-        carry(tile.q, &mut self.q);
-        carry(tile.v, &mut self.v);
-        carry(tile.drive, &mut self.drive);
-        carry(tile.external, &mut self.external);
-        for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
-            carry(tile.parameters.of(parameter), to);
-        }
-        let sizes = plan.model.geoms.iter().flat_map(|geom| geom.shape.size());
-        if sizes.zip(tile.parameters.geom_size).all(|(x, own)| own.get(lane) == R::Scalar::from_f64(x)) {
-            // the model's own sizes, not what the coarser type makes of them
-            self.parameters[Parameter::GeomSize as usize].clear();
-        }
-        let rest = Parameter::MocapPose.shared(&plan.model, [0.0; 2]);
-        if !rest.is_empty() {
-            // what follows of the poses, in this type; of the model's own poses, not of what the coarser type makes of them
-            let given = tile.parameters.mocap_pose.iter().zip(rest).map(|(x, rest)| {
-                let x = x.get(lane);
-                if x == R::Scalar::from_f64(rest) { rest } else { x.to_f64() }
-            });
-            let poses: Vec<f64> = given.collect();
-            let poses = Parameter::MocapPose.completed(&plan.model, &poses);
-            self.parameters[Parameter::MocapPose as usize] = poses.iter().map(|x| E::constant(*x)).collect();
-        }
-        self.memory.set(0, &tile.memory.of(lane));
-        // the sums of this step by itself, about the same point
-        let felt = chunk.felt.plan;
-        self.felt.clear();
-        self.felt.resize(felt.len(), E::constant(0.0));
-        let sums = chunk.felt.tile(index / R::LANES);
-        for (own, point) in self.felt.iter_mut().zip(&*sums).rev().take(if felt.is_asked { 3 } else { 0 }) {
-            *own = E::constant(point.get(lane).to_f64());
-        }
-        let parameters = TileParameters::new(|parameter| &self.parameters[parameter as usize]);
-        let mut reports = [WorldReport::default()];
+        let world_of = |record: &BlockRecord<'_>| {
+            if let Some(see) = see {
+                see(&BlockRecord { world: chunk.first_world + worlds[record.world], ..*record });
+            }
+        };
         let mut alone = Chunk {
-            first_world: first_world + index,
+            first_world: 0,
             q: &mut self.q,
             v: &mut self.v,
             drive: &mut self.drive,
             external: &mut self.external,
-            parameters: &|_| parameters,
-            memory: std::slice::from_mut(&mut self.memory),
-            reports: &mut reports,
-            watched: &mut watched,
-            felt: Felt { plan: felt, sums: &mut self.felt, evaluation: chunk.felt.evaluation },
+            parameters: &parameters,
+            memory: &mut self.memory[..tiles],
+            reports: &mut self.reports,
+            watched: &mut self.watched,
+            felt: Felt { plan: chunk.felt.plan, sums: &mut self.felt, evaluation: chunk.felt.evaluation },
         };
+        self.worker.have_tiles(plan, tiles);
+        self.worker.all_rows = all_rows;
+        let see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)> = if see.is_some() { Some(&world_of) } else { None };
         self.worker.evaluate(plan, &mut alone, see);
-        let [report] = reports;
-        let [contacts] = watched;
-        let numbers = |x: &[E]| x.iter().map(|x| x.get(0).to_f64()).collect();
-        Redone {
-            index,
-            q: numbers(&self.q),
-            v: numbers(&self.v),
-            memory: self.memory.of(0),
-            report: WorldReport { redone: true, ..report },
-            contacts,
-            felt: numbers(&self.felt),
+    }
+
+    /// Gives them back to the chunk: state, memory, contacts, and what they report, `redone` where that was in f64. Rounded, a state may have become infinite.
+    fn give<R: Pack>(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, redone: bool) {
+        for (place, &world) in self.worlds.iter().enumerate() {
+            let ((tile, lane), to_lane) = ((place / E::LANES, place % E::LANES), world % R::LANES);
+            let source = chunk.tile(&plan.model, world / R::LANES);
+            let mut is_finite = true;
+            for (from, to) in [(&self.q, source.q), (&self.v, source.v)] {
+                for (from, to) in from[tile * to.len()..].iter().zip(to) {
+                    let x = R::Scalar::from_f64(from.get(lane).to_f64());
+                    is_finite &= x.is_finite();
+                    to.set(to_lane, x);
+                }
+            }
+            let mut report = self.reports[place];
+            report.redone |= redone;
+            if !is_finite {
+                report.status = WorldStatus::NotFinite;
+            }
+            self.memory[tile].recall(lane, &mut self.remembered);
+            source.memory.set(to_lane, &self.remembered);
+            if report.status == WorldStatus::NotFinite {
+                source.memory.forget(to_lane);
+            }
+            let sums = &self.felt[tile * chunk.felt.plan.len()..];
+            chunk.felt.add(world, sums.iter().map(|sum| sum.get(lane).to_f64()));
+            if let Some(contacts) = &mut chunk.watched[world] {
+                *contacts = self.watched[place].take().unwrap_or_default();
+            }
+            chunk.reports[world].add(&report);
         }
     }
 }
 
 impl<R: Pack> Worker<R> {
+    /// Forgets the worlds that took the last step once more.
+    pub(super) fn start_redoing(&mut self) {
+        if let Some(redo) = &mut self.redo {
+            redo.clear();
+        }
+        if let Some(again) = &mut self.again {
+            again.clear();
+        }
+    }
+
     /// Steps the worlds again that are not solved, where f64 may do better.
     pub(super) fn step_again(
         &mut self,
@@ -114,46 +211,63 @@ impl<R: Pack> Worker<R> {
         see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
     ) {
         let Some(exact) = &plan.exact else { return };
-        for index in 0..chunk.reports.len() {
-            if self.mended[index].unsolved && chunk.is_finite(&plan.model, index) {
-                let redo = self.redo.get_or_insert_with(|| Box::new(Redo::new(exact)));
-                let redone = redo.step(exact, chunk, index, see);
-                self.redone.push(redone);
+        for world in 0..chunk.reports.len() {
+            if self.mended[world].unsolved && chunk.is_finite(&plan.model, world) {
+                self.redo.get_or_insert_with(|| Box::new(Redo::new(exact))).take(exact, chunk, world);
             }
+        }
+        if let Some(redo) = self.redo.as_mut().filter(|redo| !redo.worlds.is_empty()) {
+            redo.step(exact, chunk, false, see);
         }
     }
 
-    /// What came of the step in f64 of world `index` of the chunk, if there was one.
-    pub(super) fn redone(&self, index: usize) -> Option<&Redone> {
-        self.redone.iter().find(|redone| redone.index == index)
+    /// Takes over the worlds of tile `t`, which are still as they were before the step, whose answer closes a gap that was left out.
+    pub(super) fn take_closed(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>, t: usize) {
+        let closed = self.posed[t].closed & !self.elsewhere(t);
+        for lane in (0..R::LANES).filter(|lane| closed >> lane & 1 != 0) {
+            let again = self.again.get_or_insert_with(|| Box::new(Redo::new(plan)));
+            again.take(plan, chunk, t * R::LANES + lane);
+        }
     }
 
-    /// Gives the worlds that were stepped again their new state and memory.
+    /// Steps them with all rows within reach.
+    pub(super) fn step_closed(
+        &mut self,
+        plan: &Plan,
+        chunk: &mut Chunk<'_, R>,
+        see: Option<&(dyn Fn(&BlockRecord<'_>) + Sync)>,
+    ) {
+        if let Some(again) = self.again.as_mut().filter(|again| !again.worlds.is_empty()) {
+            again.step(plan, chunk, true, see);
+        }
+    }
+
+    /// Whether the step of a world of the chunk was made in f64.
+    pub(super) fn is_redone(&self, world: usize) -> bool {
+        self.redo.as_ref().is_some_and(|redo| redo.worlds.contains(&world))
+    }
+
+    /// The worlds of tile `t` that take the step once more, one bit a lane.
+    pub(super) fn elsewhere(&self, t: usize) -> u32 {
+        let redone = self.redo.iter().flat_map(|redo| &redo.worlds);
+        let again = self.again.iter().flat_map(|again| &again.worlds);
+        let of_tile = redone.chain(again).filter(|world| **world / R::LANES == t);
+        of_tile.fold(0, |lanes, world| lanes | 1 << (world % R::LANES))
+    }
+
+    /// Gives the worlds that took the step once more what came of it.
     pub(super) fn put_back(&mut self, plan: &Plan, chunk: &mut Chunk<'_, R>) {
-        for redone in &mut self.redone {
-            let lane = redone.index % R::LANES;
-            let tile = chunk.tile(&plan.model, redone.index / R::LANES);
-            for (from, to) in [(&redone.q, tile.q), (&redone.v, tile.v)] {
-                for (x, entry) in from.iter().zip(to) {
-                    entry.set(lane, R::Scalar::from_f64(*x));
-                }
-            }
-            tile.memory.set(lane, &redone.memory);
-            chunk.felt.add(redone.index, &redone.felt);
-            if let Some(contacts) = &mut chunk.watched[redone.index] {
-                *contacts = redone.contacts.take().unwrap_or_default();
-            }
+        if let Some(redo) = &mut self.redo {
+            redo.give(plan, chunk, true);
+        }
+        if let Some(again) = &mut self.again {
+            again.give(plan, chunk, false);
         }
     }
 
-    /// The report of a world that was stepped again. Rounded, its state may have become infinite.
-    pub(super) fn report_of_redone(&self, index: usize) -> Option<WorldReport> {
-        let redone = self.redone(index)?;
-        let fits = |x: &f64| R::Scalar::from_f64(*x).is_finite();
-        let mut report = redone.report;
-        if !redone.q.iter().chain(&redone.v).all(fits) {
-            report.status = WorldStatus::NotFinite;
-        }
-        Some(report)
+    /// Whether it ever took a step once more with all rows.
+    #[cfg(test)]
+    pub fn steps_again(&self) -> bool {
+        self.again.is_some()
     }
 }

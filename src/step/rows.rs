@@ -14,7 +14,7 @@ use crate::island::{Islands, Part, islands, worlds};
 use crate::kinematics::Kinematics;
 use crate::lane::{Mask, Pack, PackMask, Real};
 use crate::limit::Limits;
-use crate::model::{Integrator, Model};
+use crate::model::{Integrator, Model, Tree};
 use crate::spatial::{Motion, Vec3, tangent_frame};
 
 /// Stage 6: the blocks that a tile has. Where a world is one island, it is one block, in its own lane.
@@ -104,16 +104,7 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             let (y0, rest) = rows.y[base * nv..(base + 3) * nv].split_at_mut(nv);
             let (y1, y2) = rest.split_at_mut(nv);
             for dof in dofs {
-                // of the translations of a free joint, the velocity is an axis of the world
-                let along = match dof - tree.dofs.start {
-                    0 if tree.is_free => [frame[0].x, frame[1].x, frame[2].x],
-                    1 if tree.is_free => [frame[0].y, frame[1].y, frame[2].y],
-                    2 if tree.is_free => [frame[0].z, frame[1].z, frame[2].z],
-                    _ => {
-                        let velocity = k.motion_subspace[dof].at(arm);
-                        [frame[0].dot(velocity), frame[1].dot(velocity), frame[2].dot(velocity)]
-                    }
-                };
+                let along = along(tree, k, dof, arm, &frame);
                 let [a, b, c] = if plus { along } else { [-along[0], -along[1], -along[2]] };
                 y0[dof] = R::select(lanes, a, y0[dof]);
                 y1[dof] = R::select(lanes, b, y1[dof]);
@@ -178,6 +169,31 @@ pub fn constraint_rows<R: Pack>(plan: &Plan, v: &[R], k: &Kinematics<R>, posed: 
             solve_rows(model, response, support, &mut [y]);
         }
     }
+}
+
+/// The velocity of a point per unit of v of a degree of freedom of `tree`, along some directions. `arm`: from the point of reference of the tree, m.
+#[inline(always)]
+pub(super) fn along<R: Real, const N: usize>(
+    tree: &Tree,
+    k: &Kinematics<R>,
+    dof: usize,
+    arm: Vec3<R>,
+    directions: &[Vec3<R>; N],
+) -> [R; N] {
+    let mut along = [R::zero(); N];
+    // of the translations of a free joint, the velocity is an axis of the world
+    let axis = dof - tree.dofs.start;
+    if tree.is_free && axis < 3 {
+        for i in 0..N {
+            along[i] = [directions[i].x, directions[i].y, directions[i].z][axis];
+        }
+    } else {
+        let velocity = k.motion_subspace[dof].at(arm);
+        for i in 0..N {
+            along[i] = directions[i].dot(velocity);
+        }
+    }
+    along
 }
 
 /// J v of N rows of one support, shape \[row\]\[nv\], for V vectors, shape \[nv\] each.

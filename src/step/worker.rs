@@ -42,14 +42,16 @@ pub struct Worker<R: Pack> {
     pub(super) mended: Vec<Mended>,
     /// Position problems that give way, see [`super::giving`].
     pub(super) giving: Batch<R>,
+    /// Whether it poses all rows within reach.
+    pub(super) all_rows: bool,
     /// Where an evaluation is not the whole step.
     pub(super) evaluations: Evaluations<R>,
     /// Its worlds, where they are sorted.
     pub(super) sorted: Sorted<R>,
-    /// What steps a world in f64; none until one needs it.
+    /// What steps worlds again in f64; none until one needs it.
     pub(super) redo: Option<Box<Redo<R::Exact>>>,
-    /// The worlds that were stepped again in f64.
-    pub(super) redone: Vec<Redone>,
+    /// What steps worlds once more with all rows within reach; none until one needs it.
+    pub(super) again: Option<Box<Redo<R>>>,
     /// Time spent in every stage, while [`Plan::profile`] is on.
     pub times: StageTimes,
 }
@@ -67,34 +69,26 @@ pub(super) struct Mended {
     pub push_denied: f64,
 }
 
-/// One world in f64: what it is, and a worker that steps it.
+/// Worlds of a chunk that take a step once more, in tiles of their own.
 #[derive(Debug)]
 pub(super) struct Redo<E: Pack> {
     pub(super) worker: Worker<E>,
+    /// The worlds, counted from the first of the chunk.
+    pub(super) worlds: Vec<usize>,
+    /// As in [`Chunk`].
     pub(super) q: Vec<E>,
     pub(super) v: Vec<E>,
     pub(super) drive: Vec<E>,
     pub(super) external: Vec<E>,
-    /// In the order of [`Parameter::ALL`], shapes as in [`TileParameters`].
+    /// In the order of [`Parameter::ALL`], shape `[tile][len]`.
     pub(super) parameters: [Vec<E>; PARAMETERS],
-    /// The world is lane 0.
-    pub(super) memory: Memory<E>,
-    /// What its geoms feel.
+    pub(super) memory: Vec<Memory<E>>,
+    pub(super) reports: Vec<WorldReport>,
+    pub(super) watched: Vec<Option<Vec<ContactRecord>>>,
+    /// What their geoms feel in this step.
     pub(super) felt: Vec<E>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(super) struct Redone {
-    /// The world, counted from the first of the chunk.
-    pub(super) index: usize,
-    pub(super) q: Vec<f64>,
-    pub(super) v: Vec<f64>,
-    pub(super) memory: Vec<Remembered>,
-    pub(super) report: WorldReport,
-    pub(super) contacts: Option<Vec<ContactRecord>>,
-    /// As [`Felt::sums`](super::Felt::sums), of this step.
-    pub(super) felt: Vec<f64>,
+    /// What one world remembers, on its way.
+    pub(super) remembered: Vec<Remembered>,
 }
 
 /// What a thread keeps of a chunk from one evaluation of a step to the next.
@@ -156,11 +150,19 @@ impl<R: Pack> Worker<R> {
             solver: solver::Scratch::new(),
             mended: Vec::new(),
             giving: Batch::new(),
+            all_rows: false,
             evaluations: Evaluations::default(),
             sorted: Sorted::default(),
             redo: None,
-            redone: Vec::new(),
+            again: None,
             times: StageTimes::default(),
+        }
+    }
+
+    /// Makes it one for so many tiles.
+    pub(super) fn have_tiles(&mut self, plan: &Plan, tile_count: usize) {
+        while self.posed.len() < tile_count {
+            self.posed.push(Posed::new(&plan.model));
         }
     }
 
@@ -277,10 +279,7 @@ impl<R: Pack> Worker<R> {
         if !chunk.felt.plan.is_asked {
             return;
         }
-        let mut lanes = first_lanes(chunk.lane_count(t));
-        for redone in self.redone.iter().filter(|redone| redone.index / R::LANES == t) {
-            lanes &= !(1 << (redone.index % R::LANES));
-        }
+        let lanes = first_lanes(chunk.lane_count(t)) & !self.elsewhere(t);
         let (felt, evaluation) = (chunk.felt.plan, chunk.felt.evaluation);
         let sums = chunk.felt.tile(t);
         plan.level.run(Feel { felt, posed: &self.posed[t], lanes, sums, evaluation });

@@ -67,7 +67,7 @@ fn violations(model: &Model, q: &[f64]) -> Vec<(f64, String)> {
     // Within no time, at no speed: only what is violated already.
     let mut k = Kinematics::<f64>::new(model);
     kinematics(model, q, &mut k);
-    limits(model, &rows, 1, (0.0, 0.0), &k, [q, &at_rest, &at_rest], &mut found);
+    limits(model, &rows, 1, (0.0, 0.0, 1.0), &k, [q, &at_rest, &at_rest], &mut found);
     let sentence = |(part, &gap): (&SlotPart, &f64)| {
         let unit = |joint: usize| if model.joints[joint].kind == JointKind::Slide { "m" } else { "rad" };
         let (of, unit, margin) = match rows[part.origin as usize] {

@@ -1,8 +1,8 @@
 //! Boxes, hulls, cylinders and ellipsoids: points at rest, and distances as parry finds them.
 
 use super::apart::Core;
-use super::convex::Solid;
 use super::*;
+use crate::contact::convex::Solid;
 
 /// Positions, sorted, rounded to a micrometre.
 fn spots(c: &Contacts<f64>) -> Vec<[i64; 3]> {
