@@ -54,7 +54,7 @@ class Settings:
     push_speed: float = 2.0
     """Largest push-out speed, m/s (rad/s for limits)."""
     contact_speed: float = 1.0
-    """Speed by which impulses may close a gap, m/s: contacts are posed that it closes within Δt."""
+    """Speed by which impulses may close a gap, m/s: contacts that it closes within Δt are looked at, and posed where they may act."""
     compliance: float = 0.0
     """Compliance of contacts, (m/s)/(N·s); 0 is hard contact."""
     contact_capacity: int | None = None
