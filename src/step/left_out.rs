@@ -5,7 +5,7 @@
 //! together. Where it does, the world takes the step once more, with all of them ([`super::redo`]).
 
 use super::plan::Plan;
-use super::posed::{LeftOut, LeftOutRow, Posed, Scratch};
+use super::posed::{LeftOutRow, LeftOutRows, Posed, Scratch};
 use super::rows::along;
 use super::supports::Bits;
 use crate::contact::Contacts;
@@ -15,7 +15,7 @@ use crate::limit::Limits;
 use crate::model::Integrator;
 use crate::slots::first_lanes;
 
-impl<R: Pack> LeftOut<R> {
+impl<R: Pack> LeftOutRows<R> {
     /// The rows of what `contacts` and `limits` have left out.
     #[inline(always)]
     pub fn find(&mut self, plan: &Plan, k: &Kinematics<R>, contacts: &Contacts<R>, limits: &Limits<R>) {
@@ -74,7 +74,7 @@ impl<R: Pack> LeftOut<R> {
     }
 }
 
-/// As [`LeftOut::closed`], of the answer of a tile: `scratch` has v⁺ and the velocity of the position problem, which with Runge-Kutta moves q by the mean of the step.
+/// As [`LeftOutRows::closed`], of the answer of a tile: `scratch` has v⁺ and the velocity of the position problem, which with Runge-Kutta moves q by the mean of the step.
 #[inline(always)]
 pub(super) fn closes<R: Pack>(plan: &Plan, lane_count: usize, scratch: &mut Scratch<R>, w: &Posed<R>) -> u32 {
     let Scratch { velocity, position_velocity, change, .. } = scratch;

@@ -100,7 +100,7 @@ pub struct Posed<R: Real> {
     pub(super) struck: Struck<R>,
     /// Share of their reach within which the contacts and limits of every world are posed.
     pub(super) share: R,
-    pub(super) left_out: LeftOut<R>,
+    pub(super) left_out: LeftOutRows<R>,
     /// The worlds whose answer closes a gap that was left out, one bit a lane.
     pub(super) closed: u32,
     /// Impulse λ of every row, N·s, shape \[row\].
@@ -131,7 +131,7 @@ impl<R: Real> Posed<R> {
             places: Places::default(),
             struck: Struck::default(),
             share: R::one(),
-            left_out: LeftOut::default(),
+            left_out: LeftOutRows::default(),
             closed: 0,
             impulse: Vec::new(),
             position_impulse: Vec::new(),
@@ -300,7 +300,7 @@ pub(crate) fn position_bias<R: Real>(centered: bool, mean: R, target: R) -> R {
 
 /// The rows of J that a tile of worlds leaves out, see [`super::left_out`].
 #[derive(Debug, Clone)]
-pub(super) struct LeftOut<R: Real> {
+pub(super) struct LeftOutRows<R: Real> {
     pub rows: Vec<LeftOutRow<R>>,
     /// Degree of freedom and number of every entry of J, row by row.
     pub jacobian: Vec<(usize, R)>,
@@ -316,7 +316,7 @@ pub(super) struct LeftOutRow<R: Real> {
     pub lanes: R::Mask,
 }
 
-impl<R: Real> Default for LeftOut<R> {
+impl<R: Real> Default for LeftOutRows<R> {
     fn default() -> Self {
         Self { rows: Vec::new(), jacobian: Vec::new() }
     }

@@ -16,7 +16,7 @@ pub enum Stage {
     Assemble,
     /// Stage 8: the batched solver.
     Solve,
-    /// The exact solver, for blocks that the batched one left.
+    /// The exact solver, for blocks that the batched one left, and worlds that take the step once more.
     Fallback,
     /// Stages 9–10: impulses gathered, reports, new velocity and position.
     Finish,

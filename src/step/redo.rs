@@ -16,14 +16,15 @@ use crate::parameters::{Parameter, TileParameters};
 use crate::report::{WorldReport, WorldStatus};
 
 /// Puts the numbers of lane `from_lane` into a lane of a tile; a new tile has them in all lanes.
-fn carry<R: Pack, E: Pack>(from: impl ExactSizeIterator<Item = R>, from_lane: usize, place: usize, to: &mut Vec<E>) {
+fn carry<R: Pack, E: Pack>(from: &[R], from_lane: usize, place: usize, to: &mut Vec<E>) {
     let (len, tile, lane) = (from.len(), place / E::LANES, place % E::LANES);
     to.resize((tile + 1) * len, E::zero());
-    for (x, to) in from.zip(&mut to[tile * len..]) {
+    for (x, to) in from.iter().zip(&mut to[tile * len..]) {
         put(x.get(from_lane).to_f64(), lane, to);
     }
 }
 
+/// Puts a number into a lane; the first of a tile into all of them, so that none that is idle holds what is no number of the model's.
 fn put<E: Pack>(x: f64, lane: usize, to: &mut E) {
     if lane == 0 {
         *to = E::constant(x);
@@ -69,12 +70,12 @@ impl<E: Pack> Redo<E> {
         self.reports.push(WorldReport::default());
         self.watched.push(chunk.watched[world].as_ref().map(|_| Vec::new()));
         let source = chunk.tile(&plan.model, world / R::LANES);
-        carry(source.q.iter().copied(), from, place, &mut self.q);
-        carry(source.v.iter().copied(), from, place, &mut self.v);
-        carry(source.drive.iter().copied(), from, place, &mut self.drive);
-        carry(source.external.iter().copied(), from, place, &mut self.external);
+        carry(source.q, from, place, &mut self.q);
+        carry(source.v, from, place, &mut self.v);
+        carry(source.drive, from, place, &mut self.drive);
+        carry(source.external, from, place, &mut self.external);
         for (parameter, to) in Parameter::ALL.into_iter().zip(&mut self.parameters) {
-            carry(source.parameters.of(parameter).iter().copied(), from, place, to);
+            carry(source.parameters.of(parameter), from, place, to);
         }
         if size_of::<E::Scalar>() > size_of::<R::Scalar>() {
             self.refine::<R>(plan, place);
@@ -103,8 +104,7 @@ impl<E: Pack> Redo<E> {
         let sizes = &mut self.parameters[Parameter::GeomSize as usize];
         let len = sizes.len() / (tile + 1);
         for (x, planned) in sizes[tile * len..].iter_mut().zip(model.geoms.iter().flat_map(|geom| geom.shape.size())) {
-            let x_own = own(x, planned);
-            put(x_own, lane, x);
+            put(own(x, planned), lane, x);
         }
         let rest = Parameter::MocapPose.shared(model, [0.0; 2]);
         if !rest.is_empty() {

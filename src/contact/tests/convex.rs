@@ -280,7 +280,7 @@ fn what_is_shown_not_to_come_near_does_not() {
             let (Some((before, _)), Some((after, _))) = (before, after) else { break };
             let geoms = Geoms::new(&poses, &drifts);
             let near = may_come_near(&plan.pairs[0], &geoms, true, reach);
-            // of what is turned by 0.016 rad, to first order
+            // of what is turned by θ = 0.016 rad at 0.5 m, to first order: r θ²/2 = 6e-5 m
             let least = before.min(after);
             assert!(near || least > reach - 1e-4, "{} {}: {before} {after}", a.name(), b.name());
             if least > reach + 0.03 {

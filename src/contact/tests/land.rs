@@ -140,7 +140,9 @@ fn distance(prisms: &[(Solid, Vector3<f64>)], shape: &Shape, pose: &Pose<f64>) -
         }
         let mut points = Points::new();
         let at = placed::<f64>(&(Rotation3::identity(), *centre));
-        convex_convex(&[prism.clone(), solid.clone()], &at, pose, NEAR, 0.5, &mut points);
+        // about the size of a prism, whose base is 1 m below
+        let size = 0.5;
+        convex_convex(&[prism.clone(), solid.clone()], &at, pose, NEAR, size, &mut points);
         least = least.min(points.least_gap());
     }
     least

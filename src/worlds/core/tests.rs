@@ -75,7 +75,8 @@ const THROWN: [&str; 2] = [
        </worldbody></mujoco>"#,
 ];
 
-/// Steps worlds twice, from the same state: with the rows that the plan poses, and with all within reach. Both come to the same velocities, to `tolerance` (m/s or rad/s). Bits of the first, and
+/// Steps worlds twice, from the same state: with the rows that the plan poses, and with all within reach. Both come to the same velocities, to `tolerance` (m/s or rad/s): far above what either is
+/// solved to (1e-5 m/s in f32, 1e-10 in f64), far below what an answer that closes a gap is off by (0.17 m/s in the first step). Bits of the first, and
 /// how many rows both had.
 fn roll_with_all_rows<R: Pack>(model: &Arc<Model>, precision: Precision, tolerance: f64) -> (Vec<u64>, [usize; 2]) {
     let (worlds, nv) = (20, model.nv());
