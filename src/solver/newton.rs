@@ -25,6 +25,8 @@ const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 const ENOUGH: f64 = 0.1;
+/// Least proximal term of whole steps, in units of the mean diagonal: only in f64 does it say anything.
+pub(super) const WHOLE_DELTA: f64 = 1e-10;
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +50,8 @@ pub(super) enum Start {
     Friction(&'static [f64]),
     /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
     Split { steps: usize, rho: f64 },
+    /// At the answer so far, with whole steps, whatever becomes of the merit, and a proximal term that halves from `delta` on to [`WHOLE_DELTA`].
+    Whole { delta: f64 },
 }
 
 impl Round {
@@ -249,6 +253,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 shares = ramp;
             }
             Start::Split { steps, rho } => self.split(steps, R::constant(rho)),
+            Start::Whole { delta } => return self.cross(round.steps, R::constant(delta)),
         }
         self.whole_friction.resize(self.friction.len(), R::zero());
         self.whole_friction.copy_from_slice(&self.friction);
@@ -372,6 +377,32 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             live = live.and(self.tolerance.lt(residual)).and(is_finite(residual));
         }
         (steps, live)
+    }
+
+    /// Whole steps on all lanes until each has reached its tolerance. Returns the steps of every lane, and the lanes that have not, or are not finite. Where W says next to nothing about
+    /// some direction (four feet that stand, each pulling against the others), the answer is far along a valley that bends as contacts turn from stick to slip: what lowers the merit is
+    /// short, and whole steps cross it, the better the later the proximal term is too small to hold them.
+    #[inline(always)]
+    fn cross(&mut self, most: usize, delta: R) -> (R, R::Mask) {
+        self.delta = delta;
+        let (mut steps, mut turn) = (R::zero(), 0);
+        loop {
+            self.update_velocity();
+            let (_, residual) = self.natural_map();
+            let finite = is_finite(residual);
+            let live = self.tolerance.lt(residual).and(finite);
+            if turn == most || !live.any() {
+                return (steps, live.or(finite.not()));
+            }
+            self.guess_modes(R::Mask::splat(false));
+            self.point(live, R::Mask::splat(false));
+            for (y, d) in self.impulse.iter_mut().zip(&self.direction) {
+                *y = R::select(live, *y + *d, *y);
+            }
+            steps += R::select(live, R::one(), R::zero());
+            turn += 1;
+            self.delta = (self.delta * R::constant(0.5)).max(R::constant(WHOLE_DELTA));
+        }
     }
 
     /// u = W y + b
