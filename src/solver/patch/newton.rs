@@ -23,6 +23,8 @@ use crate::lane::{Level, Mask, Pack, PackMask, Scalar};
 pub(super) enum Start {
     /// At the answer so far, with sweeps after every step.
     Swept,
+    /// There too, in whole steps, whatever becomes of the merit.
+    Whole,
     /// After so many sweeps from there.
     Sweeps(u32),
     /// From no impulse on, with these shares of the friction in turn.
@@ -39,7 +41,9 @@ const ENOUGH: f64 = 0.9;
 const SHIFTS: [f64; 4] = [0.0, 1e-7, 1e-5, 1e-3];
 /// Least share of its diagonal that is added to the Jacobian of steps with sweeps: with less, impulses that are not unique jump, and rows with them.
 pub const LEAST_DELTA: f64 = 3e-4;
-/// Sweeps after such a step.
+/// The same of whole steps: at first, and at last.
+const WHOLE_DELTAS: [f64; 2] = [1e-4, 1e-10];
+/// Sweeps after a step with sweeps.
 const SWEEPS_AFTER: u32 = 10;
 /// Newton aims this far below the tolerance: points are certified by another form of their law.
 const AIM: f64 = 0.3;
@@ -159,6 +163,11 @@ impl<R: Pack> NewtonTile<R> {
                 self.impulse.copy_from_slice(&self.now.z);
                 return (taken, unsolved, self.now.residual.lt(before));
             }
+            Start::Whole => {
+                let (taken, unsolved) = self.cross(most);
+                self.impulse.copy_from_slice(&self.now.z);
+                return (taken, unsolved, self.now.residual.lt(before));
+            }
             Start::Sweeps(count) => {
                 sweep(self.level, &self.block, count, R::Mask::splat(true), &mut self.carried, &mut self.now);
                 &[]
@@ -266,6 +275,31 @@ impl<R: Pack> NewtonTile<R> {
             merits[k % 3] = R::select(accepted, now.merit, merits[k % 3]);
             best.take(now.residual.lt(best.residual), now);
             live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
+        }
+        now.take(R::Mask::splat(true), best);
+        (steps, self.tolerance.lt(now.residual).or(is_finite(now.residual).not()))
+    }
+
+    /// Whole steps from `now`, which holds the best point afterwards, with a share of the diagonal on it that halves; see the points' [`super::super::newton`]. Returns as [`Self::solve`] does.
+    #[inline(always)]
+    fn cross(&mut self, most: usize) -> (R, R::Mask) {
+        let Self { level, block, now, best, jacobian, step, .. } = self;
+        best.take(R::Mask::splat(true), now);
+        let (mut delta, mut steps) = (R::constant(WHOLE_DELTAS[0]), R::zero());
+        let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
+        for _ in 0..most {
+            if !live.any() {
+                break;
+            }
+            steps += R::select(live, R::one(), R::zero());
+            full_step(*level, block, now, delta, jacobian, step);
+            for (x, step) in now.x.iter_mut().zip(step.iter()) {
+                *x = R::select(live, *x - *step, *x);
+            }
+            evaluate(*level, block, now);
+            best.take(now.residual.lt(best.residual), now);
+            live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
+            delta = (delta * R::constant(0.5)).max(R::constant(WHOLE_DELTAS[1]));
         }
         now.take(R::Mask::splat(true), best);
         (steps, self.tolerance.lt(now.residual).or(is_finite(now.residual).not()))

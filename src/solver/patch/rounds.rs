@@ -16,10 +16,11 @@ use std::marker::PhantomData;
 /// A round of Newton: where it starts, steps at most, and whether contacts that are open in the answer so far are left out.
 type Round = (Start, usize, bool);
 
-/// The first rounds go on from the answer so far. Where that leads astray, sweeps find other acting rows; friction that is added by and by those of most, and contacts
+/// The first rounds go on from the answer so far: of what stands on more contacts than it has freedom whole steps find how they pull against each other. Where that leads astray, sweeps find other acting rows; friction that is added by and by those of most, and contacts
 /// that give way less and less those of others, at ten times the cost.
-const ROUNDS: [Round; 7] = [
+const ROUNDS: [Round; 8] = [
     (Start::Swept, 8, true),
+    (Start::Whole, 40, false),
     (Start::Sweeps(50), 20, false),
     (Start::Swept, 12, false),
     (Start::Sweeps(200), 50, false),
@@ -28,7 +29,7 @@ const ROUNDS: [Round; 7] = [
     (Start::Friction(&[1e-9, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), 50, false),
 ];
 /// So many rounds are spent on the position problem: what they leave mostly has no answer, and push-out gives way elsewhere.
-const POSITION_ROUNDS: usize = 3;
+const POSITION_ROUNDS: usize = 4;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 2;
 /// Larger blocks are solved one by one, rows: the system of a whole pack leaves the cache.
