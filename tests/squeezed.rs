@@ -1,8 +1,8 @@
 //! Worlds that are squeezed: overlaps that cannot all be pushed out at once. The velocity problem always has an answer; the push-out gives way, makes no
 //! energy, and says how much of it was denied.
 
-use delassus::worlds::{Parameter, Start};
 use delassus::solver::FrictionLaw;
+use delassus::worlds::{Parameter, Start};
 use delassus::{Mask, Model, Precision, Settings, WorldReport, WorldStatus, Worlds};
 
 /// Kinetic energy ½ vᵀ M v of every world, J.

@@ -7,7 +7,7 @@ use super::newton::NewtonTile;
 use super::settings::{Header, SolveSettings};
 use super::size::BlockSize;
 use super::tiles::{Blocks, OneTile, Which};
-use crate::lane::{Mask, Pack, PackMask};
+use crate::lane::{Mask, Pack, PackMask, Scalar};
 
 /// Largest block that is gathered, rows: beyond, Newton's system leaves the cache.
 pub(super) const LARGEST: usize = 200;
@@ -19,15 +19,30 @@ const MOST: f64 = 0.95;
 pub(super) struct Gathering<R: Pack> {
     pub parts: Vec<Part>,
     /// Contacts and then scalar rows of every part, see [`Part::first`].
-    kept: Vec<u32>,
+    pub kept: Vec<u32>,
     /// Which lanes keep each contact and scalar row of the tile at hand.
     marks: Vec<R::Mask>,
     /// Rows of the block at hand, and of the gathered tile.
     pub rows: Vec<(usize, usize)>,
-    /// The tile.
-    pub newton: NewtonTile<R, Dense<R>>,
-    /// A single block.
-    pub alone: NewtonTile<R::Scalar, Dense<R::Scalar>>,
+    /// In the numbers of the worlds.
+    pub coarse: Newton<R>,
+    /// In f64.
+    pub exact: Newton<R::Exact>,
+}
+
+/// Blocks on their way through Newton.
+#[derive(Debug, Clone)]
+pub(super) struct Newton<N: Pack> {
+    /// A tile of them.
+    pub together: NewtonTile<N, Dense<N>>,
+    /// A single one.
+    pub alone: NewtonTile<N::Scalar, Dense<N::Scalar>>,
+}
+
+impl<N: Pack> Newton<N> {
+    fn new() -> Self {
+        Self { together: NewtonTile::new(Dense::default()), alone: NewtonTile::new(Dense::default()) }
+    }
 }
 
 /// A block that is gathered.
@@ -81,8 +96,8 @@ impl<R: Pack> Gathering<R> {
             kept: Vec::new(),
             marks: Vec::new(),
             rows: Vec::new(),
-            newton: NewtonTile::new(Dense::default()),
-            alone: NewtonTile::new(Dense::default()),
+            coarse: Newton::new(),
+            exact: Newton::new(),
         }
     }
 
@@ -111,49 +126,41 @@ impl<R: Pack> Gathering<R> {
             parts.push(Part { group, tile, lane, size, first });
         }
     }
+}
 
-    /// The rows of a block that are kept, for [`Self::rows`]: where they are in a tile of its group, of `size`, and where in a gathered tile with `room`.
-    #[inline(always)]
-    pub fn find_rows(&mut self, part: &Part, size: BlockSize, room: BlockSize) {
-        let Self { kept, rows, .. } = self;
-        rows.clear();
-        let (contacts, scalars) = part.kept(kept);
-        for (to, &c) in contacts.iter().enumerate() {
-            for k in 0..3 {
-                rows.push((3 * c as usize + k, 3 * to + k));
-            }
-        }
-        for (to, &s) in scalars.iter().enumerate() {
-            rows.push((3 * size.contact_count + s as usize, 3 * room.contact_count + to));
+/// The rows of a block that are `kept`: where they are in a tile of its group, of `size`, and where in a gathered tile with `room`.
+#[inline(always)]
+pub(super) fn find_rows(part: &Part, kept: &[u32], [size, room]: [BlockSize; 2], rows: &mut Vec<(usize, usize)>) {
+    rows.clear();
+    let (contacts, scalars) = part.kept(kept);
+    for (to, &c) in contacts.iter().enumerate() {
+        for k in 0..3 {
+            rows.push((3 * c as usize + k, 3 * to + k));
         }
     }
-
-    /// Gathers `blocks`, one in each lane of the tile. What a block lacks is zero and changes no bit of it.
-    #[inline(always)]
-    pub fn gather(&mut self, header: &Header, all: &mut dyn Blocks<R>, which: Which, blocks: &[Part]) {
-        self.newton.clear(header);
-        for (lane, part) in blocks.iter().enumerate() {
-            let tiles = all.tiles(part.group);
-            let size = tiles.size;
-            self.find_rows(part, size, self.newton.size);
-            let Self { kept, rows, newton, .. } = self;
-            let from = tiles.one(which, part.tile);
-            copy(newton, lane, part, kept, rows, size, &from);
-            newton.set_goal(lane, header, from.report, part.lane);
-        }
+    for (to, &s) in scalars.iter().enumerate() {
+        rows.push((3 * size.contact_count + s as usize, 3 * room.contact_count + to));
     }
+}
 
-    /// Gathers one block by itself.
-    #[inline(always)]
-    pub fn gather_alone(&mut self, header: &Header, all: &mut dyn Blocks<R>, which: Which, part: &Part) {
+/// Gathers `blocks`, one in each lane of a tile, as `header` has room for. What a block lacks is zero and changes no bit of it. `rows`: room.
+#[inline(always)]
+pub(super) fn gather<R: Pack, N: Pack>(
+    header: &Header,
+    all: &mut dyn Blocks<R>,
+    which: Which,
+    blocks: &[Part],
+    (kept, rows): (&[u32], &mut Vec<(usize, usize)>),
+    newton: &mut NewtonTile<N, Dense<N>>,
+) {
+    newton.clear(header);
+    for (lane, part) in blocks.iter().enumerate() {
         let tiles = all.tiles(part.group);
         let size = tiles.size;
+        find_rows(part, kept, [size, newton.size], rows);
         let from = tiles.one(which, part.tile);
-        self.alone.clear(header);
-        self.find_rows(part, size, part.size);
-        let Self { kept, rows, alone, .. } = self;
-        copy(alone, 0, part, kept, rows, size, &from);
-        alone.set_goal(0, header, from.report, part.lane);
+        copy(newton, lane, part, kept, rows, size, &from);
+        newton.set_goal(lane, header, from.report, part.lane);
     }
 }
 
@@ -236,7 +243,7 @@ fn mark<R: Pack>(size: BlockSize, tile: &OneTile<'_, R>, acting: bool, marks: &m
 
 /// Copies the kept rows of a block into a lane.
 #[inline(always)]
-fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
+fn copy<R: Pack, N: Pack>(
     newton: &mut NewtonTile<N, Dense<N>>,
     lane: usize,
     part: &Part,
@@ -250,22 +257,28 @@ fn copy<R: Pack, N: Pack<Scalar = R::Scalar>>(
         let (from_row, w) = (&tile.delassus[i * n..(i + 1) * n], &mut newton.matrix.delassus);
         // W is symmetric, and what costs is to fetch it
         for &(j, other) in &rows[..=known] {
-            let entry = from_row[j].get(part.lane);
+            let entry = number(from_row[j].get(part.lane));
             w[to * room + other].set(lane, entry);
             w[other * room + to].set(lane, entry);
         }
-        newton.bias[to].set(lane, tile.bias[i].get(part.lane));
-        newton.impulse[to].set(lane, tile.impulse[i].get(part.lane));
+        newton.bias[to].set(lane, number(tile.bias[i].get(part.lane)));
+        newton.impulse[to].set(lane, number(tile.impulse[i].get(part.lane)));
     }
     let (contacts, scalars) = part.kept(kept);
     for (to, &c) in contacts.iter().enumerate() {
-        newton.friction[to].set(lane, tile.friction[c as usize].get(part.lane));
+        newton.friction[to].set(lane, number(tile.friction[c as usize].get(part.lane)));
     }
     for (to, &s) in scalars.iter().enumerate() {
         for k in 0..2 {
-            newton.bounds[2 * to + k].set(lane, tile.bounds[2 * s as usize + k].get(part.lane));
+            newton.bounds[2 * to + k].set(lane, number(tile.bounds[2 * s as usize + k].get(part.lane)));
         }
     }
+}
+
+/// A number in another type.
+#[inline(always)]
+pub(super) fn number<S: Scalar, N: Scalar>(x: S) -> N {
+    N::from_f64(x.to_f64())
 }
 
 impl<R: Pack> NewtonTile<R, Dense<R>> {
@@ -290,18 +303,19 @@ pub(super) fn sweep_gathered<R: Pack>(
     parts.sort_unstable_by_key(Part::by_size);
     for (blocks, room) in of_like_size(&parts, R::LANES) {
         let header = Header::new(room, settings);
-        gathering.gather(&header, all, which, blocks);
+        let Gathering { kept, rows, coarse: Newton { together, .. }, .. } = &mut *gathering;
+        gather(&header, all, which, blocks, (kept, rows), together);
         let mut report = [R::zero(); REPORT_LEN];
-        sweep_carrying(header, settings, &mut gathering.newton.one(&mut report), R::Mask::splat(false), carried);
+        sweep_carrying(header, settings, &mut together.one(&mut report), R::Mask::splat(false), carried);
         for (lane, part) in blocks.iter().enumerate() {
             let tiles = all.tiles(part.group);
-            gathering.find_rows(part, tiles.size, room);
+            find_rows(part, kept, [tiles.size, room], rows);
             let to = tiles.one(which, part.tile);
             for entry in [REPORT_RESIDUAL, REPORT_FLOOR, REPORT_LIVE, REPORT_SWEEPS] {
                 to.report[entry].set(part.lane, report[entry].get(lane));
             }
-            for &(own, gathered) in &gathering.rows {
-                to.impulse[own].set(part.lane, gathering.newton.impulse[gathered].get(lane));
+            for &(own, gathered) in &*rows {
+                to.impulse[own].set(part.lane, together.impulse[gathered].get(lane));
             }
         }
     }

@@ -25,8 +25,8 @@ const RELAXATION: f64 = 1.6;
 /// Shorter steps that are tried where the full one does not lower the merit to [`ENOUGH`] of what it was.
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 const ENOUGH: f64 = 0.1;
-/// Least proximal term of whole steps, in units of the mean diagonal: only in f64 does it say anything.
-pub(super) const WHOLE_DELTA: f64 = 1e-10;
+/// Least proximal term of whole steps, in units of the mean diagonal: it asks for f64.
+const WHOLE_DELTA: f64 = 1e-10;
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -234,11 +234,14 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
     }
 
-    /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`.
+    /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`. In finer numbers than those of the report half of it, so that
+    /// the answer may be rounded.
     #[inline(always)]
-    pub fn set_goal<P: Pack<Scalar = R::Scalar>>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
-        let tolerance = R::Scalar::from_f64(f64::from(header.tolerance));
-        self.tolerance.set(lane, goal(tolerance, report[REPORT_FLOOR].get(from)));
+    pub fn set_goal<P: Pack>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
+        let tolerance = P::Scalar::from_f64(f64::from(header.tolerance));
+        let share = if R::EPSILON < P::EPSILON { 0.5 } else { 1.0 };
+        let goal = share * goal(tolerance, report[REPORT_FLOOR].get(from)).to_f64();
+        self.tolerance.set(lane, R::Scalar::from_f64(goal));
     }
 
     /// A damped round where all is scaled already.

@@ -2,27 +2,28 @@
 
 use super::batch::{REPORT_FLOOR, REPORT_LEN, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL};
 use super::dense::Dense;
-use super::gathering::{Gathering, LARGEST, Part, of_like_size};
-use super::newton::{NewtonTile, Round, Start, WHOLE_DELTA};
+use super::gathering::{Gathering, LARGEST, Newton, Part, find_rows, gather, number, of_like_size};
+use super::newton::{NewtonTile, Round, Start};
 use super::residual::residual;
 use super::settings::{Header, SolveSettings};
 use super::tiles::{Blocks, OneTile, Which};
 use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 
-/// The first round goes on from the answer so far, with sweeps after every step: what Gauss-Seidel is slow at is rarely which rows act. Where it is, alternating directions find the
-/// modes of nearly all; and friction that is added little by little those of others. In f64, whose tolerance is a hundred thousandth of f32's, what a robot that stands is left with is
-/// how its feet pull against each other: whole steps.
-const ROUNDS: [Round; 8] = [
-    Round { steps: 4, acting: true, start: Start::Swept },
-    Round { steps: 30, acting: false, start: Start::Whole { delta: 1e-5 } },
+/// The first round goes on from the answer so far, with sweeps after every step: what Gauss-Seidel is slow at is rarely which rows act. It is in the numbers that the worlds are kept in;
+/// the others are in f64: what they are left with is what rounding troubles, or too hard for its tolerance.
+const FIRST: Round = Round { steps: 4, acting: true, start: Start::Swept };
+/// Alternating directions find the modes of nearly all; whole steps find how what stands on more contacts than it has freedom pulls on them; and friction that is added little by little those
+/// of others.
+const ROUNDS: [Round; 7] = [
     Round { steps: 20, acting: true, start: Start::Split { steps: 20, rho: 3e-4 } },
+    Round { steps: 30, acting: false, start: Start::Whole { delta: 1e-5 } },
     Round { steps: 20, acting: false, start: Start::Here },
     Round { steps: 20, acting: false, start: Start::Split { steps: 100, rho: 1e-3 } },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0]) },
     Round { steps: 20, acting: false, start: Start::Friction(&[0.0, 0.2, 0.4, 0.6, 0.8]) },
     Round { steps: 20, acting: false, start: Start::Friction(&[3.0]) },
 ];
-/// Rounds for the position problem where push-out gives way, see [`SolveSettings::gives_way`].
+/// Rounds for the position problem where push-out gives way, see [`SolveSettings::gives_way`], after the first.
 const POSITION_ROUNDS: usize = 2;
 /// So few blocks that remain to be solved together are solved one by one: lanes that idle cost as much as those that work.
 const FEW: usize = 3;
@@ -36,34 +37,24 @@ pub(super) fn newton<R: Pack>(
     level: Level,
     gathering: &mut Gathering<R>,
 ) {
-    gathering.newton.matrix.level = level;
-    gathering.alone.matrix.level = level;
     let rounds = match which {
         Which::Position if settings.gives_way && R::EPSILON > f64::EPSILON => POSITION_ROUNDS,
         Which::Velocity | Which::Position => ROUNDS.len(),
     };
-    let exact = R::EPSILON < WHOLE_DELTA;
-    let of_type = |round: &Round| exact || !matches!(round.start, Start::Whole { .. });
-    for round in ROUNDS.into_iter().filter(of_type).take(rounds) {
+    for (k, round) in std::iter::once(FIRST).chain(ROUNDS.into_iter().take(rounds)).enumerate() {
         choose(all, which, round, gathering);
         if gathering.parts.is_empty() {
             return;
         }
-        let mut parts = std::mem::take(&mut gathering.parts);
+        let Gathering { parts, kept, rows, coarse, exact, .. } = &mut *gathering;
         parts.sort_unstable_by_key(Part::by_size);
-        for (blocks, room) in of_like_size(&parts, R::LANES) {
-            let header = Header::new(room, settings);
-            if const { R::LANES > 1 } && blocks.len() <= FEW {
-                for part in blocks {
-                    solve_alone(&header, all, which, round, part, level, gathering);
-                }
-            } else {
-                solve_together(&header, all, which, round, blocks, gathering);
-            }
+        if k == 0 {
+            solve(settings, all, (which, round, level), parts, (kept, rows), coarse);
+        } else {
+            solve(settings, all, (which, round, level), parts, (kept, rows), exact);
         }
-        gathering.parts = parts;
-        gathering.parts.sort_unstable_by_key(Part::by_place);
-        for blocks in gathering.parts.chunk_by(|a, b| (a.group, a.tile) == (b.group, b.tile)) {
+        parts.sort_unstable_by_key(Part::by_place);
+        for blocks in parts.chunk_by(|a, b| (a.group, a.tile) == (b.group, b.tile)) {
             let Part { group, tile, .. } = blocks[0];
             let mut lanes = R::Mask::splat(false);
             for p in blocks {
@@ -75,6 +66,71 @@ pub(super) fn newton<R: Pack>(
     }
     // what no round solved is not taken for the next problem
     gathering.clear();
+}
+
+/// A round on `parts`, sorted by size, in the numbers of `newton`.
+#[inline(always)]
+fn solve<R: Pack, N: Pack>(
+    settings: &SolveSettings,
+    all: &mut dyn Blocks<R>,
+    (which, round, level): (Which, Round, Level),
+    parts: &[Part],
+    (kept, rows): (&[u32], &mut Vec<(usize, usize)>),
+    newton: &mut Newton<N>,
+) {
+    let Newton { together, alone } = newton;
+    together.matrix.level = level;
+    alone.matrix.level = level;
+    for (blocks, room) in of_like_size(parts, N::LANES) {
+        if const { N::LANES > 1 } && blocks.len() <= FEW {
+            for part in blocks {
+                let header = Header::new(part.size, settings);
+                gather(&header, all, which, std::slice::from_ref(part), (kept, rows), alone);
+                let (steps, unsolved) = level.run(Alone::<N> { newton: alone, header, round });
+                put_back(part, all, which, (kept, rows), (alone, 0), (steps, round.keeps(unsolved)));
+            }
+        } else {
+            let header = Header::new(room, settings);
+            gather(&header, all, which, blocks, (kept, rows), together);
+            let (steps, unsolved) = level.run(Together { newton: together, header, round });
+            for (lane, part) in blocks.iter().enumerate() {
+                let keep = round.keeps(unsolved.get(lane));
+                put_back(part, all, which, (kept, rows), (together, lane), (steps.get(lane), keep));
+            }
+        }
+    }
+}
+
+/// [`NewtonTile::run`] on some blocks, one in each lane.
+struct Together<'a, N: Pack> {
+    newton: &'a mut NewtonTile<N, Dense<N>>,
+    header: Header,
+    round: Round,
+}
+
+impl<N: Pack> Task for Together<'_, N> {
+    const COMPILED: Compiled = N::COMPILED;
+    type Output = (N, N::Mask);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.newton.run(&self.header, &self.round)
+    }
+}
+
+/// The same on a block by itself, to the same bits.
+struct Alone<'a, N: Pack> {
+    newton: &'a mut NewtonTile<N::Scalar, Dense<N::Scalar>>,
+    header: Header,
+    round: Round,
+}
+
+impl<N: Pack> Task for Alone<'_, N> {
+    const COMPILED: Compiled = N::COMPILED;
+    type Output = (N::Scalar, bool);
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.newton.run(&self.header, &self.round)
+    }
 }
 
 /// The live blocks, and what is kept of them.
@@ -97,82 +153,24 @@ fn choose<R: Pack>(all: &mut dyn Blocks<R>, which: Which, round: Round, gatherin
     }
 }
 
-/// Newton on some blocks, one in each lane.
+/// Writes down the steps of a block, and its answer if that is to be kept: it is in a lane of `newton`.
 #[inline(always)]
-fn solve_together<R: Pack>(
-    header: &Header,
+fn put_back<R: Pack, N: Pack>(
+    part: &Part,
     all: &mut dyn Blocks<R>,
     which: Which,
-    round: Round,
-    blocks: &[Part],
-    gathering: &mut Gathering<R>,
+    (kept, rows): (&[u32], &mut Vec<(usize, usize)>),
+    (newton, lane): (&NewtonTile<N, Dense<N>>, usize),
+    (steps, keep): (N::Scalar, bool),
 ) {
-    gathering.gather(header, all, which, blocks);
-    let (steps, unsolved) = gathering.newton.run(header, &round);
-    for (lane, part) in blocks.iter().enumerate() {
-        let tiles = all.tiles(part.group);
-        gathering.find_rows(part, tiles.size, gathering.newton.size);
-        let Gathering { rows, newton, .. } = &*gathering;
-        let keep = round.keeps(unsolved.get(lane));
-        put_back(part, &mut tiles.one(which, part.tile), rows, newton, lane, steps.get(lane), keep);
-    }
-}
-
-/// Newton on one block by itself, to the same bits as in a lane.
-#[inline(always)]
-fn solve_alone<R: Pack>(
-    header: &Header,
-    all: &mut dyn Blocks<R>,
-    which: Which,
-    round: Round,
-    part: &Part,
-    level: Level,
-    gathering: &mut Gathering<R>,
-) {
-    let header = Header {
-        contact_count: part.size.contact_count as u32,
-        scalar_count: part.size.scalar_count as u32,
-        ..*header
-    };
-    gathering.gather_alone(&header, all, which, part);
-    let Gathering { rows, alone, .. } = gathering;
-    let (steps, unsolved) = level.run(Alone::<R> { newton: alone, header, round });
-    let keep = round.keeps(unsolved);
-    put_back(part, &mut all.tiles(part.group).one(which, part.tile), rows, alone, 0, steps, keep);
-}
-
-/// [`NewtonTile::run`] on a block by itself.
-struct Alone<'a, R: Pack> {
-    newton: &'a mut NewtonTile<R::Scalar, Dense<R::Scalar>>,
-    header: Header,
-    round: Round,
-}
-
-impl<R: Pack> Task for Alone<'_, R> {
-    const COMPILED: Compiled = R::COMPILED;
-    type Output = (R::Scalar, bool);
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        self.newton.run(&self.header, &self.round)
-    }
-}
-
-/// Writes down the steps of a block, and its answer if that is to be kept.
-#[inline(always)]
-fn put_back<R: Pack, N: Pack<Scalar = R::Scalar>>(
-    part: &Part,
-    tile: &mut OneTile<'_, R>,
-    rows: &[(usize, usize)],
-    newton: &NewtonTile<N, Dense<N>>,
-    lane: usize,
-    steps: R::Scalar,
-    keep: bool,
-) {
+    let tiles = all.tiles(part.group);
+    find_rows(part, kept, [tiles.size, newton.size], rows);
+    let tile = tiles.one(which, part.tile);
     let all = &mut tile.report[REPORT_NEWTON_STEPS];
-    all.set(part.lane, all.get(part.lane) + steps);
+    all.set(part.lane, all.get(part.lane) + number(steps));
     if keep {
-        for &(from, to) in rows {
-            tile.impulse[from].set(part.lane, newton.impulse[to].get(lane));
+        for &(from, to) in &*rows {
+            tile.impulse[from].set(part.lane, number(newton.impulse[to].get(lane)));
         }
     }
 }
