@@ -50,8 +50,8 @@ pub(super) enum Start {
     Friction(&'static [f64]),
     /// After some steps of alternating directions from the answer so far, ρ in units of the mean diagonal.
     Split { steps: usize, rho: f64 },
-    /// At the answer so far, with whole steps, whatever becomes of the merit, and a proximal term that halves from `delta` on to [`WHOLE_DELTA`].
-    Whole { delta: f64 },
+    /// At the answer so far, or `anew` from no impulse on, with whole steps, whatever becomes of the merit: the proximal term fades from `delta` by `share` a step, to [`WHOLE_DELTA`].
+    Whole { delta: f64, share: f64, anew: bool },
 }
 
 impl Round {
@@ -256,7 +256,12 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
                 shares = ramp;
             }
             Start::Split { steps, rho } => self.split(steps, R::constant(rho)),
-            Start::Whole { delta } => return self.cross(round.steps, R::constant(delta)),
+            Start::Whole { delta, share, anew } => {
+                if anew {
+                    self.impulse.fill(R::zero());
+                }
+                return self.cross(round.steps, [delta, share]);
+            }
         }
         self.whole_friction.resize(self.friction.len(), R::zero());
         self.whole_friction.copy_from_slice(&self.friction);
@@ -386,8 +391,9 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     /// some direction (four feet that stand, each pulling against the others), the answer is far along a valley that bends as contacts turn from stick to slip: what lowers the merit is
     /// short, and whole steps cross it, the better the later the proximal term is too small to hold them.
     #[inline(always)]
-    fn cross(&mut self, most: usize, delta: R) -> (R, R::Mask) {
-        self.delta = delta;
+    fn cross(&mut self, most: usize, [delta, share]: [f64; 2]) -> (R, R::Mask) {
+        let (share, least) = (R::constant(share), R::constant(WHOLE_DELTA));
+        self.delta = R::constant(delta);
         let (mut steps, mut turn) = (R::zero(), 0);
         loop {
             self.update_velocity();
@@ -404,7 +410,7 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
             }
             steps += R::select(live, R::one(), R::zero());
             turn += 1;
-            self.delta = (self.delta * R::constant(0.5)).max(R::constant(WHOLE_DELTA));
+            self.delta = (self.delta * share).max(least);
         }
     }
 
