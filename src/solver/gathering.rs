@@ -14,7 +14,7 @@ pub(super) const LARGEST: usize = 200;
 /// A block that would keep so large a share of its rows keeps all: leaving out the others saves less than moving it costs.
 const MOST: f64 = 0.95;
 
-/// The blocks that are gathered, and the tile that they are gathered in.
+/// The blocks that are gathered, and the tiles that they are gathered in.
 #[derive(Debug, Clone)]
 pub(super) struct Gathering<R: Pack> {
     pub parts: Vec<Part>,
@@ -22,7 +22,7 @@ pub(super) struct Gathering<R: Pack> {
     pub kept: Vec<u32>,
     /// Which lanes keep each contact and scalar row of the tile at hand.
     marks: Vec<R::Mask>,
-    /// Rows of the block at hand, and of the gathered tile.
+    /// Rows of the block at hand, and of the gathered tile: room.
     pub rows: Vec<(usize, usize)>,
     /// In the numbers of the worlds.
     pub coarse: Newton<R>,

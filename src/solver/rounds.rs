@@ -12,8 +12,8 @@ use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Task};
 /// The first round goes on from the answer so far, with sweeps after every step: what Gauss-Seidel is slow at is rarely which rows act. It is in the numbers that the worlds are kept in;
 /// the others are in f64: what they are left with is what rounding troubles, or too hard for its tolerance.
 const FIRST: Round = Round { steps: 4, acting: true, start: Start::Swept };
-/// Alternating directions find the modes of nearly all; whole steps find how what stands on more contacts than it has freedom pulls on them, and from no impulse on what others have gone astray from; and friction that is added little by little those
-/// of others.
+/// Alternating directions find the modes of nearly all; whole steps how what stands on more contacts than it has freedom pulls on them, and from no impulse on those of most where the answer so
+/// far leads astray; friction that is added little by little those of others.
 const ROUNDS: [Round; 8] = [
     Round { steps: 20, acting: true, start: Start::Split { steps: 20, rho: 3e-4 } },
     Round { steps: 30, acting: false, start: Start::Whole { delta: 1e-5, share: 0.5, anew: false } },
