@@ -76,7 +76,7 @@ pub struct SolveSettings {
     pub algorithm: Algorithm,
     /// The friction law. Default [`FrictionLaw::Cone`].
     pub law: FrictionLaw,
-    /// Whether in f32 a position problem that two rounds of Newton leave is left to who asked, who lets push-out give way: it may have no answer, and to make sure takes longer. Default
+    /// Whether in f32 a position problem that three rounds of Newton leave is left to who asked, who lets push-out give way: it may have no answer, and to make sure takes longer. Default
     /// no: all rounds.
     pub gives_way: bool,
 }
