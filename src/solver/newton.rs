@@ -18,6 +18,8 @@ use crate::lane::{Compiled, Level, Mask, Pack, PackMask, Scalar, Task};
 
 /// Sweeps on a block that a step brought nothing.
 const SWEEPS: u32 = 5;
+/// Share of its goal that a residual is brought to in finer numbers than the block's own: room for the answer to be rounded.
+const AIM: f64 = 0.5;
 /// First proximal term, in units of the mean diagonal.
 const FIRST_DELTA: f64 = 1e-4;
 /// Over-relaxation α of alternating directions.
@@ -26,7 +28,7 @@ const RELAXATION: f64 = 1.6;
 const SHORTER: [f64; 4] = [0.4, 0.16, 0.064, 0.0256];
 const ENOUGH: f64 = 0.1;
 /// Least proximal term of whole steps, in units of the mean diagonal: it asks for f64.
-const WHOLE_DELTA: f64 = 1e-10;
+pub(super) const WHOLE_DELTA: f64 = 1e-10;
 
 /// A round of Newton.
 #[derive(Debug, Clone, Copy)]
@@ -234,12 +236,12 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
         }
     }
 
-    /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`. In finer numbers than those of the report half of it, so that
-    /// the answer may be rounded.
+    /// The residual that `lane` has to reach: see [`goal`]; the floor is that of the block in lane `from` of `report`; in
+    /// finer numbers than those of the report, [`AIM`] of it.
     #[inline(always)]
     pub fn set_goal<P: Pack>(&mut self, lane: usize, header: &Header, report: &[P], from: usize) {
         let tolerance = P::Scalar::from_f64(f64::from(header.tolerance));
-        let share = if R::EPSILON < P::EPSILON { 0.5 } else { 1.0 };
+        let share = if R::EPSILON < P::EPSILON { AIM } else { 1.0 };
         let goal = share * goal(tolerance, report[REPORT_FLOOR].get(from)).to_f64();
         self.tolerance.set(lane, R::Scalar::from_f64(goal));
     }
@@ -388,8 +390,8 @@ impl<R: Pack, W: Matrix<R>> NewtonTile<R, W> {
     }
 
     /// Whole steps on all lanes until each has reached its tolerance. Returns the steps of every lane, and the lanes that have not, or are not finite. Where W says next to nothing about
-    /// some direction (four feet that stand, each pulling against the others), the answer is far along a valley that bends as contacts turn from stick to slip: what lowers the merit is
-    /// short, and whole steps cross it, the better the later the proximal term is too small to hold them.
+    /// some direction (four feet that stand, each pulling against the others), the answer is far along a valley that bends as contacts turn from stick to slip: steps that lower the merit
+    /// are short, and whole ones cross it, once the proximal term has faded that holds them back.
     #[inline(always)]
     fn cross(&mut self, most: usize, [delta, share]: [f64; 2]) -> (R, R::Mask) {
         let (share, least) = (R::constant(share), R::constant(WHOLE_DELTA));

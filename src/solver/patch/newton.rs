@@ -11,6 +11,7 @@
 //! do the same; the diagonals of the normals, whose impulses are not unique, are raised a little.
 
 use super::super::batch::PATCH_LEN;
+use super::super::newton::WHOLE_DELTA;
 use super::super::project::is_finite;
 use super::block::{Block, Point};
 use super::pieces::{evaluate, full_step, sweep};
@@ -41,8 +42,8 @@ const ENOUGH: f64 = 0.9;
 const SHIFTS: [f64; 4] = [0.0, 1e-7, 1e-5, 1e-3];
 /// Least share of its diagonal that is added to the Jacobian of steps with sweeps: with less, impulses that are not unique jump, and rows with them.
 pub const LEAST_DELTA: f64 = 3e-4;
-/// The same of whole steps: at first, and at last.
-const WHOLE_DELTAS: [f64; 2] = [1e-4, 1e-10];
+/// The share with which whole steps begin; it halves to [`WHOLE_DELTA`].
+const FIRST_DELTA: f64 = 1e-4;
 /// Sweeps after a step with sweeps.
 const SWEEPS_AFTER: u32 = 10;
 /// Newton aims this far below the tolerance: points are certified by another form of their law.
@@ -285,7 +286,7 @@ impl<R: Pack> NewtonTile<R> {
     fn cross(&mut self, most: usize) -> (R, R::Mask) {
         let Self { level, block, now, best, jacobian, step, .. } = self;
         best.take(R::Mask::splat(true), now);
-        let (mut delta, mut steps) = (R::constant(WHOLE_DELTAS[0]), R::zero());
+        let (mut delta, mut steps) = (R::constant(FIRST_DELTA), R::zero());
         let mut live = self.tolerance.lt(now.residual).and(is_finite(now.residual));
         for _ in 0..most {
             if !live.any() {
@@ -299,7 +300,7 @@ impl<R: Pack> NewtonTile<R> {
             evaluate(*level, block, now);
             best.take(now.residual.lt(best.residual), now);
             live = live.and(self.tolerance.lt(now.residual)).and(is_finite(now.residual));
-            delta = (delta * R::constant(0.5)).max(R::constant(WHOLE_DELTAS[1]));
+            delta = (delta * R::constant(0.5)).max(R::constant(WHOLE_DELTA));
         }
         now.take(R::Mask::splat(true), best);
         (steps, self.tolerance.lt(now.residual).or(is_finite(now.residual).not()))

@@ -3,6 +3,7 @@
 //! changes no bit of it.
 
 use super::super::batch::{PATCH_LEN, REPORT_FLOOR, REPORT_LIVE, REPORT_NEWTON_STEPS, REPORT_RESIDUAL, goal};
+use super::super::gathering::number;
 use super::super::settings::{Header, SolveSettings};
 use super::super::tiles::{Blocks, Which};
 use super::certificate::certify;
@@ -334,33 +335,28 @@ fn gather<R: Pack, N: Pack>(
         let from_row = &tile.one.delassus[i * n..(i + 1) * n];
         let to_row = &mut block.delassus[to * width..(to + 1) * width];
         for &(j, to) in &*rows {
-            to_row[to].set(lane, exact(from_row[j].get(from_lane)));
+            to_row[to].set(lane, number(from_row[j].get(from_lane)));
         }
-        block.bias[to].set(lane, exact(tile.one.bias[i].get(from_lane)));
-        newton.impulse[to].set(lane, exact(tile.one.impulse[i].get(from_lane)));
+        block.bias[to].set(lane, number(tile.one.bias[i].get(from_lane)));
+        newton.impulse[to].set(lane, number(tile.one.impulse[i].get(from_lane)));
         if i >= tile.first_scalar() {
             for side in 0..2 {
                 let bound = tile.one.bounds[2 * (i - 3 * tile.contacts) + side].get(from_lane);
-                block.bounds[2 * (to - 3 * room.contacts) + side].set(lane, exact(bound));
+                block.bounds[2 * (to - 3 * room.contacts) + side].set(lane, number(bound));
             }
         }
     }
     for (k, &c) in kept[part.first..part.first + part.room.contacts].iter().enumerate() {
         let (c, patches) = (c as usize, part.room.patches);
         let to = if k < patches { k } else { k - patches + room.patches };
-        block.friction[to].set(lane, exact(tile.one.friction[c].get(from_lane)));
+        block.friction[to].set(lane, number(tile.one.friction[c].get(from_lane)));
         for i in 0..if k < patches { PATCH_LEN } else { 0 } {
-            block.shapes[to * PATCH_LEN + i].set(lane, exact(tile.shapes[c * PATCH_LEN + i].get(from_lane)));
+            block.shapes[to * PATCH_LEN + i].set(lane, number(tile.shapes[c * PATCH_LEN + i].get(from_lane)));
         }
     }
     let floor = tile.one.report[REPORT_FLOOR].get(from_lane);
     let goal = goal(R::Scalar::from_f64(f64::from(header.tolerance)), floor);
-    newton.set_goal(lane, exact(goal));
-}
-
-#[inline(always)]
-fn exact<S: Scalar, E: Scalar>(x: S) -> E {
-    E::from_f64(x.to_f64())
+    newton.set_goal(lane, number(goal));
 }
 
 /// The size of a tile's blocks.
